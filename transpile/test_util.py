@@ -34,6 +34,7 @@ from transpile.ir.types import (
     finfo,
     real_dtype,
 )
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import function_name, type_text
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
@@ -214,7 +215,7 @@ def _of_inexact(
     def of_inexact(*given: Any) -> Any:
         values = iter(given)
         full = [next(values) if m else x for x, m in zip(leaves, moves, strict=True)]
-        result = f(*in_tree.unflatten(full))
+        result = resolved(f)(*in_tree.unflatten(full))
         return tree.map(lambda x: x if is_inexact(value_type(x)) else None, result)
 
     return of_inexact, tuple(x for x, m in zip(leaves, moves, strict=True) if m)

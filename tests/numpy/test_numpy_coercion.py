@@ -44,7 +44,7 @@ def test_array_of_traced_values_is_numpys(f, dtype):
     assert_same(f, ordinary(dtype, (2, 3), 4))
 
 
-def test_broadcast_is_another_one_in_copies_of_the_function():
+def test_broadcast_takes_traced_values_and_stays_a_class():
     def shape(x, y):
         return np.broadcast(x, y).shape
 
@@ -69,42 +69,16 @@ def test_array_is_another_one_and_asarray_the_same():
     assert_same(lambda a: f(a + 0), x)
 
 
-def test_names_are_numpys_own_before_and_after_a_trace():
-    before = {n: getattr(np, n) for n in ("array", "asarray", "full", "r_")}
+def test_names_are_numpys_own_in_a_trace_too():
+    before = {n: getattr(np, n) for n in ("array", "asarray", "full", "r_", "vectorize")}
     during = []
-    trace_to_graph(lambda x: during.append(np.asarray) or np.array(x), np.ones(2))
-    assert during[0] is not before["asarray"]
-    assert {n: getattr(np, n) for n in before} == before
 
-    def fails(x):
-        raise RuntimeError("on purpose")
-
-    with pytest.raises(RuntimeError, match="on purpose"):
-        transpile.jit(lambda x: transpile.vmap(fails)(x))(np.ones(3))
-    assert {n: getattr(np, n) for n in before} == before
-
-
-def test_names_stay_as_long_as_any_thread_traces():
-    inside, done, found = threading.Event(), threading.Event(), []
-
-    def slow(x):
-        inside.set()
-        assert done.wait(20)
+    def f(x):
+        during.append({n: getattr(np, n) for n in before})
         return np.array([x[0], 1.0])
 
-    def worker():
-        found.append(evaluate(slow, np.ones(2))[0])
-
-    thread = threading.Thread(target=worker)
-    thread.start()
-    assert inside.wait(20)
-    (other,) = evaluate(lambda x: np.array([x[0], 2.0]), np.ones(2))  # begins and ends meanwhile
-    plain = np.array([[1, 2], [3, 4]])  # in a thread that traces nothing
-    done.set()
-    thread.join()
-    assert type(plain) is np.ndarray
-    np.testing.assert_array_equal(other, [1, 2])
-    np.testing.assert_array_equal(found, [[1, 1]])
+    trace_to_graph(f, np.ones(2))
+    assert len(during) == 1 and all(during[0][n] is before[n] for n in before)
 
 
 def test_derivative_through_an_array_of_a_list_is_right():
@@ -163,28 +137,12 @@ def test_other_threads_see_numpy_as_it_is(text, traced_elsewhere):
     exec(text, names)
 
 
-def test_what_others_take_from_numpy_meanwhile_is_numpys(traced_elsewhere, request):
-    names = {}
-    exec("from numpy import asarray, full, array", names)
-    kept = [names[n] for n in ("asarray", "full", "array")]
-    dumped = pickle.dumps(kept)
-    assert {kept[0]: 1}[np.asarray] == 1
-    assert pickle.loads(dumped) == kept
-    for owner in range(2):
-        assert kept[0]([1, owner]).tolist() == [1, owner]
-
-
-def test_what_was_taken_from_numpy_in_a_trace_is_numpys_afterwards():
+def test_what_is_taken_from_numpy_in_a_trace_is_numpys():
     kept = []
     trace_to_graph(lambda x: kept.append((np.asarray, np.full)) or x, np.ones(2))
     ((asarray, full),) = kept
-    assert asarray == np.asarray and np.asarray == asarray and hash(asarray) == hash(np.asarray)
-    assert asarray is not np.asarray and full != np.asarray
-    code = "import pickle, sys; f = pickle.loads(sys.stdin.buffer.read()); import numpy as np"
-    code += "; assert f is np.asarray and 'transpile' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(asarray))
-    assert done.returncode == 0
-    assert full(2, 3).tolist() == [3, 3]
+    assert asarray is np.asarray and full is np.full
+    assert pickle.loads(pickle.dumps(asarray)) is asarray
     assert evaluate(lambda x: asarray([x[0], 1.0]), np.ones(2))[0].tolist() == [1, 1]
 
 
@@ -212,7 +170,7 @@ def test_an_instance_made_outside_takes_traced_values():
 array_of_the_module, full_of_the_module = np.array, np.full
 
 
-def test_names_that_were_bound_before_are_others_in_copies_of_the_function():
+def test_names_that_were_bound_before_take_traced_values():
     def helper(x):
         return full_of_the_module(2, x[0])
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import transpile
 from transpile import errors
 from transpile.runtime import fast_call
-from transpile.trace.bytecode_reads import global_names, reads
+from transpile.trace.bytecode.reads import global_names, reads
 from transpile.trace.guard_survey import survey
 from transpile.trace.guards import ARRAY, ENTRY, FUNCTION, ITEMS, PAIRS, Guard, Watch
 

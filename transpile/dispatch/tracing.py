@@ -24,6 +24,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, ArrayType
 from transpile.options import Options
 from transpile.stages import Traced
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import Bound, Parameters
 from transpile.trace.call_key import abstract, ndarray
 from transpile.trace.call_signature import (
@@ -70,7 +71,7 @@ class Tracing:
         """Make a call, tracing and compiling first where that is needed."""
         # While another function is traced, this one becomes a part of its graph.
         if is_jit_disabled() or current_trace() is not None:
-            return self.function(*args, **kwargs)
+            return resolved(self.function)(*args, **kwargs)
         traced, key, leaves = self.traced(args, kwargs)
         compiled = traced.lower().compile()
         for path, leaf in zip(traced.in_paths, leaves, strict=True):

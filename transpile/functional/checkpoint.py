@@ -18,6 +18,7 @@ from transpile.primitives.control.checkpoint import Policy
 from transpile.primitives.control.checkpoint import checkpoint as checkpoint_primitive
 from transpile.primitives.rules import apply
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import parameters
 from transpile.trace.call_signature import function_name
 from transpile.trace.trace import current_trace
@@ -199,7 +200,7 @@ def checkpoint(
         _check_numbers(numbers, len(args))
         guards = _guards(prevent_cse, args, kwargs)
         if current_trace() is None:
-            return fun(*args, **kwargs)
+            return resolved(fun)(*args, **kwargs)
         closed, operands, parts = traced_call(fun, args, kwargs, function_name(fun))
         results = bind_function(
             fun,

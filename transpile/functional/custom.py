@@ -23,6 +23,7 @@ from transpile.primitives.control.calls import bind_call, custom_jvp_call, custo
 from transpile.primitives.control.calls import named_call as named_call_primitive
 from transpile.primitives.rules import apply
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import parameters
 from transpile.trace.call_signature import function_name, inner, place_of
 from transpile.trace.trace import current_trace, the_trace, trace_nested
@@ -88,7 +89,7 @@ class _Custom:
             full = list(args)
             for position, value in zip(chosen, values, strict=True):
                 full[position] = value
-            return function(*full)
+            return resolved(function)(*full)
 
         merged.__name__ = function_name(function)
         return merged
@@ -198,7 +199,7 @@ class custom_jvp(_Custom):  # a decorator, like JAX's
             raise self._missing()
         args = self._positional(args, kwargs)
         if current_trace() is None:
-            return self.fun(*args)
+            return resolved(self.fun)(*args)
         args = tuple(
             stop_gradient(x) if i in self.nondiff_argnums else x for i, x in enumerate(args)
         )
@@ -287,7 +288,7 @@ class custom_vjp(_Custom):  # a decorator, like JAX's
         for i in self.nondiff_argnums:
             _refuse_tracers(args[i])
         if current_trace() is None:
-            return self.fun(*args)
+            return resolved(self.fun)(*args)
         static, values, chosen = self._split(args)
         function = self._merged(self.fun, args, chosen)
         flat, leaves = flatten_function(function, values, argnums=chosen)
@@ -323,13 +324,13 @@ def custom_gradient(fun: Function) -> custom_vjp:
 
     @custom_vjp
     def value(*args: Any) -> Any:
-        return fun(*args)[0]
+        return resolved(fun)(*args)[0]
 
     functools.update_wrapper(cast(Any, value), fun, updated=())
     value.fun.__name__ = function_name(fun)
 
     def fwd(*args: Any) -> tuple[Any, Any]:
-        result, rule = fun(*args)
+        result, rule = resolved(fun)(*args)
         kinds = [value_type(x).strong for x in tree.leaves(result)]
         structure = tree.structure(result)
 
@@ -420,7 +421,7 @@ def named_call(fun: Function, *, name: str | None = None) -> Function:
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         if current_trace() is None:
-            return fun(*args, **kwargs)
+            return resolved(fun)(*args, **kwargs)
         closed, operands, out_parts = traced_call(fun, args, kwargs, label)
         results = bind_function(fun, named_call_primitive, operands, graph=closed.graph, name=label)
         return finished(fun, out_parts.join(results))
@@ -437,7 +438,7 @@ def traced_call(
 
     def on_leaves(*tracers: Tracer) -> tuple[list[Tracer], Parts]:
         given, named_given = parts.join(tracers)
-        return Parts.of(fun(*given, **named_given))
+        return Parts.of(resolved(fun)(*given, **named_given))
 
     graph, captured, out_parts = trace_nested(
         on_leaves,

@@ -23,6 +23,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import FLOAT0, ArrayType, kind_letter
 from transpile.primitives.control.calls import Backward, Flags, Values
 from transpile.primitives.rules import apply
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import function_name, type_text
 from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass
@@ -170,7 +171,7 @@ class JvpRule:
             for t, kind in zip(tangents[count:], call.flat.in_types, strict=True)
         ]
         with standing_in(call.captured, operands[:count]):
-            pair = self.function(
+            pair = resolved(self.function)(
                 *call.static,
                 in_tree.unflatten(call.arguments(operands)),
                 in_tree.unflatten(moved),
@@ -270,7 +271,7 @@ class VjpRule:
                 for x, is_active in zip(arguments, active[count:], strict=True)
             ]
         with standing_in(call.captured, operands[:count]):
-            pair = self.fwd(*call.flat.in_tree.unflatten(arguments))
+            pair = resolved(self.fwd)(*call.flat.in_tree.unflatten(arguments))
             results, residuals, parts = self._checked(pair)
         return results, [*operands[:count], *residuals], BackwardRule(self, parts)
 

@@ -21,6 +21,7 @@ from transpile.functional.flatten_fun import (
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, kind_letter
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import function_name
 from transpile.trace.tracebacks import api_boundary
 from transpile.util.frozen_records import dataclass
@@ -161,7 +162,7 @@ def chosen_arguments(
         full = list(args)
         for position, value in zip(positions, chosen, strict=True):
             full[position] = value
-        return fun(*full, **kwargs)
+        return resolved(fun)(*full, **kwargs)
 
     return partial, tuple(args[n] for n in positions), positions
 

@@ -28,6 +28,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import FLOAT0
 from transpile.primitives.rules import broadcast
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import describe, type_text
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
@@ -183,7 +184,7 @@ class _Examples:
                 next(given) if m else x for x, m in zip(self.leaves, self.is_mapped, strict=True)
             ]
             args, kwargs = self.in_tree.unflatten(leaves)
-            return self._without_float0(_with_axis(axis, lambda: fun(*args, **kwargs)))
+            return self._without_float0(_with_axis(axis, lambda: resolved(fun)(*args, **kwargs)))
 
         return of_example
 

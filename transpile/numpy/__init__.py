@@ -13,7 +13,6 @@ import numpy as _numpy
 from transpile.dtypes import issubdtype
 from transpile.ir import types
 from transpile.ir.types import finfo
-from transpile.numpy.core import coercion
 from transpile.numpy.core.promotion import EXPORTS
 from transpile.numpy.subscripts.at import at
 from transpile.trace.tracer import RARE_FUNCTIONS
@@ -21,6 +20,7 @@ from transpile.util.lazy_imports import imported
 
 # The modules of the functions that most programs use.
 _USUAL = (
+    "core.coercion",
     "core.creation",
     "core.elementwise",
     "core.joins",
@@ -121,7 +121,7 @@ def _named(name: str) -> Any:
     if name in _OWN:
         module, own = _OWN[name]
         return getattr(imported(f"{__name__}.{module}"), own)
-    value = coercion.of_numpy(name)
+    value = getattr(_numpy, name, None)
     if name in _SHARED or isinstance(value, _numpy.ufunc):
         return value
     if callable(value) and getattr(value, "__name__", "") in EXPORTS:

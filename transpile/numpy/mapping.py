@@ -32,6 +32,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.shapes import expand_dims
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import function_name, inner
 from transpile.trace.trace import trace_nested
 from transpile.transforms.batch import spread
@@ -93,7 +94,9 @@ def apply_along_axis(
     if count == 0:
         raise located(ValueError, "Cannot apply_along_axis when any iteration dimensions are 0")
     slices = reshape_to(transpose_to(x, [*others, number]), (count, x.shape[number]))
-    result = over_examples(lambda one: func1d(one, *args, **kwargs), count, [slices], func1d)
+    result = over_examples(
+        lambda one: resolved(func1d)(one, *args, **kwargs), count, [slices], func1d
+    )
     inner = result.ndim - 1
     full = reshape_to(result, (*shape, *result.shape[1:]))
     first = list(range(len(shape)))
@@ -112,7 +115,7 @@ def apply_over_axes(func: Callable[..., Any], a: Array, axes: Any) -> Any:
     ndim = value.ndim
     for axis in axes if isinstance(axes, Iterable) else (axes,):
         number = index_of(axis) + (ndim if axis < 0 else 0)
-        result = func(value, number)
+        result = resolved(func)(value, number)
         if result.ndim != value.ndim:
             result = expand_dims(result, number)
             if result.ndim != value.ndim:
@@ -165,7 +168,7 @@ class vectorize:
             for position, value in zip(positions, values, strict=False):
                 given[position] = value
             named = dict(zip(names, values[len(positions) :], strict=True))
-            return self.pyfunc(*given, **{**kwargs, **named})
+            return resolved(self.pyfunc)(*given, **{**kwargs, **named})
 
         inputs, outputs = _signature(self.signature, len(arrays))
         shape, flat = _loop_operands(arrays, inputs)

@@ -29,6 +29,7 @@ from transpile.numpy.core.transposes import flip
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.mapping import apply_along_axis
 from transpile.primitives import axes as primitives
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 
@@ -160,7 +161,7 @@ def _pad_by_function(x: Any, widths: list[tuple[int, int]], function: Any, kwarg
     for axis, pair in enumerate(widths):
 
         def changed(vector: Any, pair: tuple[int, int] = pair, axis: int = axis) -> Any:
-            result = function(vector, pair, axis, kwargs)
+            result = resolved(function)(vector, pair, axis, kwargs)
             return vector if result is None else result
 
         x = apply_along_axis(changed, axis, x)

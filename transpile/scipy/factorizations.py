@@ -19,6 +19,7 @@ from transpile.numpy.linalg.common import adjoint, check_square, common_operands
 from transpile.numpy.linalg.solving import triangular
 from transpile.primitives.linalg import decompositions as primitives
 from transpile.scipy.exponential import exponential
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import bind
 
 __all__ = [
@@ -220,7 +221,7 @@ def funm(A: Array, func: Callable[[Any], Any], disp: bool = True) -> Any:
         at = np.equal(position[None, :] - position[:, None], p)
         return f + only(rest / safe, at)
 
-    f = func(values).astype(t.dtype)[None, :] * eye
+    f = resolved(func)(values).astype(t.dtype)[None, :] * eye
     f = fori_loop(1, n, diagonal, f) if n > 1 else f
     value = np.matmul(np.matmul(z, f), adjoint(z))
     if disp:

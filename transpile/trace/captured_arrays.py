@@ -3,8 +3,7 @@ values.
 
 `table[i]` with a captured array and a traced index runs ndarray.__getitem__, which needs a concrete
 index. A function that failed so is traced again as a copy, together with the functions that it
-names: in the copies' closures and globals, tracers replace arrays, and a substitute of NumPy traces
-the constructors of arrays.
+names: in the copies' closures and globals, tracers replace arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
 from transpile.ir.source_info import user_source
 from transpile.ir.types import SHORT_NAMES
-from transpile.trace.bytecode_reads import global_names
+from transpile.trace.bytecode.call_resolution import resolved
+from transpile.trace.bytecode.reads import global_names
 from transpile.trace.call_signature import function_name
 from transpile.trace.trace import bind
 
@@ -31,8 +31,6 @@ FAILURES = (errors.TracerIntegerConversionError, errors.TracerArrayConversionErr
 _MAX_ITEMS = 64  # of a container whose arrays are lifted
 _MAX_DEPTH = 4  # of nested containers
 _NOT_USERS = ("transpile", "numpy")  # whose functions name no user arrays
-# By id: an object that copies of functions see a substitute of, and what makes the substitute.
-IN_COPIES: dict[int, tuple[Any, Callable[[], Any]]] = {}
 
 
 class Surroundings:
@@ -48,8 +46,6 @@ class Surroundings:
         itself if it has none."""
         if isinstance(value, np.ndarray) and value.dtype in SHORT_NAMES and value.ndim:
             return self._tracer(value)
-        if id(value) in IN_COPIES:
-            return IN_COPIES[id(value)][1]()
         if isinstance(value, functools.partial):
             return self._partial(value)
         if isinstance(value, MethodType):
@@ -67,7 +63,7 @@ class Surroundings:
 
     def called(self, function: Any) -> Any:
         """The copy of a function, checked to assign to no captured array."""
-        copy = self.of(function)
+        copy = resolved(self.of(function))
 
         def unchanging(*args: Any, **kwargs: Any) -> Any:
             result = copy(*args, **kwargs)
@@ -157,7 +153,7 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
     itself first; after a failure to index a captured array, the copy with lifted arrays. Python may
     ask for the values of these, if the trace knows any values."""
     try:
-        return attempt(lambda: function, False)
+        return attempt(lambda: resolved(function), False)
     except FAILURES:
         pass  # if the failure has another cause, the second attempt raises it again
     return attempt(lambda: Surroundings().called(function), True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, TypeVar
 
+from transpile.trace.bytecode.rewriting import original
 from transpile.trace.static_lookup import function_in, in_class
 from transpile.util.interrupt_safety import between
 
@@ -39,7 +40,7 @@ class _Recorder:
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
-            self.codes.add(frame.f_code)
+            self.codes.add(original(frame.f_code))
 
 
 def recorded(run: Callable[[], Result]) -> tuple[Result, set[CodeType] | None]:
@@ -70,8 +71,8 @@ def codes_of(value: Any, depth: int = 0) -> Iterator[CodeType]:
             yield from codes_of(part, depth + 1)
         return
     while type(value) is FunctionType and hasattr(value, "__wrapped__"):
-        yield value.__code__
+        yield original(value.__code__)
         value = value.__wrapped__
     function = function_in(value) or function_in(in_class(type(value), "__call__"))
     if function is not None:
-        yield function.__code__
+        yield original(function.__code__)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from transpile.errors import FrozenDrawWarning
 from transpile.ir.graph import Source
-from transpile.trace.bytecode_reads import Read, reads
+from transpile.trace.bytecode.reads import Read, reads
 from transpile.trace.static_lookup import (
     MISSING,
     content,

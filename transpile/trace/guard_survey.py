@@ -1,7 +1,7 @@
 """Compute the guards of a function before it is traced: a static analysis of the code that it
 reaches, and of the objects that this code reads.
 
-The access paths in the bytecode (`trace/bytecode_reads.py`) are resolved against globals, closures
+The access paths in the bytecode (`trace/bytecode/reads.py`) are resolved against globals, closures
 and arguments, and each step gets a guard (`trace/guards.py`): `model.layers[0].rate` is guarded
 from the global `model` to the rate. Functions, methods and properties on the way are analysed too.
 A value that escapes, into a call or a loop, is guarded whole: a container with its items, an object
@@ -30,7 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.trace.bytecode_reads import Read, Step, reads
+from transpile.trace.bytecode.reads import Read, Step, reads
+from transpile.trace.bytecode.rewriting import original
 from transpile.trace.executed_code import TAKE_CALLBACKS
 from transpile.trace.guards import (
     ARRAY,
@@ -248,7 +249,7 @@ class _Survey:
 
     def add_function(self, function: FunctionType, known: dict[str, Any], label: str) -> None:
         """Analyse a function, some of whose arguments have known values."""
-        if function.__code__ in self._without:
+        if original(function.__code__) in self._without:
             return
         inner = getattr(function, "__wrapped__", None)
         if inner is not None:

@@ -20,6 +20,7 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var, silenc
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import function_source, shown, user_source
 from transpile.ir.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, kind_letter, size_of
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.tracer import UNKNOWN, Tracer, leaked
 from transpile.util.frozen_records import dataclass
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between
@@ -245,10 +246,6 @@ def constant(value: Any, what: str = "a constant") -> Const:
 # ------------------------------------------------------------------------------- the active trace
 
 
-# By module: a hook called with a trace when it begins, and one called, at least once, when it ends.
-AROUND_TRACES: dict[str, tuple[Callable[[Trace], None], Callable[[Trace], None]]] = {}
-
-
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
     """Suspend tracing: operations on concrete arrays are computed at once.
@@ -279,15 +276,11 @@ def _with_active(trace: Trace, run: Callable[[], Result]) -> Result:
     restore = as_before()
 
     def begin() -> None:
-        for before, _ in AROUND_TRACES.values():
-            before(trace)
         THREAD.traces = (*THREAD.traces, trace)
 
     def end() -> None:
         restore()
         trace.active = False
-        for _, after in AROUND_TRACES.values():
-            after(trace)
 
     return between(begin, run, end)
 
@@ -337,7 +330,7 @@ def trace_nested(
         }
 
     def run() -> tuple[tuple[Atom, ...], Any]:
-        leaves, extra = function(*[Tracer(trace, v) for v in trace.inputs])
+        leaves, extra = resolved(function)(*[Tracer(trace, v) for v in trace.inputs])
         return tuple(trace.atom(leaf) for leaf in leaves), extra
 
     try:

@@ -42,6 +42,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.primitives import reductions as primitives
 from transpile.primitives.kinds import reduction_by
 from transpile.primitives.reductions import identity
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import bind, trace_nested
 from transpile.trace.tracer import Tracer
 from transpile.tree import flatten, unflatten
@@ -259,7 +260,7 @@ class _Computation:
     def __call__(self, *values: Any) -> list[Any]:
         """The results of values of the left side, then of the right one."""
         left, right = values[: self.count], values[self.count :]
-        result = self.function(
+        result = resolved(self.function)(
             unflatten(self.structure, list(left)), unflatten(self.structure, list(right))
         )
         leaves, structure = flatten(result)

@@ -10,6 +10,7 @@ import numpy as np
 from transpile import tree
 from transpile.ir.source_info import user_source
 from transpile.lax.control.bodies import outside
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
 
@@ -43,7 +44,7 @@ def associative_scan(
         number = _checked_axis(leaves, axis)
 
         def combine(a: list[Any], b: list[Any]) -> list[Any]:
-            return tree.leaves(fn(structure.unflatten(a), structure.unflatten(b)))
+            return tree.leaves(resolved(fn)(structure.unflatten(a), structure.unflatten(b)))
 
         if reverse:
             leaves = [np.flip(x, number) for x in leaves]

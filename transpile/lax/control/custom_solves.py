@@ -24,6 +24,7 @@ from transpile.lax.control.bodies import (
 from transpile.primitives.control.calls import bind_call, custom_jvp_call
 from transpile.primitives.linalg.linear_solve import custom_linear_solve as linear_solve_row
 from transpile.primitives.rules import zeros
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import function_name
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
@@ -105,11 +106,11 @@ def _root(f: Function, guess: Leaves, solve: Solve, tangent_solve: Solve, has_au
     """In the trace under way."""
 
     def linearized(x: Any, y: Any) -> Any:
-        return tangent_solve(linearize(f, x)[1], y)
+        return resolved(tangent_solve)(linearize(f, x)[1], y)
 
     equation = _traced(f, guess)
     _check_tree("f", "initial_guess", equation.out_tree, guess.tree, False)
-    solver = _traced(lambda x: solve(f, x), guess)
+    solver = _traced(lambda x: resolved(solve)(f, x), guess)
     _check_tree("solve", "initial_guess", solver.out_tree, guess.tree, has_aux)
     solution = Leaves(guess.values, solver.types[: len(guess.types)], guess.tree)
     tangent = _traced(linearized, solution, solution)
@@ -224,7 +225,7 @@ def _product(matvec: Function, b: Leaves, name: str) -> Body:
     """The linear function."""
 
     def product(x: Any) -> Any:
-        result = matvec(x)
+        result = resolved(matvec)(x)
         _check_shapes(name, result, b)
         return result
 
@@ -237,7 +238,7 @@ def _solver(matvec: Function, b: Leaves, solve: Solve, name: str, has_aux: bool)
     """The solution as a function of the right side."""
 
     def solver(x: Any) -> Any:
-        result = solve(matvec, x)
+        result = resolved(solve)(matvec, x)
         pair = isinstance(result, tuple | list) and len(result) == 2
         _check_shapes(name, result[0] if has_aux and pair else result, b)
         return result

@@ -31,6 +31,7 @@ from transpile.primitives import axes, elementwise
 from transpile.primitives.control import primitives
 from transpile.primitives.control.calls import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import type_text
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracebacks import api_boundary
@@ -123,7 +124,7 @@ def _fori_in_python(lower: int, upper: int, body_fun: Function, init_val: Any) -
     """As a Python loop on arrays."""
     carry = tree.map(own_copy, init_val)
     for i in range(lower, upper):
-        carry = body_fun(i, carry)
+        carry = resolved(body_fun)(i, carry)
     return carry
 
 
@@ -185,7 +186,7 @@ def _fori(
     if kind.dtype.kind not in "iu":  # JAX counts floats as well
 
         def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-            return state[0] + 1, state[1], body_fun(state[0], state[2])
+            return state[0] + 1, state[1], resolved(body_fun)(state[0], state[2])
 
         state = Leaves.of((*limits, init.tree.unflatten(init.values)), "init_val")
         component = component_named("loop_carry")
@@ -221,7 +222,9 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
                 means all
     """
     if batch_size is None:
-        return scan(under_name(getattr(f, "__name__", "f"), lambda _, x: ((), f(x))), (), xs)[1]
+        return scan(
+            under_name(getattr(f, "__name__", "f"), lambda _, x: ((), resolved(f)(x))), (), xs
+        )[1]
     leaves, structure = flatten_arrays(xs)
     size = np.shape(leaves[0])[0] if leaves else 0
     batches = size // batch_size if batch_size else 0

@@ -27,6 +27,7 @@ from transpile.lax.control.carry_checks import check_carry, component_of
 from transpile.primitives.control import primitives
 from transpile.primitives.control.calls import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import type_text
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
@@ -141,7 +142,7 @@ def _scan_in_python(f: Function, init: Any, xs: Any, length: int, reverse: bool)
         )
     carry, ys = tree.map(own_copy, init), []
     for i in primitives.iterations(length, reverse):
-        carry, y = f(carry, tree.map(lambda x, i=i: own_copy(x[i]), xs))
+        carry, y = resolved(f)(carry, tree.map(lambda x, i=i: own_copy(x[i]), xs))
         ys.append(y)
     return carry, tree.map(lambda *parts: np.stack(parts), *(ys[::-1] if reverse else ys))
 
@@ -259,8 +260,8 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     if is_jit_disabled() and not is_traced(init_val):
         carry = tree.map(own_copy, init_val)
-        while cond_fun(carry):
-            carry = tree.map(np.asarray, body_fun(carry))
+        while resolved(cond_fun)(carry):
+            carry = tree.map(np.asarray, resolved(body_fun)(carry))
         return carry
 
     def looped(init_val: Any) -> Any:

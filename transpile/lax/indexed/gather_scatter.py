@@ -27,6 +27,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import elementwise
 from transpile.primitives import indexing as primitives
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import bind
 from transpile.util.frozen_records import dataclass
 
@@ -436,4 +437,4 @@ def scatter_apply(
         "set",
         False,
     )
-    return bind(elementwise.select, marked, of_dtype(array(func(x), "func"), x.dtype), x)
+    return bind(elementwise.select, marked, of_dtype(array(resolved(func)(x), "func"), x.dtype), x)

@@ -30,6 +30,7 @@ from transpile.primitives import windows
 from transpile.primitives.kinds import reduction_by
 from transpile.primitives.reductions import identity
 from transpile.primitives.windows import dilated, windowed_shape
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import bind, trace_nested
 from transpile.trace.tracer import Tracer
 from transpile.tree import flatten, unflatten
@@ -234,7 +235,7 @@ class _Computation:
     def __call__(self, *values: Any) -> list[Any]:
         """The results of values of the left side, then of the right one."""
         left, right = values[: self.count], values[self.count :]
-        result = self.function(
+        result = resolved(self.function)(
             unflatten(self.structure, list(left)), unflatten(self.structure, list(right))
         )
         leaves, structure = flatten(result)

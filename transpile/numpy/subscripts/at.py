@@ -17,6 +17,7 @@ from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.advanced import check_mode
 from transpile.numpy.subscripts.basic import get_item, set_item, update_item
 from transpile.primitives import elementwise
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import bind, trace_function
 from transpile.trace.tracer import Tracer, add_property
 from transpile.transforms.interpret import interpret
@@ -191,7 +192,9 @@ class IndexUpdates:
 
         def change(x: Any) -> Any:
             chosen = check_mode(mode)
-            values = function(get_item(x, self.key, chosen if chosen != "drop" else "fill"))
+            values = resolved(function)(
+                get_item(x, self.key, chosen if chosen != "drop" else "fill")
+            )
             return set_item(x, self.key, values, chosen, unique_indices)
 
         return _computed(change, self.array, key=self.key)

@@ -15,6 +15,8 @@ from opcode import opmap, opname
 from types import CodeType
 from typing import Any, NamedTuple
 
+from transpile.trace.bytecode.rewriting import original
+
 _EXTENDED = opmap["EXTENDED_ARG"]
 _CACHE = opmap["CACHE"]
 # From Python 3.12 on the argument of LOAD_ATTR has a flag in its low bit.
@@ -70,6 +72,7 @@ class Reads(NamedTuple):
 @lru_cache(maxsize=1024)
 def reads(code: CodeType) -> Reads:
     """The reads of a code object, without those of nested functions."""
+    code = original(code)
     instructions = list(_instructions(code))
     paths: dict[Read, None] = {}
     attributes = set()

@@ -1,0 +1,144 @@
+"""Which function a call in traced code is of: NumPy's constructors become ours, functions of users
+run as rewritten copies.
+
+A traced function runs as a copy in which each call first asks here (`trace/bytecode/rewriting.py`),
+and so do the functions that it calls, which are discovered as they are called: helpers, methods,
+closures, partials, instances with `__call__`, constructors of classes. Nothing that others can see
+is changed: no attribute of NumPy's, no global, no function. Outside of a trace of this thread the
+copies call what the originals call.
+
+Functions of the standard library (but for those that wrap others), of NumPy and of transpile are
+not copied; transpile asks here for the functions that users hand to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+from transpile import tree
+from transpile.trace.bytecode.rewriting import Marker, original, rewritten
+from transpile.trace.static_lookup import in_class
+from transpile.util.interrupt_safety import THREAD
+
+# By id: a callable, or what is written with brackets, and what takes its place in traced code.
+SUBSTITUTES: dict[int, tuple[Any, Any]] = {}
+# By class: what is called in the place of its instances.
+OF_INSTANCES: dict[type, Callable[[Any], Callable[..., Any]]] = {}
+
+_WRAPPERS = frozenset(("contextlib", "functools"))
+_NOT_COPIED = (sys.stdlib_module_names - _WRAPPERS - {"__main__"}) | {"numpy", "transpile"}
+# Functions that call the functions which they are given.
+_CALLERS: tuple[Any, ...] = (
+    *(map, filter, sorted, min, max, functools.reduce, itertools.starmap, itertools.accumulate),
+    *(itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.groupby),
+    *(tree.map, tree.reduce, tree.reduce_associative, tree.map_with_path),
+)
+
+
+class Resolver(Marker):
+    """A constant of rewritten code, which the operators are instructions of that code on."""
+
+    __slots__ = ()
+
+    def __matmul__(self, callee: Any) -> Any:
+        """What is called in the place of a callable."""
+        return resolved(callee)
+
+    def __or__(self, container: Any) -> Any:
+        """What is subscripted in the place of a container."""
+        known = SUBSTITUTES.get(id(container))
+        return container if known is None or not THREAD.traces else known[1]
+
+
+def resolved(callee: Any) -> Any:
+    """What a traced function calls in the place of a callable: that itself, for the most part."""
+    if not THREAD.traces:
+        return callee
+    kind = type(callee)
+    if kind is FunctionType:
+        return SUBSTITUTES[id(callee)][1] if id(callee) in SUBSTITUTES else _copy(callee)
+    if kind is MethodType:
+        function = resolved(callee.__func__)
+        return callee if function is callee.__func__ else MethodType(function, callee.__self__)
+    if id(callee) in SUBSTITUTES:
+        return SUBSTITUTES[id(callee)][1]
+    if kind is type:
+        return _constructor(callee)
+    if kind is functools.partial:
+        function = resolved(callee.func)
+        if function is callee.func:
+            return callee
+        return functools.partial(function, *callee.args, **callee.keywords)
+    for cls in kind.__mro__:
+        if cls in OF_INSTANCES:
+            return OF_INSTANCES[cls](callee)
+    method = in_class(kind, "__call__")
+    if type(method) is FunctionType and _is_copied(method):
+        return MethodType(_copy(method), callee)
+    return callee
+
+
+def _is_copied(function: FunctionType) -> bool:
+    module = function.__globals__.get("__name__")
+    return type(module) is not str or module.partition(".")[0] not in _NOT_COPIED
+
+
+def _copy(function: FunctionType) -> FunctionType:
+    """The function with rewritten code, and all else the same."""
+    code = function.__code__
+    if not _is_copied(function) or original(code) is not code:
+        return function
+    copy = FunctionType(
+        rewritten(code, code.co_filename, Resolver),
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+    copy.__dict__.update(function.__dict__)
+    return copy
+
+
+def _constructor(cls: type) -> Any:
+    """What makes an instance, whose `__init__` is resolved where it is a user's."""
+    init = cls.__init__  # type: ignore[misc]  # of this very class
+    if type(init) is not FunctionType or not _is_copied(init):
+        return cls
+    return functools.partial(_instance, cls)
+
+
+def _instance(cls: type, /, *args: Any, **kwargs: Any) -> Any:
+    instance = resolved(cls.__new__)(cls, *args, **kwargs) if _has_new(cls) else object.__new__(cls)
+    if isinstance(instance, cls):
+        resolved(type(instance).__init__)(instance, *args, **kwargs)
+    return instance
+
+
+def _has_new(cls: type) -> bool:
+    new: Any = cls.__new__
+    return new is not object.__new__
+
+
+def _calling(function: Any) -> Callable[..., Any]:
+    """A function that is given resolved ones."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(_argument, args), **{k: _argument(v) for k, v in kwargs.items()})
+
+    return call
+
+
+def _argument(value: Any) -> Any:
+    return resolved(value) if callable(value) else value
+
+
+for _function in _CALLERS:
+    SUBSTITUTES[id(_function)] = (_function, _calling(_function))
