@@ -1,8 +1,8 @@
-"""The expression printer: scalar expressions as text, with the parentheses that C needs and no
-more.
+"""Print scalar expressions as C, with the parentheses that precedence requires and no others.
 
-A primitive prints as its C column says (`c_functions.py`), filled with the printed
-operands.
+An operation is its primitive's C column (`c_functions.py`) with the printed operands substituted.
+Each text is returned with its precedence level, and is put in parentheses where the context needs a
+higher one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]
 
-# C's levels, the tightest last (ISO C11, section 6.5).
+# C's precedence levels, the tightest last (ISO C11, section 6.5).
 (
     CONDITIONAL,
     OR,
@@ -74,9 +74,10 @@ _BITWISE = (BIT_AND, BIT_OR, BIT_XOR)
 class Printer:
     """Prints expressions; `used` collects the helpers that they call.
 
-    indices   parts of indices that have a name: variables of the loops around
+    precise   as in the options
+    indices   subscripts that have a name, as variables of the loops around
     values    the scalars that are passed by value
-    near      all angles are ordinary ones, and not only those that are known as `ordinary`
+    near      all angles are of ordinary magnitude, not only those in `ordinary`
     """
 
     dialect: Dialect
@@ -88,13 +89,13 @@ class Printer:
     ordinary: frozenset[Expr] = frozenset()
 
     def print(self, expr: Expr, level: int = 0) -> str:
-        """The text of an expression, in parentheses when it binds less tightly than `level`."""
+        """The text of an expression, in parentheses where its precedence is below `level`."""
         text, own = self._print(expr)
         return f"({text})" if own < level else text
 
     def assigned(self, expr: Expr) -> str:
-        """The text of an expression that is assigned to a variable of its dtype: a conversion that
-        C makes by itself, and without loss, needs no cast there."""
+        """The text of an expression that is assigned to a variable of its dtype: an implicit
+        conversion of C that is exact needs no cast there."""
         if isinstance(expr, Apply) and expr.op == "convert_element_type":
             source = expr.args[0].dtype
             if (
@@ -190,8 +191,7 @@ class Printer:
         self, op: type, left: ast.expr, right: ast.expr, expr: Apply, dtype: DType
     ) -> tuple[str, int]:
         word, level = _OPERATORS[op]
-        # Compilers ask for parentheses where C's levels surprise: a == b & c, a && b || c, a < b <
-        # c.
+        # Parentheses that compilers warn without: a == b & c, a && b || c, a < b < c.
         inner = SHIFT if level in (EQUALITY, RELATION) else level
         if level in _BITWISE:
             inner = UNARY
@@ -206,7 +206,7 @@ class Printer:
         return f"{self.function(name, dtype)}({', '.join(arguments)})", ATOM
 
     def function(self, name: str, dtype: DType, near: bool = False) -> str:
-        """The C function for NumPy's name and a dtype, which is one of the `used` from then on."""
+        """The C function for a name in a column and a dtype; a helper is added to `used`."""
         name = function(name, dtype, self.precise, near)
         if c_helpers.find(name) is not None:
             self.used.add(name)
@@ -230,9 +230,8 @@ class Printer:
         return self._cast(self.print(x, UNARY), source, target, self.print(x))
 
     def _from_half(self, x: Expr, target: DType) -> tuple[str, int]:
-        """A float16 or bfloat16, which C has as its bits, in another dtype."""
-        stop = via(x.dtype, target)
-        if stop is not None:
+        """A conversion from float16 or bfloat16, whose values are bits in C."""
+        if via(x.dtype, target) is not None:
             return self._convert(Apply("convert_element_type", (as_float32(x),), target))
         exact = unrounded(x, target)
         if exact is not None:
@@ -244,10 +243,10 @@ class Printer:
         return f"{name}({argument})", ATOM
 
     def _cast(self, text: str, source: DType, target: DType, bare: str = "") -> tuple[str, int]:
-        stop = via(source, target)
-        if stop is not None:
-            text, bare = self._cast(text, source, stop, bare)[0], ""
-            source = stop
+        middle = via(source, target)
+        if middle is not None:
+            text, bare = self._cast(text, source, middle, bare)[0], ""
+            source = middle
         helper = conversion(source, target)
         if helper:
             return self._helper(helper, bare or text)
@@ -268,7 +267,7 @@ class Printer:
         )
 
     def index(self, index: Index, level: int = 0) -> str:
-        """The text of an index."""
+        """The text of a subscript, in parentheses where its precedence is below `level`."""
         text, own = self._index(index)
         return f"({text})" if own < level else text
 
@@ -292,7 +291,7 @@ class Printer:
         return text, SUM if len(terms) > 1 or text.startswith("-") else PRODUCT
 
     def _named(self, index: Index) -> Index:
-        """The index with a part of it called by its name, where that makes it shorter."""
+        """The subscript with a named part replaced by the name, where that makes it shorter."""
         for whole, name in self.indices:
             for sign in (1, -1):
                 rest = index - whole * sign
@@ -325,7 +324,7 @@ def _length(index: Index) -> int:
 
 
 def c_type(dialect: Dialect, dtype: DType) -> str:
-    """The name of a dtype's type, for declarations."""
+    """The type of a dtype in a dialect."""
     if dtype not in dialect.types:
         raise InternalError(f"{dialect.name} has no type for {SHORT_NAMES.get(dtype, dtype.name)}")
     return dialect.types[dtype]

@@ -1,8 +1,8 @@
-"""Which C an operation is: its primitive's C column, and the functions that this column calls.
+"""The C of operations: the C column of a primitive, and the functions that it calls.
 
-The column is an expression over the operands x, y, z in Python's syntax, parsed once. A function in
-it is a helper of runtime_c or of the C library, by the dtype of the operands. The printer writes
-them; what decides by the calls of a program asks here, and needs no text.
+A column is an expression over the operands x, y, z in Python's syntax, parsed once. A function in
+it is a helper of runtime_c or a function of the C library, by the dtype of the operands. The
+printer prints columns; decisions by the calls of a program are made here, without text.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def column(op: str, dtype: DType) -> str:
 
 @cache
 def parsed(text: str) -> ast.expr:
-    """A column as Python parses it."""
+    """The syntax tree of a column."""
     return ast.parse(text, mode="eval").body
 
 
 @cache
 def infix(op: str, dtype: DType) -> str:
-    """The operator of a primitive that C writes `x operator y`; `""` for the others."""
+    """The C operator of a primitive with the column `x operator y`; `""` for the others."""
     words = [] if dtype in HALVES else column(op, dtype).split()
     return words[1] if len(words) == 3 and words[0] == "x" and words[2] == "y" else ""
 
@@ -57,19 +57,19 @@ def dtype_of_column(expr: Apply) -> DType:
 
 @cache
 def parsed_column(op: str, dtype: DType) -> ast.expr:
-    """The C column of a primitive as Python parses it."""
+    """The syntax tree of the C column of a primitive."""
     return parsed(column(op, dtype))
 
 
 def accumulated(statement: Update) -> Expr | None:
-    """The value that an update gives its target, where C has no operator such as `+=` for it."""
+    """The value that an update assigns to its target, where C has no operator such as `+=`."""
     dtype = statement.target.dtype
     if statement.op == "set" or infix(statement.op, dtype):
         return None
-    return step(statement.op, (statement.target, statement.value), dtype)
+    return applied(statement.op, (statement.target, statement.value), dtype)
 
 
-def step(op: str, args: tuple[Expr, ...], dtype: DType) -> Expr:
+def applied(op: str, args: tuple[Expr, ...], dtype: DType) -> Expr:
     """An operation on operands of its dtype; one on halves is computed in float32 and rounded."""
     if dtype not in HALVES:
         return Apply(op, args, dtype)
@@ -87,8 +87,11 @@ def as_float32(x: Expr) -> Expr:
 
 @cache
 def function(name: str, dtype: DType, precise: bool = False, near: bool = False) -> str:
-    """The C function for NumPy's name and a dtype: a helper, else the C library's. Where angles
-    are `near`, it is the one for ordinary angles; `precise` asks for the last bit."""
+    """The C function for a name in a column and a dtype: a helper, else one of the C library.
+
+    precise   the function with the smallest error: a `_precise` helper, or the C library's
+    near      the helper for ordinary angles, if there is one
+    """
     ending = suffix(dtype)
     helper = f"{name}_near_{ending}"
     if not near or c_helpers.find(helper) is None:
@@ -106,18 +109,18 @@ def function(name: str, dtype: DType, precise: bool = False, near: bool = False)
 
 
 def via(source: DType, target: DType) -> DType | None:
-    """The dtype in which a conversion stops on its way to or from a half; None where it need not.
-    Halves are bits in C, which helpers convert from and to float32, and float16 from float64."""
+    """The intermediate dtype of a conversion to or from a half, or None. Halves are bits in C,
+    which helpers convert from and to float32, and to float16 from float64 too."""
     if source in HALVES:
         return None if target == FLOAT32 else FLOAT32
-    if source.kind == "c":  # of which the real part is left
+    if source.kind == "c":  # the real part is converted
         source = np.dtype(f"f{source.itemsize // 2}")
     direct = source == FLOAT32 or (source == FLOAT64 and target != BFLOAT16)
     return FLOAT32 if target in HALVES and not direct else None
 
 
 def conversion(source: DType, target: DType) -> str:
-    """The helper that converts from one dtype to another without a stop; `""` for a cast."""
+    """The helper for a conversion without an intermediate dtype; `""` for a cast."""
     if source.kind == "c":
         source = np.dtype(f"f{source.itemsize // 2}")
     if source in HALVES or target in HALVES or (source.kind == "f" and target.kind in "iu"):
@@ -126,7 +129,7 @@ def conversion(source: DType, target: DType) -> str:
 
 
 def unrounded(expr: Expr, target: DType) -> Expr | None:
-    """The float32 of which `expr` is the half that is converted back to float32, if it is one."""
+    """The float32 x of `float32(half(x))`, which is a rounding alone; None for others."""
     match expr:
         case Apply(op="convert_element_type", args=(x,)) if target == x.dtype == FLOAT32:
             return x if expr.dtype in HALVES else None
@@ -139,18 +142,18 @@ def unrounded(expr: Expr, target: DType) -> Expr | None:
 
 @dataclass(frozen=True)
 class Calls:
-    """Finds the C functions that expressions call.
+    """Lists the C functions that expressions call.
 
     precise    as in the options
-    ordinary   the angles that are known to be ordinary ones; with `near`, all are
+    ordinary   the angles that are known to be of ordinary magnitude
     """
 
     precise: bool
     ordinary: frozenset[Expr]
 
     def of_statement(self, statement: Statement, near: bool) -> Iterator[str]:
-        """The functions that a statement itself calls, one as often as its text has it; subscripts
-        call next to nothing."""
+        """The functions that a statement itself calls, as often as its text does; those in
+        subscripts are not counted."""
         value = accumulated(statement) if isinstance(statement, Update) else None
         for expr in expressions(statement) if value is None else (value,):
             yield from self.of_expression(expr, near)
@@ -172,10 +175,10 @@ class Calls:
                 pass
 
     def _of_conversion(self, x: Expr, target: DType, near: bool) -> Iterator[str]:
-        stop = via(x.dtype, target)
-        if stop is not None:
-            yield conversion(stop, target)
-            target = stop
+        middle = via(x.dtype, target)
+        if middle is not None:
+            yield conversion(middle, target)
+            target = middle
         exact = unrounded(x, target)
         yield conversion(x.dtype, target) if exact is None else f"round_{suffix(x.dtype)}"
         yield from self.of_expression(x if exact is None else exact, near)
@@ -183,7 +186,7 @@ class Calls:
 
 @cache
 def _names(op: str, dtype: DType) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The functions that a column calls, and the operands that stand in it, each as often."""
+    """The functions that a column calls, and the operands in it, with repetitions."""
     parts = list(ast.walk(parsed_column(op, dtype)))
     heads = [p.func for p in parts if isinstance(p, ast.Call)]
     functions = [head.id for head in heads if isinstance(head, ast.Name)]

@@ -1,7 +1,7 @@
-"""What a program with effects prints by itself: the messages of its sites.
+"""The messages that a program with callbacks prints by itself, when it is called without Python.
 
-Such a program has a second entry, which takes a function to call with the values of a site, and a
-context for it. Called by the first one it prints its messages.
+Such a program has a second entry, which takes a callback for the values of a site, and a context
+for it. Its first entry prints the messages of the sites.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from transpile.ir.loop_ir import Program
 from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import dataclass
 
-# In characters, of up to 4 bytes: every compiler takes literals of 4095.
+# In characters of up to 4 bytes: C11 guarantees literals of 4095 bytes.
 _LONGEST_LITERAL = 1000
 
 
 @dataclass(frozen=True)
 class PrintedArray:
-    """The values of a site at a position: so many, as an array or as one number; `helper` of
-    runtime_c prints them."""
+    """The array or number at a position of a site's values, which `helper` of runtime_c prints."""
 
     position: int
     size: Any
@@ -43,7 +42,7 @@ def messages_of(program: Program) -> Messages:
 
 
 def helpers_of(messages: Messages) -> set[str]:
-    """The functions of runtime_c that print messages; an array without elements needs none."""
+    """The helpers that print the arrays of messages, except empty ones."""
     arrays = (p for _, parts in messages for p in parts if isinstance(p, PrintedArray))
     return {array.helper for array in arrays if array.size != 0}
 
@@ -54,7 +53,7 @@ def includes_of(messages: Messages) -> tuple[str, ...]:
 
 
 def _parts(site: Site) -> Iterator[MessagePart]:
-    """Texts, none longer than C11 wants a literal, and arrays."""
+    """The texts of a message, split to the length of literals, and its arrays."""
     for part in site.callback.message:
         if isinstance(part, str):
             for start in range(0, len(part), _LONGEST_LITERAL):

@@ -1,4 +1,4 @@
-"""Constant arrays: short ones are written out in C, the bytes of long ones lie in a file."""
+"""Constant arrays: short ones are initialisers in C, long ones bytes in a file beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.util.frozen_records import dataclass
 
-# Constants with more elements than this are not written out in C.
+# Constants with more elements than this are in the file.
 LONGEST_CONSTANT = 4096
 
 
@@ -16,8 +16,8 @@ LONGEST_CONSTANT = 4096
 class Constant:
     """A constant array of a program.
 
-    as_bytes   its bools are read as numbers
-    offset     where its bytes begin in the file beside the C file; None where they are written out
+    as_bytes   its bools are read as integers
+    offset     of its bytes in the file; None for an initialiser
     """
 
     buffer: Buffer
@@ -30,7 +30,7 @@ class Constant:
 def constants_of(
     program: Program, reads_bytes: Callable[[Buffer], bool]
 ) -> tuple[tuple[Constant, ...], bytes]:
-    """The constants of a program, and the contents of the file beside its C file."""
+    """The constants of a program, and the contents of the file."""
     constants: list[Constant] = []
     binary = bytearray()
     for buffer in program.constants:

@@ -1,4 +1,4 @@
-"""A dialect is data: how one language spells types and literals, and its template."""
+"""Dialects: the spelling of types and literals in a target language, and its template, as data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Dialect:
     types      the name of each dtype
     literal    (value, dtype) -> its text
     template   the file that renders a program, in templates/
-    includes   the headers that every program needs; complex_includes, those for complex numbers
+    includes   the headers that every program needs; `complex_includes` those for complex numbers
     """
 
     name: str
@@ -32,14 +32,14 @@ class Dialect:
     complex_includes: tuple[str, ...]
 
     def headers(self, is_complex: bool) -> tuple[str, ...]:
-        """The headers of a program, of one with complex numbers in it or without."""
+        """The headers of a program with or without complex numbers."""
         return self.includes + (self.complex_includes if is_complex else ())
 
 
 def c_literal(value: Any, dtype: DType) -> str:
-    """A C literal of this dtype: typed, and exact."""
+    """A C literal of this dtype, exact to the bit."""
     kind = dtype.kind
-    if kind == "f" and dtype.itemsize > 2:  # first, as most constants are made of them
+    if kind == "f" and dtype.itemsize > 2:  # first, as most literals are floats
         return _float_literal(value, dtype)
     if dtype in HALVES:  # which are passed as their bits
         return f"0x{bits_of(value, dtype):04x}"
@@ -95,5 +95,5 @@ DIALECTS = {"c": C}
 
 
 def suffix(dtype: DType) -> str:
-    """The ending of the helpers for a dtype: f32, i64, u8, c128; `bool` for bool."""
+    """The suffix of the helpers for a dtype: f32, i64, u8, c128; `bool` for bool."""
     return SHORT_NAMES[dtype]

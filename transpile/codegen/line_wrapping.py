@@ -1,4 +1,5 @@
-"""Layout: how lines of C are broken, and what comments say."""
+"""Layout of C text: line breaks in declarations, statements and initialisers; safe comments and
+string literals."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ WIDTH = 100
 
 
 def hanging(text: str, width: int = WIDTH, margin: str = "") -> str:
-    """A declaration, its parameters broken where it is too long: each line after the first begins
-    with the margin, or where that is not given under the first parameter."""
+    """A declaration, broken between parameters where it is too long. Later lines begin with the
+    margin; without one, under the first parameter."""
     if len(text) <= width:
         return text
     head, *others = text.split(", ")
@@ -34,7 +35,7 @@ def hanging(text: str, width: int = WIDTH, margin: str = "") -> str:
 
 
 def filled(literals: Iterable[str], margin: str) -> str:
-    """Literals with commas between them; each line after the first begins with the margin."""
+    """Literals with commas between them, in lines; each after the first begins with the margin."""
     lines, line = [], ""
     for literal in literals:
         if len(line) + len(literal) > WIDTH - 10:
@@ -58,7 +59,7 @@ def wrapped(text: str, indent: str) -> str:
     return "\n".join([*lines, start + text])
 
 
-# Where a line may be broken: before these, the loosest first; after a comma, which is looser still.
+# A line may be broken before these operators, by precedence, and after a comma, the loosest.
 _LOOSENESS = {
     word: level
     for level, words in enumerate(
@@ -69,8 +70,8 @@ _LOOSENESS = {
 
 
 def _break(text: str, room: int) -> int | None:
-    """Where to break a line: outside of most parentheses, at the loosest operator, as late as
-    possible."""
+    """The position at which to break a line: at the least depth of parentheses, there at the
+    loosest operator, of these the last; None where there is none."""
     depth = 0
     best: tuple[tuple[int, int, int], int] | None = None
     for position, character in enumerate(text[: room + 1]):
@@ -86,16 +87,13 @@ def _break(text: str, room: int) -> int | None:
     return None if best is None else best[1]
 
 
-# What ends a comment or begins another one; and ??/, which is a backslash to a compiler.
+# The inside of */ and /*, and of ??, which begins a trigraph such as ??/, a backslash.
 _OF_COMMENTS = re.compile(r"(?<=\*)(?=/)|(?<=/)(?=\*)|(?<=\?)(?=\?)")
 
 
 def comment_text(text: str) -> str:
-    """The text as it may stand in a comment: on one line, with nothing in it that means something
-    to a compiler. What cannot be printed is written as in a string of Python's.
-
-    What has passed through once stays as it is.
-    """
+    """The text as it can be in a comment: on one line, without the end of a comment or a trigraph.
+    Characters that cannot be printed are escaped as in Python. The function is idempotent."""
     return _OF_COMMENTS.sub(" ", one_line(text.replace("\t", " ")))
 
 
@@ -110,21 +108,20 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "?"
 
 
 def string_literal(text: str) -> str:
-    """The text as a C string literal; what is no ASCII stands there as the bytes of UTF-8, or, in
-    the name of a file, as the bytes that it is."""
+    """The text as a C string literal; characters other than ASCII are the octal escapes of their
+    bytes, see `text_bytes`."""
     parts = [_ESCAPES.get(c, c) if " " <= c <= "~" or c in _ESCAPES else _octal(c) for c in text]
     return f'"{"".join(parts)}"'
 
 
 def _octal(character: str) -> str:
-    """Three octal digits a byte: no digit that follows belongs to them."""
+    """Three octal digits a byte, so that a digit that follows is no part of the escape."""
     return "".join(f"\\{byte:03o}" for byte in text_bytes(character))
 
 
 def text_bytes(text: str) -> bytes:
-    """The bytes of a text: UTF-8, but those that Python found in the name of a file and could not
-    decode are themselves, and other halves of surrogate pairs have the three bytes of their number.
-    """
+    """The bytes of a text: UTF-8. Surrogates that stand for undecodable bytes of a file name are
+    these bytes; others have the three bytes of their code point."""
     return b"".join(
         c.encode("utf-8", "surrogateescape" if "\udc80" <= c <= "\udcff" else "surrogatepass")
         for c in text
@@ -132,8 +129,8 @@ def text_bytes(text: str) -> bytes:
 
 
 def complex_types(program: Program, types: Mapping[Any, str]) -> list[tuple[str, str, str]]:
-    """The complex types of a program's arrays: as C has them, with names that C and C++ share, and
-    the types of their parts. C++ has no `double complex`."""
+    """(type in C, a name that C and C++ share, type of the parts) of the complex types of a
+    program's arrays: C++ has no `double complex`."""
     dtypes = {b.dtype for b in (*program.inputs, *program.outputs)}
     return [
         (types[d], f"{program.name}_{d.name}", types[part])
@@ -143,13 +140,13 @@ def complex_types(program: Program, types: Mapping[Any, str]) -> list[tuple[str,
 
 
 def renamed(text: str, types: Sequence[tuple[str, ...]]) -> str:
-    """A declaration with its types, the first of each tuple, called by the second."""
+    """A declaration with the first type of each tuple replaced by the second."""
     for before, after, *_ in types:
         text = text.replace(before, after)
     return text
 
 
 def type_text(buffer: Buffer) -> str:
-    """An array's dtype and shape, as the comment of a program has them."""
+    """An array's dtype and shape, as in the comment of a program."""
     bits = " as bits" if buffer.dtype in HALVES else ""
     return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]{bits}"

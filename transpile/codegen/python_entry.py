@@ -1,4 +1,4 @@
-"""The C file that is built for Python: the program, and the one entry that Python calls."""
+"""The C file that is built for Python, which adds the entry NAME_call to the program."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from transpile.ir.loop_ir import Program
 
 
 def python_entry(program: Program, source: str, header: str) -> str:
-    """The text of that file, which includes the program's by these names; see
-    `transpile.runtime.program_call`."""
+    """The text of that file, which includes those of the program by these names; see
+    `runtime/program_call.py`."""
     return filled_in("python_entry.c.j2", program=program, header=header, source=source)
 
 
 def declarations(program: Program) -> str:
-    """What cffi is told of the functions that Python calls, and of that which Python gives."""
+    """The C declarations for cffi: the functions that Python calls, and the type of callbacks."""
     return filled_in("declarations.h.j2", program=program)

@@ -1,6 +1,8 @@
-"""Rendering: a scheduled program as the text of a C file and its header.
+"""Render a scheduled program as the texts of a C file and its header.
 
-Templates hold the C; this module takes the decisions and gives them the nodes of the program.
+The C is in templates. This module computes what they need: groups of kernels, helpers, prototypes,
+constants, the contract with the caller. Kernels are printed first, as their text decides which
+helpers and prototypes the program needs.
 """
 
 from __future__ import annotations
@@ -42,11 +44,11 @@ from transpile.util.frozen_records import dataclass
 
 @dataclass(frozen=True)
 class Text:
-    """The files of a program, and what a compiler has to know of it.
+    """The files of a program, and how it is compiled.
 
-    effort        how much of its time it may take
-    gcc_flags     what gcc has to be told, or it errs
-    runs_threads  the program calls OpenMP's library
+    effort        see `compile_budget.py`
+    gcc_flags     see `gcc_faults.py`
+    runs_threads  True if the program calls OpenMP's library
     """
 
     source: str
@@ -59,8 +61,8 @@ class Text:
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """A function that one or more kernels share, as the templates get it; a debugger shows it as
-    the Python line `debugged_as`."""
+    """A function that one or more kernels share, for the templates; `debugged_as` is the line of
+    Python that its debug information names."""
 
     name: str
     comment: tuple[str, ...]
@@ -79,10 +81,9 @@ def render(
     title: str = "",
     libraries: Libraries = (None, None),
 ) -> Text:
-    """The text of the program and of its header, which it includes by the name `header`.
+    """The texts of the program and of its header, which it includes by the name `header`.
 
-    Constants that are too long to write out are in a file of their own beside it, which has the
-    header's name with the ending `.bin`.
+    Long constants are in a file beside it with the header's name and the extension `.bin`.
     """
     return _Renderer(program, options, C, title or program.name, libraries).render(header)
 
@@ -160,7 +161,7 @@ class _Renderer:
         return Text(source, text, binary, effort, gcc_flags, runs_threads)
 
     def _contract(self) -> list[str]:
-        """What a caller has to know of each array."""
+        """A line about each array of the caller."""
         program = self.program
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
         return [
@@ -177,7 +178,7 @@ class _Renderer:
     # -------------------------------------------------------------------------------- kernels
 
     def _function(self, group: Group) -> KernelFunction:
-        """The function of kernels that share it, whose comment has the lines of all of them."""
+        """The function that kernels share, with the comments of all of them."""
         kernel = group[0]
         parameters = self.convention.parameters(kernel)
         where = kernel.source
@@ -194,7 +195,7 @@ class _Renderer:
         )
 
     def _calls(self, groups: Iterable[Group]) -> list[tuple[str, tuple[Parameter, ...]]]:
-        """The function of each kernel and what it is given, in the order of the program."""
+        """The function and the parameters of each kernel, in the order of the program."""
         functions = {kernel.name: group[0].name for group in groups for kernel in group}
         kernels = self.program.kernels
         return [(functions[k.name], self.convention.parameters(k)) for k in kernels]

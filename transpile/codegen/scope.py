@@ -1,8 +1,8 @@
-"""What the templates ask while they print the statements of a kernel.
+"""Scopes: print the expressions and subscripts of statements for the templates.
 
-A scope prints the expressions and subscripts of one nest of loops. It never changes: a loop's body
-has a scope of its own, made from that around the loop. What the scopes of a program collect (the
-helpers and reductions that its text needs) is in their `Needs`.
+A scope belongs to the body of a kernel or loop and is immutable: the body of an inner loop has a
+scope of its own, made from that around it. The helpers, library routines and reductions that the
+text of the program turns out to need are collected in the `Needs` that its scopes share.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NO_ENDS: Mapping[tuple[Index, Index], str] = {}
 
 @dataclass(frozen=True)
 class Reduction:
-    """An operation on accumulators that OpenMP has to be told of."""
+    """A reduction operation that OpenMP lacks, for a `declare reduction` directive."""
 
     name: str
     dtype: DType
@@ -52,11 +52,11 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Needs:
-    """What the text of a program needs beside its kernels.
+    """What the text of a program needs besides its kernels.
 
     helpers      the functions of runtime_c that statements call
-    routines     the functions of libraries that these call
-    reductions   the operations on accumulators that OpenMP has to be told of
+    routines     the library routines that these call
+    reductions   the reduction operations that OpenMP lacks
     """
 
     helpers: set[str] = field(default_factory=set)
@@ -65,7 +65,7 @@ class Needs:
 
 
 class ProgramScope:
-    """What the kernels of a program share."""
+    """The part of the scopes that the kernels of a program share."""
 
     def __init__(
         self, program: Program, options: Options, dialect: Dialect, libraries: Libraries
@@ -78,7 +78,7 @@ class ProgramScope:
         self.names = Names(names_in(program))
 
     def of_kernel(self, kernel: Kernel, values: Iterable[str]) -> Scope:
-        """The scope of a kernel's body; `values` are the scalars that it is given by value."""
+        """The scope of a kernel's body; `values` are its parameters that are passed by value."""
         printer = Printer(
             self.dialect,
             self.options.precise_math,
@@ -91,11 +91,11 @@ class ProgramScope:
 
 @dataclass(frozen=True)
 class Scope:
-    """Prints what stands in a body.
+    """Prints the statements of a body.
 
-    window     names of indices, and their values, that the body begins with
+    window     (name, value) of variables for subscripts, with which the body begins
     ends       the ends of strips that have a name
-    collapsed  the indices of the loops around that share one pragma
+    collapsed  the indices of the loops around it that one pragma collapses
     """
 
     shared: ProgramScope
@@ -108,7 +108,7 @@ class Scope:
 
     @property
     def program(self) -> Program:
-        """The program around it."""
+        """The program."""
         return self.shared.program
 
     @property
@@ -118,15 +118,15 @@ class Scope:
 
     @property
     def fixed_threads(self) -> int:
-        """How many threads parallel loops have, where the options say so."""
+        """The number of threads of parallel loops that the options fix, or 0."""
         return self.shared.options.num_threads
 
     def new_name(self, hint: str) -> str:
-        """A name that nothing else has."""
+        """A new name, unique in the program."""
         return self.shared.names.new(hint)
 
     def helper(self, name: str) -> str:
-        """The name of a helper, which the program needs from then on."""
+        """The name of a helper, which is added to the program's needs."""
         self.shared.needs.helpers.add(name)
         return name
 
@@ -137,7 +137,7 @@ class Scope:
         return c_type(self.shared.dialect, dtype)
 
     def counted(self, dtype: DType) -> str:
-        """The type of variables that change: compilers vectorise reductions of numbers only."""
+        """The type of accumulators: compilers vectorise reductions of integers, not of bools."""
         return c_type(self.shared.dialect, UINT8 if dtype == BOOL else dtype)
 
     # ---------------------------------------------------------------------------- expressions
@@ -147,7 +147,7 @@ class Scope:
         return self.printer.print(expr)
 
     def negated(self, expr: Expr) -> str:
-        """The contrary of a condition."""
+        """The negation of a condition."""
         return self.printer.print(Apply("logical_not", (expr,), BOOL))
 
     def assigned(self, expr: Expr) -> str:
@@ -155,7 +155,7 @@ class Scope:
         return self.printer.assigned(expr)
 
     def change(self, update: Update) -> tuple[str, str]:
-        """The operator before the `=` of an update, as in `+=`, if C has one, and the value."""
+        """(operator, value) of an update `target operator= value`; "" is a plain assignment."""
         value = accumulated(update)
         if value is not None:
             return "", self.printer.print(value)
@@ -171,12 +171,12 @@ class Scope:
         return self.printer.index(index)
 
     def addresses(self, arrays: tuple[Strided | None, ...]) -> list[str]:
-        """The addresses of arrays; that of an array without elements is 0."""
+        """The addresses of arrays; 0 for an empty one."""
         return ["0" if a is None else self.printer.address(a.first) for a in arrays]
 
     def invocation(self, call: Call) -> tuple[str, list[str]]:
-        """The function and the arguments of a call, in the words of a library that is there, or of
-        C."""
+        """The function and the arguments of a call: those of the first target that the intrinsic
+        has, a linked library or C."""
         invocation = call.invocation(*self.shared.targets)
         self.shared.needs.helpers.add(invocation.function)
         self.shared.needs.routines.update(invocation.routines)
@@ -188,7 +188,7 @@ class Scope:
     # ---------------------------------------------------------------------------------- loops
 
     def stop(self, loop: For) -> str:
-        """The first index that a loop does not reach."""
+        """The exclusive end of a loop."""
         stop = self.printer.index(loop.stop)
         if loop.limit is None:
             return stop
@@ -201,17 +201,18 @@ class Scope:
         printer = self.printer
         if loop.near and not printer.near:
             printer = replace(printer, near=True)
-        walked = self.collapsed | {loop.symbol}
-        # Nothing may stand between collapsed loops: the innermost names the window of all.
-        collapsed = walked if loop.collapse > 1 else frozenset()
+        indices = self.collapsed | {loop.symbol}
+        # No statement may be between collapsed loops: the innermost declares the window.
+        collapsed = indices if loop.collapse > 1 else frozenset()
         scope = Scope(self.shared, printer, ends=self.ends, collapsed=collapsed)
-        strip = None if collapsed else self._common_strip(loop, walked)
+        strip = None if collapsed else self._common_strip(loop, indices)
         return scope if strip is None else self._with_window(scope, strip)
 
-    def _common_strip(self, loop: For, walked: frozenset[Symbol]) -> For | None:
-        """One of the loops inside that walk one strip, if there are several that are all alike."""
+    def _common_strip(self, loop: For, indices: frozenset[Symbol]) -> For | None:
+        """One of the inner loops over a strip that starts at these indices, if there are several
+        and all have the same bounds."""
         inner = [s for s in walk(loop.body) if isinstance(s, For)]
-        strips = [s for s in inner if walked & symbols_of(s.start)]
+        strips = [s for s in inner if indices & symbols_of(s.start)]
         if len(strips) < 2 or len({(s.start, s.stop, s.limit) for s in strips}) != 1:
             return None
         taken = {s.symbol.name for s in inner} | self.buffers.keys() | declared_names(loop.body)
@@ -219,7 +220,7 @@ class Scope:
         return None if is_named_inside or taken & {"first", "last"} else strips[0]
 
     def _with_window(self, scope: Scope, strip: For) -> Scope:
-        """The scope with names for the first index of a strip and its end."""
+        """The scope with the names `first` and `last` for the bounds of a strip."""
         window, ends = [("first", self.printer.index(strip.start))], scope.ends
         if strip.limit is not None:
             window.append(("last", self.stop(strip)))
@@ -229,7 +230,7 @@ class Scope:
         return replace(scope, printer=printer, window=tuple(window), ends=ends)
 
     def reductions(self, loop: For) -> Iterable[tuple[str, list[str]]]:
-        """The operations by which accumulators are combined across lanes, with their names."""
+        """(operation, accumulators) of the reduction clauses of a loop."""
         targets = {
             s.target.name: s.target.dtype
             for s in walk(loop.body)
@@ -241,7 +242,7 @@ class Scope:
         return combined.items()
 
     def _combiner(self, op: str, dtype: DType) -> str:
-        """The name by which OpenMP combines accumulators; declared where OpenMP has none."""
+        """OpenMP's name of a reduction operation, which is declared where OpenMP has none."""
         operator = infix(op, dtype)
         if operator:
             return {"|": "||", "&": "&&"}.get(operator, operator) if dtype.kind == "b" else operator

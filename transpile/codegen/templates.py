@@ -1,7 +1,7 @@
-"""The templates of C, filled in.
+"""Render the Jinja templates of C.
 
-They are given nodes of programs. What they cannot say themselves they ask of a scope (`scope.py`),
-or of a filter: the name of a type, the brackets of a shape, where a line is broken.
+Templates get nodes of programs. Expressions and subscripts are printed by a scope (`scope.py`);
+filters print types, the brackets of a shape, literals, and break lines.
 """
 
 from __future__ import annotations
@@ -46,16 +46,18 @@ else:
 
 
 def filled_in(template: str, **values: Any) -> str:
-    """A template with these values. Jinja has locks, which a forked child must find free."""
+    """The text of a template with these values. Jinja takes locks, hence `importing`: no fork may
+    divide it."""
     return importing(lambda: str(_environment().get_template(template).render(**values)))
 
 
 @cache
 def _environment() -> Any:
-    """Ours calls functions and reads attributes as Python does: Jinja's own ways of both, which try
-    several things, take half of the time that a long program is printed in. And templates that are
-    compiled stay in the cache directory, all in one file, as they were for this Python, this Jinja
-    and these texts: compiling them takes as long as reading Jinja itself."""
+    """The environment of the templates, with two changes for speed. Functions are called and
+    attributes read as in Python: Jinja's own ways, which try several things, take half of the time
+    in which a long program is printed. And compiled templates are kept in the cache directory, in
+    one file for this Python, this Jinja and these texts: compiling them takes as long as importing
+    Jinja."""
     directory = data_directory("templates")
     kept_as = f"template-{_digest(str(directory), jinja2.__version__)}.json"
 
@@ -65,7 +67,7 @@ def _environment() -> Any:
             function: Callable[..., Any],
             /,
             *args: Any,
-            _loop_vars: object = None,  # for functions that ask for the context; none of ours does
+            _loop_vars: object = None,  # for functions that take the context: none does
             _block_vars: object = None,
             **options: Any,
         ) -> Any:
@@ -109,12 +111,12 @@ def _digest(*words: str) -> str:
     return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
 
-# The statements that `statement.j2` has macros for.
+# The statements with a macro in `statement.j2`.
 _PRINTED = frozenset(["For", "If", "While", "Declare", "Update", "Store", "Alloc", "Swap"])
 
 
 def _node(statement: Statement) -> str:
-    """The name of a node's class, which has a macro; routines that are called are all `Call`."""
+    """The name of a statement's macro: its class; `Call` for all intrinsics except callbacks."""
     if isinstance(statement, Call):
         return "Callback" if isinstance(statement, Callback) else "Call"
     name = type(statement).__name__
@@ -124,12 +126,12 @@ def _node(statement: Statement) -> str:
 
 
 def _is_one_line(body: tuple[Statement, ...]) -> bool:
-    """Tell whether a body needs no braces."""
+    """True if a body needs no braces."""
     return len(body) == 1 and not isinstance(body[0], For | If | While | Swap)
 
 
 def _is_uneven(loop: For) -> bool:
-    """Tell whether iterations are long, or take different times."""
+    """True if iterations may be long or of different lengths: they are scheduled dynamically."""
     return any(isinstance(s, While | Call) for s in walk(loop.body))
 
 
@@ -142,7 +144,7 @@ def _ctype(dtype: DType, dialect: Dialect) -> str:
 
 
 def _real(dtype: DType) -> DType:
-    """The dtype of the parts of complex numbers; that of real ones is their own."""
+    """The dtype of the parts of complex numbers; other dtypes are their own."""
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 

@@ -1,1 +1,1 @@
-"""What is decided on the loops before there is a text."""
+"""Decisions on loops before printing: length, shared functions, outlined helpers, parameters."""

@@ -1,4 +1,4 @@
-"""How the functions of kernels are called: which buffers they take, and how."""
+"""The calling convention of kernels: which buffers are parameters, and how they are passed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from transpile.util.frozen_records import dataclass
 class Parameter:
     """A buffer that a kernel takes.
 
-    buffer      as the kernel sees it
-    outer       as the program has it
+    buffer      with the kernel's shape
+    outer       with the program's shape
     is_written  the kernel writes it; others are const
-    is_swapped  the kernel exchanges it with another one, which `restrict` would forbid
-    by_value    it is one number, which is passed itself
-    as_bytes    its bools are read as numbers
-    is_constant it has been a global array
+    is_swapped  the kernel swaps its pointer with another one's, which `restrict` would forbid
+    by_value    it is a number, not a pointer
+    as_bytes    its bools are read as integers
+    is_constant it is a global constant of the program
     """
 
     buffer: Buffer
@@ -30,7 +30,7 @@ class Parameter:
 
     @property
     def needs_cast(self) -> bool:
-        """Tell whether the array has another type for the program than for the kernel."""
+        """True if the kernel and the program have different types of pointers for the array."""
         if len(self.buffer.shape) >= 2:
             return True
         return len(self.outer.shape) > 1 if self.is_constant else self.as_bytes
@@ -47,13 +47,13 @@ class CallingConvention:
         self._of_kernels: dict[str, tuple[Parameter, ...]] = {}
 
     def reads_bytes(self, buffer: Buffer) -> bool:
-        """Tell whether the bools of a buffer are read as numbers: compilers vectorise a choice by
-        loaded numbers, not by loaded bools."""
+        """True if the bools of a buffer are read as integers: compilers vectorise selects by loaded
+        integers, not by loaded bools."""
         return bool(buffer.shape) and buffer.name in self._deciding
 
     def parameters(self, kernel: Kernel) -> tuple[Parameter, ...]:
-        """What a kernel takes, in the order in which the program has its buffers. A constant is
-        global, so only one that the kernel sees in another shape is a parameter."""
+        """The parameters of a kernel, in the order of the program's buffers. Constants are global,
+        so only one that the kernel sees in another shape is a parameter."""
         if kernel.name not in self._of_kernels:
             self._of_kernels[kernel.name] = self._taken(kernel)
         return self._of_kernels[kernel.name]

@@ -1,10 +1,10 @@
-"""Flags that keep gcc from a fault of its own, for the programs that could meet it.
+"""Flags that avoid a miscompilation by gcc, for the programs that it may affect.
 
-gcc 12 vectorises a sum, or a minimum or maximum, of several terms in straight-line code. Where the
-terms are comparisons turned into integers of 8 or 16 bits it takes the vector mask for them, of
-which a true lane has all bits set: `(uint8_t)(x[0] > 0) + ... + (uint8_t)(x[3] > 0)` of four true
-terms is 252. Loops that it unrolls first are such code too. Wider integers are converted from masks
-as they should be.
+gcc 12 vectorises sums, minima and maxima of several terms in straight-line code (SLP), also after
+it has unrolled a loop. Where the terms are comparisons converted to integers of 8 or 16 bits, it
+uses the vector mask in their place, in which a true lane has all bits set:
+`(uint8_t)(x[0] > 0) + ... + (uint8_t)(x[3] > 0)` of four true terms is 252. Wider integers are
+converted correctly.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def is_short_reduction(op: str, dtype: DType) -> bool:
 
 
 def flags_around_faults(*, reduces_short_integers: bool) -> tuple[str, ...]:
-    """gcc's flags that a program needs to be right, beside those that all programs get."""
+    """gcc's additional flags without which a program may be miscompiled."""
     return _NO_STRAIGHT_LINE_VECTORS if reduces_short_integers else ()
 
 
 def notes(flags: tuple[str, ...]) -> list[str]:
-    """What the comment of a program says of them."""
+    """The line about them in the comment of a program."""
     return [f"gcc: only with {' '.join(flags)}, without which gcc 12 errs"] if flags else []

@@ -1,9 +1,9 @@
-"""Outlined helpers: what a long program calls, where a short one has a copy at each use.
+"""Outline helpers in long programs: call one copy of a helper in the place of inlining it.
 
-C compilers put a small function where it is called, and a loop over a sine in vector lanes. With
-hundreds of sines that takes seconds and megabytes, and from some size on they give up, and leave
-the loops out of vector lanes as well. In a program of that size the helpers are functions proper,
-of which there is one copy for numbers and one for vectors: as fast, and compiled once.
+C compilers inline helpers and vectorise the loops around them. With hundreds of sines that takes
+seconds and megabytes, and above some size compilers stop inlining, and so vectorising. In such a
+program helpers are functions with a scalar and a vector version (`declare simd`): as fast, and
+compiled once.
 """
 
 from __future__ import annotations
@@ -30,11 +30,9 @@ _BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
 
 
 def outlined(kernels: Iterable[Kernel], options: Options) -> dict[str, tuple[int, ...]]:
-    """The helpers that these kernels call, where others have them inlined; for each the numbers of
-    lanes for which there is to be a copy.
+    """The helpers that are outlined, with the numbers of lanes of their vector versions.
 
-    gcc does not make vectors of a loop with a choice in it that calls anything but its own, so
-    helpers that stand beside choices are none of them.
+    gcc does not vectorise a loop with a select and a call. So helpers beside selects are inlined.
     """
     counts: Counter[str] = Counter()
     beside_choices: set[str] = set()
@@ -55,8 +53,8 @@ def outlined(kernels: Iterable[Kernel], options: Options) -> dict[str, tuple[int
 
 
 def _sequences(body: Body, near: bool) -> Iterator[tuple[Body, bool]]:
-    """Each sequence of statements, and whether its angles are taken for ordinary ones. The
-    condition of a branch belongs to no loop's statements, so it is a sequence of its own."""
+    """Each sequence of statements, and True if its loop is a version for ordinary angles. The
+    condition of a branch is a sequence of its own."""
     yield tuple(s for s in body if not isinstance(s, If)), near
     for statement in body:
         match statement:
@@ -73,13 +71,13 @@ def _sequences(body: Body, near: bool) -> Iterator[tuple[Body, bool]]:
 
 
 def _has_choice(statement: Statement) -> bool:
-    """Tell whether a statement itself chooses between values."""
+    """True if a statement itself has a select."""
     return any(isinstance(p, Apply) and p.op == "select" for p in parts(statement))
 
 
 def _lanes(name: str) -> tuple[int, ...]:
-    """The numbers of lanes that the loops around a helper may have: of vectors of 64, 32 and 16
-    bytes. None where it branches, of which gcc makes no vectors."""
+    """The numbers of lanes of a helper's vector versions, for vectors of 64, 32 and 16 bytes; none
+    for a helper with branches, which gcc does not vectorise."""
     item = c_helpers.find(name)
     assert item is not None
     if _BRANCHES.search(item.text):
@@ -89,7 +87,7 @@ def _lanes(name: str) -> tuple[int, ...]:
 
 
 def _is_plain(name: str) -> bool:
-    """Tell whether a helper takes numbers and gives one."""
+    """True if a helper is a function from numbers to a number."""
     item = c_helpers.find(name)
     return item is not None and item.names == (name,) and _HEAD.match(item.text) is not None
 

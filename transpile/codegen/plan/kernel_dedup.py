@@ -1,8 +1,7 @@
-"""Deduplication of kernels: those that differ in names only have one function.
+"""Deduplicate kernels: those with one canonical form, equal up to names, share a C function.
 
-A loop in Python that a trace unrolls, such as that over the layers of a network, makes the same
-kernels again and again, for other arrays. With one function for each kind of kernel, the text is a
-fraction as long, and so is the time that a compiler takes for it.
+A Python loop that a trace unrolls, such as that over the layers of a network, makes equal kernels
+for different arrays. With one function for each form, text and compile time are a fraction.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ Group = tuple[Kernel, ...]
 def functions_for(
     program: Program, convention: CallingConvention, options: Options
 ) -> tuple[tuple[Group, ...], Effort]:
-    """The groups of kernels that have a function each, and what the length of these asks for. In
-    programs that are not long, and in those that are debugged, each kernel has its own."""
+    """The groups of kernels that share a function, and the effort for the length of these. In
+    programs that are not long or are debugged, each kernel has a function of its own."""
     alone = tuple((kernel,) for kernel in program.kernels)
     if effort_for(summary_of(program.kernels).length, options.machine) == "usual":
         return alone, "usual"
@@ -33,8 +32,8 @@ def functions_for(
 
 
 def groups_of_equal_kernels(program: Program, convention: CallingConvention) -> tuple[Group, ...]:
-    """The kernels of a program, those that can share a function together, in the order of the first
-    ones."""
+    """The kernels of a program, grouped by what can share a function, in the order of their first
+    kernels."""
     groups: dict[Hashable, list[Kernel]] = {}
     for kernel in program.kernels:
         parameters = convention.parameters(kernel)
@@ -45,7 +44,7 @@ def groups_of_equal_kernels(program: Program, convention: CallingConvention) -> 
 
 
 def _type(parameter: Parameter) -> Hashable:
-    """All of a parameter but its name."""
+    """A parameter without its name."""
     buffer = parameter.buffer
     flags = (parameter.is_written, parameter.is_swapped, parameter.as_bytes)
     return buffer.shape, buffer.dtype, flags
