@@ -1,10 +1,11 @@
-"""The stages of compilation: Traced -> Lowered -> Compiled, and what each can tell about itself.
+"""The stages of compilation, Traced -> Lowered -> Compiled, with the members of `jax.stages`.
 
     traced = jit(f).trace(x)      the graph
     lowered = traced.lower()      the loops and the C text
     compiled = lowered.compile()  a loaded program, called with arrays
 
-Names and meanings are those of `jax.stages`. Each stage makes the next one once and keeps it.
+Each stage makes the next one once and keeps it. A pickle of a stage has the graph and the options:
+a program is loaded from the cache, or compiled again, where it is unpickled.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class ArgInfo:
 
 
 class _Stage:
-    """What all stages share: the structure and types of arguments and results."""
+    """The common members of all stages: the structure and types of arguments and results."""
 
     def __init__(
         self, signature: Signature, out_tree: tree.TreeDef, out_types: tuple[ArrayType, ...]
@@ -133,7 +134,7 @@ class _Stage:
 
     @property
     def in_paths(self) -> tuple[str, ...]:
-        """The leaves of the arguments as one would write them in Python: `params['w']`."""
+        """The leaves of the arguments in Python's syntax: `params['w']`."""
         return self._signature.paths
 
     @property
@@ -167,7 +168,7 @@ class Traced(_Stage):
 
     @property
     def jaxpr(self) -> Graph:
-        """The graph; its text is what `xpr` gives."""
+        """The graph, whose text is that of `xpr`."""
         return self._graph
 
     @property
@@ -176,17 +177,17 @@ class Traced(_Stage):
         return self._graph.name
 
     def differences(self, later: Signature) -> list[str]:
-        """How a later signature differs from this one's, a line for each argument."""
+        """A line for each argument in which a later signature differs from this one."""
         return later.differences(self._signature)
 
     @api_boundary
     def lower(self) -> Lowered:
-        """The program lowered to C; nothing is compiled yet. The same object every time."""
+        """The lowered program, always the same object; nothing is compiled."""
         with self._lock:
             if self._lowered is None:
                 program = self._program()
-                places = dict(zip(self._graph.inputs, self._signature.traced, strict=True))
-                kept = tuple(places[v] for v in program.inputs)
+                leaves = dict(zip(self._graph.inputs, self._signature.traced, strict=True))
+                kept = tuple(leaves[v] for v in program.inputs)
                 donated = self._signature.donated
                 lowering = programs.Lowering(
                     program,
@@ -203,7 +204,7 @@ class Traced(_Stage):
         return Traced, (*state, self._keep_unused)
 
     def _program(self) -> Graph:
-        """The graph without inputs that nothing needs, unless they are to be kept."""
+        """The graph without unused inputs, unless `keep_unused`."""
         graph = self._graph
         if self._keep_unused:
             return graph
@@ -213,8 +214,7 @@ class Traced(_Stage):
             if has_effect(equation) or not live.isdisjoint(equation.outputs):
                 live.update(atom for atom in equation.inputs if isinstance(atom, Var))
                 equations.append(equation)
-        # An input that defines a runtime size is needed for it.
-        # So is one that is assigned to: its array must change.
+        # Inputs that define a runtime size are used, and so are those that are assigned to.
         known = self._signature
         live |= {
             v for v, leaf in zip(graph.inputs, known.traced, strict=True) if leaf in known.written
@@ -226,7 +226,7 @@ class Traced(_Stage):
 
 
 class _ProgramStage(_Stage):
-    """What the stages with a program know."""
+    """The common members of the stages with a program."""
 
     _lowering: Lowering
 
@@ -238,11 +238,11 @@ class _ProgramStage(_Stage):
     def save(
         self, directory: str | Path, name: str | None = None, *, private_libraries: bool = False
     ) -> list[Path]:
-        """Write NAME.so, NAME.h and NAME.c for use from C, and give their paths.
+        """Write NAME.so, NAME.h and NAME.c for use from C; returns their paths.
 
-        They replace those of an earlier `save` together, or not at all where something fails
-        (OSError). A program that is linked with a library of this installation of Python, such as
-        NumPy's own LAPACK, is refused (LibraryNotFoundError) unless `private_libraries` is given.
+        They replace those of an earlier `save` all together, or where an OSError is raised not at
+        all. A program that is linked with a library of this installation of Python, such as NumPy's
+        own LAPACK, is refused (LibraryNotFoundError) unless `private_libraries` is given.
         """
         return self._lowering.save(directory, name, private_libraries=private_libraries)
 
@@ -328,7 +328,7 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
         self._kept = kept
         self._where = where
         known = self._signature
-        # Whether the outputs of the program are the leaves of the result, and nothing else.
+        # True if the outputs of the program are the leaves of the result, in order.
         is_direct = not known.written and known.positions == tuple(range(len(known.positions)))
         self.specialization = Specialization(
             executable.call,
@@ -342,7 +342,7 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
 
     @property
     def call(self) -> Callable[..., Any]:
-        """What calls it: `compiled.call(x)` is `compiled(x)`."""
+        """The callable itself: `compiled.call(x)` is `compiled(x)`."""
         return self.__call__
 
     def run(self, leaves: Sequence[Any]) -> Any:
@@ -409,7 +409,8 @@ class Wrapped(Protocol):
 
 
 def _finisher(out_tree: tree.TreeDef) -> Callable[[list[Any]], Any] | None:
-    """What makes the result of a list of arrays; None where the result is the one array."""
+    """The function from the list of outputs to the result; None where the result is the only
+    output."""
     if out_tree == tree.LEAF:
         return None
     if all(child == tree.LEAF for child in out_tree.subtrees):
@@ -437,7 +438,7 @@ def _text(lowering: Lowering, dialect: str | None, further: tuple[str, ...] = ()
 
 
 def _state(stage: Lowered | Compiled) -> tuple[Any, ...]:
-    """What a pickle of a stage holds; static values stay behind."""
+    """The state of a pickled stage, without static values."""
     lowering = stage._lowering
     signature = dataclasses.replace(stage._signature, statics=())
     known = (signature, stage._out_tree, stage._out_types, stage._kept, stage._where)

@@ -1,10 +1,10 @@
-"""Parts that know nothing of arrays: records, late imports, locks, interrupts, files, texts.
+"""Utilities without arrays: records, lazy imports, locks, interrupts, atomic files, texts.
 
-Six of them are there for time alone, in the place of what the standard library has. Each line says
-what transpile takes more without it, in milliseconds of CPU time: to import it after NumPy, for a
-first call of a program from the cache, and from a function of some hundred operations to its C
-(`python -m benchmarks.startup_parts`, medians of 24 rounds on a busy machine, where differences
-below 10 ms are noise; transpile itself takes 172, 56 and 471).
+Six of them replace parts of the standard library for start-up time alone. Each line has the
+increase without it, in milliseconds of CPU time: to import transpile after NumPy, for a first call
+of a program from the cache, and from a function of some hundred operations to its C (`python -m
+benchmarks.startup_parts`, medians of 24 rounds on a busy machine, where differences below 10 ms are
+noise; transpile itself takes 172, 56 and 471).
 
     frozen_records.dataclass   dataclasses                      +19   +19   +48
     frozen_records.replace     dataclasses.replace               +3    +1   +15

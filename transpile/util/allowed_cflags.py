@@ -1,10 +1,10 @@
-"""Which of a compiler's options users may give, and what is said of the others.
+"""The allow-list of compiler options in `extra_cflags`.
 
-A program is compiled in a private directory, and nothing but its library comes out of that. Options
-are passed on that choose code, warnings, macros and libraries. Those that make the compiler write
-other files, read options from files, run other programs, load plugins or do something else than
-compile are refused: they would write over a file of the user's, or run what nobody asked for. Who
-does need one of them puts it into a script, and names that as the compiler.
+A program is compiled in a private directory, of which only its library is kept. Options that choose
+code, warnings, macros and libraries are passed to the compiler. Those with which it writes other
+files, reads options from files, runs other programs, loads plugins or does not compile are refused:
+they could overwrite a user's file or run unexpected code. A script that calls the compiler with
+them, named as the compiler, may use them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ALLOWED = r"""
       | --exclude-libs[,=][\w.:+-]+ | -rpath[,=](/|\$ORIGIN)[^,:]*
     ))+
 """
-# Of those, what writes or reads a file, loads code or compiles nothing.
+# Exceptions from it: options that write or read a file, load code or do not compile.
 _REFUSED = r"""
     -mllvm | -mlink-.*
   | -f(no-)?(
@@ -41,8 +41,7 @@ _REFUSED = r"""
       | working-directory
     )(?!-(correction|reorder|abs-path)).*
 """
-# Words of a command that make any compiler write somewhere else, or nothing, or read further words
-# from a file.
+# Arguments with which any compiler writes other files, or none, or reads arguments from a file.
 _ELSEWHERE = r"""
     @.* | -o.* | --output.* | --?save-temps.* | -M.* | -dump.* | -aux-.* | -fdump-.* | -[ESc]
   | -Wl,.*(-o|-Map|--output).* | -Wp,.*-M.*
@@ -51,12 +50,12 @@ _ELSEWHERE = r"""
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compiled when it is needed: it takes milliseconds, and most programs have no such flags."""
+    """The compiled pattern; compiling takes milliseconds, and most programs have no such flags."""
     return re.compile(text, re.VERBOSE | re.DOTALL)
 
 
 def check_flags(flags: Iterable[str]) -> None:
-    """Raise ValueError at the first of a user's options that the compiler is not to be given."""
+    """Raise ValueError for the first of a user's options that is not allowed, with the reason."""
     for flag in flags:
         if _pattern(_ALLOWED).fullmatch(flag) and not _pattern(_REFUSED).fullmatch(flag):
             continue
@@ -64,13 +63,14 @@ def check_flags(flags: Iterable[str]) -> None:
         if not flag.startswith("-"):
             reason = "every option has to be one word, such as '-I/directory'"
         elif re.match("-(I|L|isystem|idirafter|isysroot|-sysroot=)", flag):
-            reason = "a directory has to be absolute: the compiler runs in another one than you"
+            reason = "a directory has to be absolute: the compiler runs in another directory"
         raise ValueError(
-            f"compiler option 'extra_cflags' has {flag!r}, which is refused: {reason}; what you "
-            "need besides can stand in a script that calls the compiler, named by the option 'cc'"
+            f"compiler option 'extra_cflags' has {flag!r}, which is refused: {reason}; for any "
+            "other option name a script that calls the compiler with it in the option 'cc'"
         )
 
 
 def writes_elsewhere(words: Iterable[str]) -> str | None:
-    """The first word of a command, after its program, that makes it write files of its own."""
+    """The first argument with which a compiler writes other files than its output, or none; or
+    None."""
     return next((word for word in words if _pattern(_ELSEWHERE).fullmatch(word)), None)

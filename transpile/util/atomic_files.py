@@ -1,8 +1,8 @@
-"""Files that users keep, written as a set: all of them change, or none does.
+"""Replace a set of a user's files atomically: all of them change, or none does.
 
-A process may have the old library mapped, and writing into a mapped file kills it (SIGBUS). So no
-file is opened for writing in its place: each is written aside, in full, and renamed over the old
-one, whose contents live on for those who have them open.
+A process may have the old library mapped, and writing to a mapped file can kill it (SIGBUS). So
+files are never opened for writing: new ones are written to a staging directory and renamed over the
+old ones, which stay intact for processes that have them open.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ else:
 
 
 def replace_files(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
-    """Write these files, by name, into `directory`; their paths are returned.
+    """Write these files, by name, into `directory`; returns their paths.
 
-    The directory and its parents are made where they are missing. Nothing changes before all
-    contents are on the disk, in a private directory beside their destination; then the files are
-    renamed in the order of `contents`. What fails, a full disk or an interrupt, puts back the files
-    that were there. Only a killed process or a power cut between two renames can leave new files
-    beside old ones; so put first what later files refer to, and what is loaded last.
+    The directory and its parents are made where they are missing. First all contents are written
+    and flushed to a private staging directory in `directory`; then the files are renamed in the
+    order of `contents`. On an error or interrupt the old files are restored. A killed process or a
+    power cut between two renames can leave new files beside old ones: so files come after those
+    that they refer to, and the one that processes load comes last.
 
-    A file that is replaced hands its permissions on. A link is replaced, not followed. Raises
-    OSError: FileExistsError where a directory or a device has the name of a file.
+    A replaced file's permissions are kept. A link is replaced, not followed. Raises OSError:
+    FileExistsError where a directory or a device has the name of a file.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    # Named before it is made, so that an interrupt just afterwards leaves nothing behind.
+    # The name exists before the directory, so that an interrupt in between leaves none behind.
     staging = directory / f".transpile-{os.urandom(8).hex()}"
     try:
         staging.mkdir(mode=0o700)
-        places = [directory / name for name in contents]
+        paths = [directory / name for name in contents]
         for number, data in enumerate(contents.values()):
-            _write(staging / f"new-{number}", data, _permissions(places[number]))
-        for number, place in enumerate(places):
-            _keep(place, staging / f"old-{number}")
-        _rename(staging, places)
+            _write(staging / f"new-{number}", data, _permissions(paths[number]))
+        for number, path in enumerate(paths):
+            _back_up(path, staging / f"old-{number}")
+        _rename(staging, paths)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     _flush(directory)
-    return places
+    return paths
 
 
 def _permissions(path: Path) -> int | None:
-    """Those of the file that stands there; None where there is no file, or a link."""
+    """The permissions of a file; None where there is no file, or a link."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def _permissions(path: Path) -> int | None:
 
 
 def _write(path: Path, data: bytes, permissions: int | None) -> None:
-    """Write a new file, on the disk when this returns: some file systems fail only then."""
+    """Write a new file and flush it to the disk: some file systems report errors only then."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(path, flags, 0o666), "wb") as file:
         file.write(data)
@@ -75,39 +75,39 @@ def _write(path: Path, data: bytes, permissions: int | None) -> None:
         os.fsync(file.fileno())
 
 
-def _keep(path: Path, name: Path) -> None:
-    """Give a file a second name, or copy it where that is not possible; a missing one is fine."""
+def _back_up(path: Path, backup: Path) -> None:
+    """Make a hard link to a file, or a copy where that is not possible; none to a missing file."""
     try:
-        os.link(path, name, follow_symlinks=False)
+        os.link(path, backup, follow_symlinks=False)
     except FileNotFoundError:
         return
     except OSError:  # no hard links in this file system, or none to another user's file
-        shutil.copy2(path, name, follow_symlinks=False)
+        shutil.copy2(path, backup, follow_symlinks=False)
 
 
-def _rename(staging: Path, places: Sequence[Path]) -> None:
-    """Put the new files in their places, or none of them."""
+def _rename(staging: Path, paths: Sequence[Path]) -> None:
+    """Rename the new files to their paths, all or none of them."""
     try:
-        for number, place in enumerate(places):
-            os.replace(staging / f"new-{number}", place)
+        for number, path in enumerate(paths):
+            os.replace(staging / f"new-{number}", path)
     except BaseException:
-        _put_back(staging, places)
+        _roll_back(staging, paths)
         raise
 
 
-def _put_back(staging: Path, places: Sequence[Path]) -> None:
-    """Undo the renames that have been done: of those whose new file is no longer aside."""
-    for number, place in enumerate(places):
+def _roll_back(staging: Path, paths: Sequence[Path]) -> None:
+    """Undo the renames: those whose new file is no longer in the staging directory."""
+    for number, path in enumerate(paths):
         if (staging / f"new-{number}").exists():
             continue
         try:
-            os.replace(staging / f"old-{number}", place)
-        except FileNotFoundError:  # there was none before
-            place.unlink(missing_ok=True)
+            os.replace(staging / f"old-{number}", path)
+        except FileNotFoundError:  # there was no old file
+            path.unlink(missing_ok=True)
 
 
 def _flush(directory: Path) -> None:
-    """Have the new names on the disk too, where the file system can be asked for that."""
+    """Flush the new names to the disk, where the file system supports that."""
     with contextlib.suppress(OSError):
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

@@ -1,17 +1,17 @@
-"""Texts with file names and words of users in them, which may hold anything.
+"""Escape texts that contain file names and other strings of users.
 
-Python keeps the bytes of a file name that are no UTF-8 as surrogates, which no file and no terminal
-takes; a newline in a name ends a comment's or a message's line.
+Python represents bytes of a file name that are not UTF-8 by surrogates, which cannot be encoded,
+and a newline in a name would end a comment or a line of a message.
 """
 
 
 def utf8(text: str) -> str:
-    """The text with escapes such as `\\udcff` in the place of what UTF-8 has no bytes for."""
+    """The text with surrogates replaced by escapes such as `\\udcff`."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def one_line(text: str) -> str:
-    """The text with escapes in the place of newlines and of all else that cannot be shown."""
+    """The text with newlines and other unprintable characters replaced by escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

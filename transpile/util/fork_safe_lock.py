@@ -1,8 +1,7 @@
-"""Fork-safe locks, which a forked child finds free, and sections that no fork divides.
+"""Fork-safe locks, which are free in a forked child, and sections that no fork divides.
 
-Of the threads of a process only the one that forks goes on in the child. What another one was
-holding then would be locked in the child for ever, and what it was in the middle of would stay half
-done.
+Only the forking thread exists in the child. A lock that another thread held would stay locked there
+for ever, and what that thread was changing would stay half done.
 """
 
 from __future__ import annotations
@@ -12,26 +11,26 @@ import threading
 from _thread import RLock
 from weakref import WeakSet
 
-# For how long a fork waits for a section that it must not divide, in seconds. Then it goes on.
+# Seconds that a fork waits for the end of sections; then it goes on.
 LONGEST_WAIT = 30.0
 
 
 class Lock(RLock):  # type: ignore[misc, unused-ignore]
-    """A lock that its thread can take again; in a forked child, free unless that thread has it.
+    """A re-entrant lock; in a forked child it is free unless the forking thread holds it.
 
-    It is C's: `with` runs no line of Python between the lock and the block, where an interrupt
-    could leave it locked.
+    It is implemented in C: `with` runs no Python code between locking and the block, where an
+    interrupt could leave it locked.
     """
 
     def __init__(self) -> None:
         _locks.add(self)
 
     def is_ours(self) -> bool:
-        """True if this thread has it."""
+        """True if this thread holds the lock."""
         return bool(self._is_owned())  # type: ignore[attr-defined]
 
     def forget_others(self) -> None:
-        """In a forked child: free it, if a thread had it that is not there any more."""
+        """In a forked child: free the lock where a thread held it that does not exist here."""
         if not self.is_ours():
             self._at_fork_reinit()  # type: ignore[attr-defined]
 
@@ -43,9 +42,9 @@ _locks: WeakSet[Lock] = WeakSet()
 
 
 class _Own(threading.local):
-    """The lock that a thread has while it is in such a section, and those that it took to fork.
+    """The lock that a thread holds in such a section, and those that it has taken to fork.
 
-    No thread waits for the lock of another one, so that they need no order; a fork takes them all.
+    Each thread has a lock of its own, which only forks wait for: so they need no order.
     """
 
     def __init__(self) -> None:
@@ -55,7 +54,7 @@ class _Own(threading.local):
             _sections.add(self.lock)
 
 
-_beginning = Lock()  # while a process forks, no thread has its first section
+_beginning = Lock()  # held by a fork, so that no thread makes its lock meanwhile
 _sections: WeakSet[Lock] = WeakSet()
 _own = _Own()
 
@@ -63,21 +62,21 @@ _own = _Own()
 def undivided() -> Lock:
     """A context that no fork divides: another thread that forks waits for its end.
 
-    For what is short and comes to an end whatever other threads do, such as the import of a module:
-    Python keeps a lock for each that is being imported, and a child would wait for it for ever.
+    For sections that are short and need no other thread, such as imports: Python holds a lock for
+    a module that is being imported, for which a forked child would wait for ever.
     """
     return _own.lock
 
 
 def _before_fork() -> None:
-    _take(_beginning)  # first: then these are all sections
+    _take(_beginning)  # first: from now on `_sections` is complete
     for lock in tuple(_sections):
         _take(lock)
 
 
 def _take(lock: Lock) -> None:
     if not lock.is_ours():
-        _own.taken.append(lock)  # before it is taken: an interrupt may come in between
+        _own.taken.append(lock)  # before it is taken, because of interrupts
         lock.acquire(timeout=LONGEST_WAIT)
 
 
@@ -94,7 +93,7 @@ def _after_fork_in_child() -> None:
         lock.forget_others()
 
 
-for _ in range(2):  # Python loses an interrupt that comes in one of them, with what is left of it
+for _ in range(2):  # an interrupt in one of these functions skips the rest of it
     os.register_at_fork(
         before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
     )

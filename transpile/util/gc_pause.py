@@ -1,5 +1,5 @@
-"""Pause the garbage collector while compiling: it would traverse many live objects again and again,
-and find hardly any cycle, for up to a third of the time."""
+"""Pause the garbage collector while compiling. It would traverse many live objects repeatedly and
+find hardly any cycle, for up to a third of the time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 from transpile.util.interrupt_safety import Result, between
 
-_pausing: set[int] = set()  # the threads that have switched it off
+_pausing: set[int] = set()  # the threads that have disabled it
 
 
 def without_collector(run: Callable[[], Result]) -> Result:
-    """The result of `run()`, without the collector, where it is on; what no cycle holds goes at
-    once, as always."""
+    """The result of `run()`, with the collector disabled; reference counting goes on."""
     return between(_pause, run, _resume) if gc.isenabled() else run()
 
 
@@ -31,7 +30,7 @@ def _resume() -> None:
 
 
 def _forget_others() -> None:
-    """In a forked child: the other threads are not there to switch it on again."""
+    """In a forked child: the other threads do not exist to enable it again."""
     if _pausing:
         _pausing.intersection_update((threading.get_ident(),))
         if not _pausing:

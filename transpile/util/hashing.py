@@ -1,4 +1,4 @@
-"""The hash function of names and contents, without the half of `hashlib` that loads OpenSSL."""
+"""The hash function of keys and contents, imported without `hashlib`, which loads OpenSSL."""
 
 try:
     from _blake2 import blake2b  # 3 ms less than hashlib, which has it from there

@@ -1,9 +1,8 @@
 """Restore changed state on exit, wherever an exception or a KeyboardInterrupt comes.
 
-Python raises KeyboardInterrupt between any two lines of the main thread, also between the lines
-that would undo something. So what is changed for a while is undone twice, and undoing it twice does
-what doing it once does. What is made once for the life of the process is made aside and put in its
-place by one assignment, or in steps that can be done again from the first.
+Python raises KeyboardInterrupt between any two lines of the main thread, also between the lines of
+a clean-up. So a clean-up runs twice, and is idempotent. Permanent state is built first and
+published by one assignment, or built by operations that can be repeated from the beginning.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ Result = TypeVar("Result")
 def between(
     begin: Callable[[], object], run: Callable[[], Result], end: Callable[[], object]
 ) -> Result:
-    """The result of `run()`, after `begin()`, and then `end()`, whatever is raised and wherever.
+    """The result of `run()` between `begin()` and `end()`.
 
-    `end()` runs twice, and also where `begin()` has not come to its end.
+    `end()` runs twice, whatever is raised and wherever, also where `begin()` is interrupted.
     """
     try:
         try:
@@ -33,9 +32,9 @@ def between(
 
 
 class _Thread(threading.local):
-    """What a thread is in the middle of. All values are immutable."""
+    """The dynamic state of a thread. All values are immutable."""
 
-    traces: tuple[Any, ...] = ()  # under way, the innermost last
+    traces: tuple[Any, ...] = ()  # the active ones, the innermost last
     scope: str = ""  # of `named_scope`
     axes: tuple[Any, ...] = ()  # that `vmap` has given names
     most_equations: int | None = None  # which the interpreter may compute; None: as many as it has
@@ -45,7 +44,7 @@ THREAD = _Thread()
 
 
 def as_before() -> Callable[[], None]:
-    """What makes this thread be in the middle of what it is in the middle of now."""
+    """A function that restores the present dynamic state of this thread."""
     values = THREAD.__dict__
     before = dict(values)
 

@@ -22,12 +22,11 @@ def imported(module: str) -> Any:
 
 
 def importing(run: Callable[[], Result]) -> Result:
-    """The result of `run()`, which imports modules: one thread at a time, no fork comes in between,
-    and where it fails, or is interrupted, it can be done again.
+    """The result of `run()`, which imports modules: one thread at a time, undivided by forks, and
+    repeatable where it fails or is interrupted.
 
-    Python takes a module whose import fails out of `sys.modules`, but leaves there the modules that
-    it has imported from its own package, and a second import of the package would not have them as
-    attributes.
+    Python removes a module whose import fails from `sys.modules`, but not the submodules that it
+    has imported; a second import of the package would not have these as attributes.
     """
     with undivided(), _lock:
         before = set(sys.modules)
@@ -39,7 +38,7 @@ def importing(run: Callable[[], Result]) -> Result:
 
 
 def _make_whole(names: set[str]) -> None:
-    """Forget modules whose package is gone; the others become attributes of theirs."""
+    """Remove modules whose package was removed; the others become attributes of their package."""
     for name in sorted(names):
         package, _, own = name.rpartition(".")
         if package and package not in sys.modules:
@@ -79,7 +78,7 @@ def on_demand(
 class Later:
     """A module that is imported when one of its names is first used.
 
-    It stands in the place of an `import`, in a module that needs the other one for something rare:
+    It replaces an `import` in a module that rarely needs the other one:
 
         if TYPE_CHECKING:
             import tempfile

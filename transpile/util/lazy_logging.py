@@ -1,6 +1,5 @@
-"""What goes to the loggers `transpile` and `transpile.cache`.
-
-`logging` takes 3 ms to import; a program that does not use it has nobody who listens.
+"""The loggers `transpile` and `transpile.cache`, without importing `logging`, which takes 3 ms:
+where the program has not imported it, there is no handler for messages below the level of warnings.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from transpile.util.lazy_imports import imported
 
 
 class Log:
-    """A logger of that name, made when there is something for it."""
+    """A logger of that name, which is made when a message is logged."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -25,15 +24,15 @@ class Log:
         return "logging" in sys.modules and self._logger().isEnabledFor(20)
 
     def debug(self, text: str, *values: Any) -> None:
-        """Log for those who look for errors."""
+        """Log at the level DEBUG."""
         if "logging" in sys.modules:
             self._logger().debug(text, *values)
 
     def info(self, text: str, *values: Any) -> None:
-        """Log for those who want to know."""
+        """Log at the level INFO."""
         if "logging" in sys.modules:
             self._logger().info(text, *values)
 
     def warning(self, text: str, *values: Any) -> None:
-        """Log for all: without a handler, Python prints it."""
+        """Log at the level WARNING: without a handler, Python prints it."""
         self._logger().warning(text, *values)

@@ -1,7 +1,7 @@
 """Tables that import the modules which register further entries when a key is missing.
 
-The modules that most programs need are imported at once, the rest when something is looked for that
-is not there yet.
+The modules that most programs need are imported with the package, the rest when a key is missing or
+all entries are asked for.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Rest:
         self._load: Callable[[], None] | None = None
 
     def comes_from(self, load: Callable[[], None]) -> None:
-        """What imports these modules."""
+        """Set the function that imports these modules."""
         self._load = load
 
     def complete(self) -> bool:
-        """Import what is not imported yet, and tell whether there was something. What is looked
-        for meanwhile is there or not."""
-        if self._load is None or self._lock.is_ours():  # by this thread, further out
+        """Import the modules; True if they were not imported yet. Within that import, in the same
+        thread, it does nothing."""
+        if self._load is None or self._lock.is_ours():
             return False
         with self._lock:
             if self._load is None:
@@ -40,14 +40,14 @@ class Rest:
 
 
 class Table(dict[Key, Value]):
-    """A dict that is complete when something is looked for in vain, and when all of it is."""
+    """A dict that is completed where a key is missing, or all keys are asked for."""
 
     def __init__(self, rest: Rest) -> None:
         super().__init__()
         self.rest = rest
 
     def has(self, key: Any) -> bool:
-        """True if the modules that are imported by now have registered a key."""
+        """True if a module that has been imported so far has registered a key."""
         return super().__contains__(key)
 
     def __missing__(self, key: Key) -> Value:

@@ -1,8 +1,8 @@
-"""Modules by the names that they had before: pickles name the module of each class in them.
+"""Import modules under their former names, which are in users' pickles.
 
-Only modules whose classes stand in pickles of users (stages, pytree structures, keys, `lax`'s named
-tuples and enumerations) are listed. An old name gives the module itself, not a copy, so that a
-class stays one class.
+Listed are the modules whose classes users pickle: stages, pytree structures, keys, the named tuples
+and enumerations of `lax`. A former name imports the module itself, not a copy, so that a class
+exists once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOVED = {
 
 
 class _Finder:
-    """A meta path finder: it is asked for what no other finder has."""
+    """A meta path finder, the last one: it gets the names that no other finder has."""
 
     def find_spec(self, name: str, _path: object, _target: object = None) -> ModuleSpec | None:
         loader: Any = _Loader()
@@ -39,7 +39,7 @@ class _Loader:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        # What stands in `sys.modules` after this is what the import statement gives.
+        # An import statement returns the entry of `sys.modules` after this call.
         sys.modules[module.__name__] = import_module(_MOVED[module.__name__])
 
 
