@@ -27,7 +27,7 @@ PHASES = [
     ],
     ["loop_fusion"],
     ["diagonal_arrays"],
-    ["assign_storage", "buffer_reuse", "memory"],
+    ["assign_storage", "buffer_reuse", "call_storage", "memory"],
     ["builder", "writer", "control_flow", "library_calls", "callbacks"],
 ]
 PHASE = {module: number for number, modules in enumerate(PHASES) for module in modules}

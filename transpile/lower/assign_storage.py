@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from transpile.errors import InternalError, UnsupportedError
+from transpile.errors import InternalError
 from transpile.fusion.buffer_reuse import Aliases, aliases
 from transpile.fusion.nodes import (
     Branch,
@@ -26,10 +26,10 @@ from transpile.fusion.nodes import (
 )
 from transpile.fusion.scopes import Scope
 from transpile.ir.dims import Dim, Index, Symbol, substitute
-from transpile.ir.graph import Atom, Const, Graph, Var, site_of
+from transpile.ir.graph import Atom, Const, Graph, Var
 from transpile.ir.index_values import as_index
 from transpile.ir.loop_ir import Buffer
-from transpile.library.plan import SCRATCH, CallPlan
+from transpile.lower.call_storage import arrays_of_call, arrays_of_effect
 from transpile.lower.memory import Memory
 from transpile.lower.storage import (
     BranchStorage,
@@ -132,9 +132,9 @@ class _Assignment:
         for node in self.aliases.order:
             match node:
                 case LibraryCall():
-                    arrays[node] = self._arrays_of_call(node.plan, places)
+                    arrays[node] = arrays_of_call(node.plan, places, self.memory)
                 case Effect():
-                    arrays[node] = self._arrays_of_effect(node)
+                    arrays[node] = arrays_of_effect(node, self.memory)
                 case Loop():  # the body comes first, as it does in the text
                     for part in reversed(node.parts):
                         bodies[part] = self.bodies[part].frame(places)
@@ -154,36 +154,6 @@ class _Assignment:
             bodies,
             arrays,
         )
-
-    def _arrays_of_call(
-        self, plan: CallPlan, places: Mapping[Atom, Place | Variable]
-    ) -> dict[str, Place]:
-        """Where the arrays of a library call are, by their names; its calls share their scratch
-        memory."""
-        arrays: dict[str, Place] = {}
-        for name, value in (*plan.reads.items(), *plan.writes.items()):
-            place = places[value]
-            if not isinstance(place, Place):
-                raise InternalError(f"{place} is a variable, not an array in memory")
-            arrays[name] = place
-        for name, table in plan.tables.items():
-            arrays[name] = self.memory.constant(table)
-        if plan.scratch_bytes is not None:
-            arrays[SCRATCH] = self.memory.scratch(plan.scratch_bytes)
-        return arrays
-
-    def _arrays_of_effect(self, node: Effect) -> dict[str, Place]:
-        """Arrays for what a call of Python is shown, by the numbers of the operands; those without
-        elements have no address, and numbers are arrays of one."""
-        arrays: dict[str, Place] = {}
-        for number, kind in enumerate(site_of(node.equation).types):
-            if any(not isinstance(n, int) for n in kind.shape):
-                source = node.equation.source
-                raise UnsupportedError(f"{source}: a callback with arrays of a runtime size")
-            if kind.size != 0:
-                shown = Var(kind.with_shape(kind.shape or (1,)), "shown")
-                arrays[str(number)] = self.memory.temporary(shown)
-        return arrays
 
     # ------------------------------------------------------------------------------ places
 
