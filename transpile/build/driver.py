@@ -13,6 +13,7 @@ from pathlib import Path
 
 from transpile.analysis.cost_model import is_brief, program_cost
 from transpile.build import toolchain
+from transpile.build.helper_objects import LINKED, helper_objects
 from transpile.build.pool_linking import pool_for
 from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
@@ -110,13 +111,19 @@ class Pipeline:
     def write(self, directory: Path) -> None:
         """Write and compile the program for Python: with the entry that `program_call.py` calls,
         and linked with the pool of threads."""
-        self._write_sources(directory)
-        entry = directory / "entry.c"
-        text = python_entry(self.program, "program.c", "program.h")
-        entry.write_text(text, encoding="utf-8")
+        source = self._write_sources(directory)
         compiler, parallel = toolchain.find_compiler(self.options), self.text.runs_threads
-        with pool_for(compiler, self.options, directory, runs_threads=parallel) as link_flags:
-            self._compile(entry, link_flags)
+        with (
+            pool_for(compiler, self.options, directory, runs_threads=parallel) as link_flags,
+            helper_objects(compiler, self.options, directory, self.text.linked) as objects,
+        ):
+            if objects:
+                source = directory / LINKED
+                source.write_text(self.text.for_python, encoding="utf-8")
+            entry = directory / "entry.c"
+            text = python_entry(self.program, source.name, "program.h")
+            entry.write_text(text, encoding="utf-8")
+            self._compile(entry, (*objects, *link_flags))
         meta = json.dumps(self._meta(), sort_keys=True)
         (directory / "meta.json").write_text(meta, encoding="utf-8")
 

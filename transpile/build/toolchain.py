@@ -182,6 +182,16 @@ def build_shared(
     return log
 
 
+def build_object(compiler: Compiler, source: Path, output: Path, flags: Sequence[str]) -> str:
+    """Compile the C file `source` into the object file `output` beside it, of which a shared object
+    can be made; returns the log. Raises CompilationError, as `build_shared`."""
+    directory = source.parent.resolve()
+    kept = [flag for flag in flags if flag != "-shared" and not _is_for_linker(flag)]
+    if "-ffile-prefix-map=a=b" in compiler.accepted:
+        kept.append(f"-ffile-prefix-map={directory}=.")
+    return _run([*compiler.command, *kept, "-c", "-o", output.name, source.name], directory, source)
+
+
 def assembly(compiler: Compiler, source: Path, flags: Sequence[str]) -> str:
     """The assembly text of a C file, without unwinding tables; raises CompilationError."""
     kept = [flag for flag in flags if flag != "-shared" and not _is_for_linker(flag)]

@@ -7,13 +7,15 @@ helpers and prototypes the program needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 
 from transpile.codegen import compile_budget
 from transpile.codegen.callback_messages import helpers_of, includes_of, messages_of
 from transpile.codegen.constants import constants_of
 from transpile.codegen.dialect import C, Dialect
 from transpile.codegen.line_wrapping import complex_types, type_text
+from transpile.codegen.linked_helpers import LinkedHelper, linked_helpers
 from transpile.codegen.plan import gcc_faults
 from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
 from transpile.codegen.plan.helper_inlining import outlined
@@ -37,6 +39,7 @@ from transpile.ir.types import BOOL, HALVES
 from transpile.options import Options
 from transpile.schedule.stack import STACK
 from transpile.symbols import c_helpers
+from transpile.symbols.c_helpers import Item
 from transpile.symbols.lapack import Libraries, notes, prototypes
 from transpile.util.fp_environment import in_usual_modes
 from transpile.util.frozen_records import dataclass
@@ -46,6 +49,8 @@ from transpile.util.frozen_records import dataclass
 class Text:
     """The files of a program, and how it is compiled.
 
+    linked        the large helpers, which programs for Python are linked with
+    for_python    the C file of such a program, which declares them only
     effort        see `compile_budget.py`
     gcc_flags     see `gcc_faults.py`
     runs_threads  True if the program calls OpenMP's library
@@ -54,6 +59,8 @@ class Text:
     source: str
     header: str
     constants: bytes = b""
+    linked: tuple[LinkedHelper, ...] = ()
+    for_python: str = ""
     effort: compile_budget.Effort = "usual"
     gcc_flags: tuple[str, ...] = ()
     runs_threads: bool = False
@@ -109,12 +116,13 @@ class _Renderer:
         kernels = filled_in("kernels.c.j2", kernels=functions, dialect=self.dialect)
         needs = self.scope.needs
         messages = messages_of(program)
-        helpers = c_helpers.needed(needs.helpers | helpers_of(messages), self.options.num_threads)
+        names = needs.helpers | helpers_of(messages)
+        threads = self.options.num_threads
+        helpers = c_helpers.needed(names, threads)
         lanes = outlined(firsts, self.options)
         constants, binary = constants_of(program, self.convention.reads_bytes)
-        dtypes = {b.dtype for b in self.buffers.values()}
         summary = summary_of(program.kernels)
-        is_complex = summary.is_complex or any(d.kind == "c" for d in dtypes)
+        is_complex = summary.is_complex or any(b.dtype.kind == "c" for b in self.buffers.values())
         is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
         gcc_flags = gcc_faults.flags_around_faults(
             reduces_short_integers=summary.reduces_short_integers
@@ -125,7 +133,9 @@ class _Renderer:
             *compile_budget.notes(effort),
             *gcc_faults.notes(gcc_flags),
         ]
-        source = filled_in(
+        linked = linked_helpers(needs.large, self.options, self.dialect)
+        source = partial(
+            filled_in,
             self.dialect.template,
             program=program,
             dialect=self.dialect,
@@ -135,7 +145,6 @@ class _Renderer:
             directives=is_marked,
             header=header,
             prototypes=prototypes(self.libraries, needs.routines),
-            helpers=[(helper, lanes.get(helper.names[0])) for helper in helpers],
             reductions=list(needs.reductions.values()),
             constants=constants,
             binary=f"{header[:-2]}.bin",
@@ -145,7 +154,24 @@ class _Renderer:
             unused=self._unused(),
             calls=self._calls(groups),
         )
-        text = filled_in(
+        inlined = c_helpers.needed(names - linked.keys(), threads) if linked else helpers
+        declared = [helper.item for helper in linked.values()]
+        return Text(
+            source(helpers=_with_lanes(helpers, lanes), linked=()),
+            self._header(contract),
+            binary,
+            tuple(linked.values()),
+            source(helpers=_with_lanes(inlined, lanes), linked=declared) if linked else "",
+            effort,
+            gcc_flags,
+            summary.is_parallel or c_helpers.runs_threads(helpers),
+        )
+
+    def _header(self, contract: list[str]) -> str:
+        """The text of the header."""
+        program = self.program
+        dtypes = {b.dtype for b in self.buffers.values()}
+        return filled_in(
             "program.h.j2",
             program=program,
             dialect=self.dialect,
@@ -157,8 +183,6 @@ class _Renderer:
             includes=_includes_of_header(dtypes),
             complex=complex_types(program, self.dialect.types),
         )
-        runs_threads = summary.is_parallel or c_helpers.runs_threads(helpers)
-        return Text(source, text, binary, effort, gcc_flags, runs_threads)
 
     def _contract(self) -> list[str]:
         """A line about each array of the caller."""
@@ -207,3 +231,10 @@ def _includes_of_header(dtypes: set[DType]) -> list[str]:
     needed |= {"stdint.h"} if any(d.kind in "iu" or d in HALVES for d in dtypes) else set()
     needed |= {"stdbool.h"} if BOOL in dtypes else set()
     return sorted(needed)
+
+
+def _with_lanes(
+    helpers: Iterable[Item], lanes: Mapping[str, tuple[int, ...]]
+) -> list[tuple[Item, tuple[int, ...] | None]]:
+    """Helpers as the template gets them, with the numbers of lanes of those that are outlined."""
+    return [(helper, lanes.get(helper.names[0])) for helper in helpers]

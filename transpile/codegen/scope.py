@@ -56,12 +56,21 @@ class Needs:
 
     helpers      the functions of runtime_c that statements call
     routines     the library routines that these call
+    linked       those of `helpers` that may be linked
+    inlined      those of `helpers` that some call specialises
     reductions   the reduction operations that OpenMP lacks
     """
 
     helpers: set[str] = field(default_factory=set)
     routines: set[tuple[str, str]] = field(default_factory=set)
+    linked: set[str] = field(default_factory=set)
+    inlined: set[str] = field(default_factory=set)
     reductions: dict[str, Reduction] = field(default_factory=dict)
+
+    @property
+    def large(self) -> set[str]:
+        """The helpers that programs may be linked with."""
+        return self.linked - self.inlined
 
 
 class ProgramScope:
@@ -178,8 +187,11 @@ class Scope:
         """The function and the arguments of a call: those of the first target that the intrinsic
         has, a linked library or C."""
         invocation = call.invocation(*self.shared.targets)
-        self.shared.needs.helpers.add(invocation.function)
-        self.shared.needs.routines.update(invocation.routines)
+        needs = self.shared.needs
+        needs.helpers.add(invocation.function)
+        needs.routines.update(invocation.routines)
+        specialised = bool(invocation.routines) or call.is_specialised
+        (needs.inlined if specialised else needs.linked).add(invocation.function)
         return invocation.function, [
             self.printer.address(a) if isinstance(a, Load) else self.printer.index(a)
             for a in invocation.arguments

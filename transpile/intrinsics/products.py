@@ -17,6 +17,9 @@ from transpile.util.frozen_records import dataclass, replace
 # The cache blocks of runtime_c/products/matmul.h: rows or columns, depth, and rows that panels pad.
 _BLOCK, _DEPTH, _FURTHER = 1024, 384, 64
 _ALIGNMENT = 64
+# Up to so many multiplications the products of a batch are up to 1.2 times as fast where the C
+# compiler knows their sizes.
+_SPECIALISED = 32**3
 
 
 class Product(Call):
@@ -114,6 +117,10 @@ class MatmulBatch(Product):
     @property
     def scratch_bytes(self) -> int:
         return -(-self.panel_bytes // _ALIGNMENT) * _ALIGNMENT * self.slots
+
+    @property
+    def is_specialised(self) -> bool:
+        return self.m * self.n * self.k <= _SPECIALISED
 
     def in_c(self) -> Invocation:
         sizes = (self.count, self.m, self.n, self.k)

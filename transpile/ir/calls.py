@@ -85,6 +85,11 @@ class Call:
         """The bytes of workspace that it needs."""
         return 0
 
+    @property
+    def is_specialised(self) -> bool:
+        """True if the function is to be inlined, since knowing the sizes makes it faster."""
+        return False
+
     def numpy(self, *arrays: Any) -> Any:
         """The arrays that it writes, in the order of the signature, from those that it reads."""
         raise InternalError(f"{self.name} has no reference semantics")

@@ -287,6 +287,12 @@ def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
     return items
 
 
+@lru_cache(maxsize=1000)
+def length(name: str) -> int:
+    """The characters of a helper and of all that it uses, without comments."""
+    return sum(len(item.text) for item in needed([name]))
+
+
 def runs_threads(helpers: Iterable[Item]) -> bool:
     """True if one of these helpers calls OpenMP's library."""
     return any(word in h.text for h in helpers for word in ("#pragma omp parallel", "omp_get_"))
