@@ -18,6 +18,8 @@ from transpile.options import Options
 from transpile.util import moved_modules as _moved_modules  # noqa: F401 (for its effect)
 from transpile.util.lazy_imports import on_demand
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile import (
         debug,

@@ -7,7 +7,6 @@ command that makes no sense. Errors are lines on stderr, never tracebacks.
 from __future__ import annotations
 
 import argparse
-import ast
 import importlib
 import importlib.util
 import os
@@ -21,14 +20,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+import transpile
 from transpile.api import jit
 from transpile.build import toolchain
+from transpile.command_line.arguments import NUMBERS, UsageError, argument, check_call, static
+from transpile.command_line.arguments import options as options_of
 from transpile.disk_cache.cache import Entry, default_cache
 from transpile.disk_cache.cache_listing import Usage
-from transpile.errors import CompilerNotFoundError, TranspileError, UnsupportedError
-from transpile.ir.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
+from transpile.errors import CompilerNotFoundError, TranspileError
 from transpile.options import Options
 from transpile.runtime import fast_call
 from transpile.stages import DIALECTS, Lowered
@@ -36,10 +35,6 @@ from transpile.symbols.identifiers import identifier, program_name
 from transpile.util.data_files import PACKAGE
 
 _KNOWN_DIALECTS = (*DIALECTS, "asm")
-_NUMBERS = {kind.__name__: kind() for kind in PYTHON_SCALARS}
-_TYPE = re.compile(r"(?P<dtype>\w+)\s*(?:\[(?P<shape>[\d,\s]*)\])?")
-_NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<rest>.+)", re.DOTALL)
-
 
 # What a user's module, or a function while it is traced, may raise: told in a line. A traceback is
 # left to what nobody expects.
@@ -59,14 +54,14 @@ COMPLAINTS = (
 )
 
 
-class UsageError(Exception):
-    """What is wrong with the command, in one line."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, by default that of the process; the exit code is returned."""
     parser = _parser()
-    chosen = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words:
+        parser.print_help()
+        return 0
+    chosen = parser.parse_args(words)
     try:
         code: int = chosen.run(chosen)
         sys.stdout.flush()
@@ -86,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="transpile", description="Numerical Python functions, compiled to readable C."
     )
+    parser.add_argument("--version", action="version", version=f"transpile {transpile.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     build = _command(commands, "build", _build, "write a function as a C library: .so, .h and .c")
     _add_function(build)
@@ -116,7 +112,10 @@ def _parser() -> argparse.ArgumentParser:
         actions, "show", _cache_show, "the files of a program and what its key is made of"
     )
     one.add_argument("name", metavar="NAME", help="a program's name, or the start of its name-key")
-    _command(actions, "clear", _cache_clear, "remove every program")
+    clear = _command(actions, "clear", _cache_clear, "remove every program, or those of a name")
+    clear.add_argument(
+        "name", metavar="NAME", nargs="?", help="a program's name, or the start of its name-key"
+    )
     _command(actions, "path", _cache_path, "print the cache's directory")
     return parser
 
@@ -131,15 +130,20 @@ def _command(
 
 def _add_function(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "function", metavar="MODULE:FUNCTION", help="such as models.heat:step or heat.py:step"
+        "function",
+        metavar="MODULE:FUNCTION",
+        help="such as models.heat:step or heat.py:step; "
+        "the module is imported, so that all of its top level runs that does not stand behind "
+        "`if __name__ == '__main__':`",
     )
     parser.add_argument(
         "--arg",
         metavar="[NAME=]TYPE",
         action="append",
         default=[],
-        help="the type of the next argument, or of the argument NAME: float64[1000,3], int32, or "
-        f"{', '.join(_NUMBERS)} for a Python number (once for each argument, in order)",
+        help="the type of the next argument, or of the argument NAME: float64[1000,3], int32, a "
+        "dict, tuple or list of types as in {'w': float64[3], 'b': float64}, or "
+        f"{', '.join(NUMBERS)} for a Python number (once for each argument, in order)",
     )
     parser.add_argument(
         "--static",
@@ -160,59 +164,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help=f"a compiler option, such as march=x86-64-v3; there are {names}",
     )
-
-
-def _argument(text: str) -> tuple[str, Any]:
-    """(name or nothing, example) of a `--arg`."""
-    named = _NAMED.fullmatch(text.strip())
-    name, type_text = (named["name"], named["rest"]) if named else ("", text)
-    type_text = type_text.strip()
-    if type_text in _NUMBERS:
-        return name, _NUMBERS[type_text]
-    parts = _TYPE.fullmatch(type_text)
-    try:
-        if parts is None:
-            raise ValueError
-        sizes = [size for size in re.split(r"[,\s]+", parts["shape"] or "") if size]
-        example = ShapeDtypeStruct(map(int, sizes), np.dtype(parts["dtype"]))
-        type_of(example)
-    except (TypeError, ValueError, UnsupportedError):
-        raise UsageError(
-            f"--arg {text!r} is no type; write for example float64[1000,3], int32 or float"
-        ) from None
-    return name, example
-
-
-def _static(text: str) -> tuple[str, Any]:
-    """(name, value) of a `--static`; a word that is no literal is a string."""
-    named = _NAMED.fullmatch(text)
-    if named is None:
-        raise UsageError(f"--static {text!r} is not of the form NAME=VALUE")
-    try:
-        return named["name"], ast.literal_eval(named["rest"])
-    except (ValueError, SyntaxError):
-        if named["rest"].isidentifier():
-            return named["name"], named["rest"]
-        raise UsageError(f"--static {text!r}: {named['rest']!r} is no Python literal") from None
-
-
-def _options(texts: Sequence[str]) -> Options:
-    """The options that `--option`s ask for."""
-    values: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UsageError(f"--option {text!r} is not of the form NAME=VALUE")
-        default = getattr(Options, name, "") if name in Options.__dataclass_fields__ else ""
-        values[name] = value
-        if isinstance(default, int):
-            words = {"true": True, "yes": True, "false": False, "no": False}
-            digits = int(value) if value.isdecimal() else value
-            values[name] = words.get(value.lower(), digits)
-    try:
-        return Options().replace(values)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def _function(text: str) -> Callable[..., Any]:
@@ -267,12 +218,13 @@ def _line(error: BaseException) -> str:
 
 def _lowered(chosen: argparse.Namespace) -> Lowered:
     """The function of the command, traced for the types of the command."""
-    options = _options(chosen.option)
-    examples = [_argument(text) for text in chosen.arg]
-    statics = dict(_static(text) for text in chosen.static)
+    options = options_of(chosen.option)
+    examples = [argument(text) for text in chosen.arg]
+    statics = dict(static(text) for text in chosen.static)
     function = _function(chosen.function)
     args = [example for name, example in examples if not name]
     kwargs = {name: example for name, example in examples if name}
+    check_call(chosen.function, function, args, {**kwargs, **statics})
     settings = {name: getattr(options, name) for name in Options.__dataclass_fields__}
     try:
         jitted = jit(function, static_argnames=tuple(statics), compiler_options=settings)
@@ -349,7 +301,7 @@ def _show(chosen: argparse.Namespace) -> int:
 
 
 def _doctor(chosen: argparse.Namespace) -> int:
-    options = _options(chosen.option)
+    options = options_of(chosen.option)
     if chosen.require_compiler:
         try:
             toolchain.find_compiler(options)
@@ -387,6 +339,8 @@ def _version(package: str) -> str:
 
 def _cache_list(chosen: argparse.Namespace) -> int:
     cache = default_cache()
+    if problem := cache.problem():
+        return _fail(f"the cache {cache.path} cannot be listed: {problem}")
     entries = cache.entries()
     now = time.time()
     width = max((len(_entry_name(usage)) for usage in entries), default=0)
@@ -424,9 +378,11 @@ def _print_entry(entry: Entry) -> None:
 def _cache_clear(chosen: argparse.Namespace) -> int:
     cache = default_cache()
     try:
-        count, size = cache.clear()
+        count, size = cache.clear(chosen.name or "")
     except OSError as error:
         return _fail(f"the cache {cache.path} cannot be cleared: {error}")
+    if chosen.name and not count:
+        raise UsageError(f"there is no program {chosen.name!r} in {cache.path}")
     print(f"removed {_count(count)}, {_size(size)}, from {cache.path}")
     return 0
 

@@ -25,7 +25,7 @@ DATA_FLOW = """
     codegen build runtime
     stages dispatch typing
     functional lax random nn scipy
-    flatten_util ops debug test_util api
+    flatten_util ops debug test_util api command_line
     __init__ __main__
 """
 ORDER = DATA_FLOW.split()

@@ -7,9 +7,13 @@ import os
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+import transpile
+from transpile import __version__
 
 ROOT = Path(__file__).parents[2]
 NO_NETWORK = ("No matching distribution found for hatchling", "Could not find a version")
@@ -23,6 +27,17 @@ print(transpile.__file__, data_directory("templates"), is_checkout(), f(numpy.ze
 
 def run(*command, **settings):
     return subprocess.run(command, capture_output=True, text=True, **settings)
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert __version__ == version("transpile")
+
+
+def test_dir_offers_what_users_need_and_nothing_else():
+    offered = [name for name in dir(transpile) if not name.startswith("__")]
+    assert offered == sorted(transpile.__all__)
+    assert {"jit", "numpy", "lax", "random", "debug", "tree_util", "Options"} <= set(offered)
+    assert "__version__" in dir(transpile)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from transpile import __version__
+
 MODELS = """
 import numpy as np, transpile
 
@@ -28,6 +30,9 @@ def branch(x):
 
 def broken(x):
     return x.nonsense
+
+def layer(params, x):
+    return x[0] @ params["w"] + params["b"]
 
 class Model:
     @transpile.jit
@@ -177,7 +182,6 @@ def test_a_function_that_cannot_be_traced_says_why(transpile):
     said = transpile("show", "models:broken", "--arg", "float64[3]", code=1)
     assert "AttributeError" in said
     assert "models.py:18" in said
-    assert "missing" in transpile("show", "models:step", code=1)
 
 
 def test_a_name_that_is_no_identifier_is_refused(transpile):
@@ -238,6 +242,48 @@ def test_doctor_without_a_compiler_says_what_to_install_in_one_line(transpile, f
     assert len(said.splitlines()) == 1
     assert "no C compiler was found" in said
     assert "install one" in said
+
+
+def test_version_and_help_without_words(transpile):
+    assert transpile("--version") == f"transpile {__version__}\n"
+    assert transpile() == transpile("--help")
+
+
+def test_cache_clear_takes_a_name(transpile):
+    for name in ("one", "two"):
+        words = ("--arg", "float64[4]", "--arg", "float", "--name", name)
+        transpile("build", "models:step", *words)
+    listed = transpile("cache", "list")
+    assert "2 programs" in listed or "1 program" in listed
+    assert "there is no program 'three'" in transpile("cache", "clear", "three", code=2)
+    assert transpile("cache", "list") == listed
+    assert "removed 1 program," in transpile("cache", "clear", listed.split()[0])
+    assert transpile("cache", "list") != listed
+
+
+def test_an_impossible_directory_cannot_be_listed(transpile, folder):
+    file = str(folder / "models.py")
+    said = transpile("cache", "list", TRANSPILE_CACHE_DIR=file, code=1)
+    assert f"the cache {file} cannot be listed" in said
+    said = transpile("cache", "list", TRANSPILE_CACHE_DIR=f"{file}/below", code=1)
+    assert "cannot be listed" in said
+
+
+def test_a_missing_argument_is_explained(transpile):
+    said = transpile("build", "models:step", "--arg", "float64[3]", code=2)
+    assert "models:step takes u, alpha, rounds, edge: there is no --arg for alpha" in said
+    assert "such as --arg 'alpha=float64[3]'" in said
+
+
+def test_arguments_that_are_dicts_and_tuples(transpile):
+    words = ("show", "models:layer", "--dialect", "graph")
+    given = ("--arg", "params={'w': float32[3,4], 'b': float32[4]}", "--arg", "x=(float32[3],)")
+    said = transpile(*words, *given)
+    assert "f32[3,4]" in said and "f32[4]" in said
+
+
+def test_build_says_that_it_imports_the_module(transpile):
+    assert "if __name__ == '__main__':" in " ".join(transpile("build", "--help").split())
 
 
 def test_help_names_every_command(transpile):

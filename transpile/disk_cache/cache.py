@@ -44,7 +44,7 @@ from transpile.disk_cache.cache_files import (
     remove_flat,
     temporary_name,
 )
-from transpile.disk_cache.cache_listing import Usage, entries_named, usages
+from transpile.disk_cache.cache_listing import Usage, entries_named, is_named, usages
 from transpile.disk_cache.cache_ownership import Owned, check_own, check_usable, owned
 from transpile.disk_cache.file_locks import locked
 from transpile.disk_cache.process_directory import advised, check_space, temporary_directory
@@ -206,22 +206,26 @@ class Cache:
         """The undamaged entries called `name`, or whose `name-key` starts with it, by name."""
         return entries_named(self.directory, name)
 
-    def clear(self) -> tuple[int, int]:
+    def clear(self, name: str = "") -> tuple[int, int]:
         """Remove every entry that is not being built; returns (entries, bytes) removed.
 
-        The facts about compilers, templates and transpile's files are removed too. Files that the
-        cache did not write stay. Raises OSError where the directory is not the cache's own.
+        With a name, those entries that `show` shows for it, and no more. Without one, the facts
+        about compilers, templates and transpile's files are removed too. Files that the cache did
+        not write stay. Raises OSError where the directory is not the cache's own.
         """
         count = size = 0
         if not self.directory.exists():
             return 0, 0
         with owned(self.directory) as own:
             for usage in self.entries():
+                if name and not is_named(usage.directory.name, name):
+                    continue
                 if remove_unlocked(own, usage.directory.name):
                     count, size = count + 1, size + usage.size
             self._bytes = None
-            remove_abandoned(own)
-            own.forget()
+            if not name:
+                remove_abandoned(own)
+                own.forget()
         return count, size
 
     def problem(self) -> str:

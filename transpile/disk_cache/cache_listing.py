@@ -47,10 +47,15 @@ def entries_named(cache: Path, name: str) -> list[Entry]:
     """The undamaged entries called `name`, or whose `name-key` starts with it, by name."""
     entries = []
     for directory in _entry_directories(cache):
-        if directory.name.startswith(name) and ("-" in name or directory.name[:-21] == name):
+        if is_named(directory.name, name):
             with contextlib.suppress(OSError, DamagedError):
                 entries.append(read_entry(directory, touch=False))
     return entries
+
+
+def is_named(entry: str, name: str) -> bool:
+    """True if an entry is called `name`, or its `name-key` starts with it."""
+    return entry.startswith(name) and ("-" in name or entry[:-21] == name)
 
 
 def _entry_directories(cache: Path) -> list[Path]:

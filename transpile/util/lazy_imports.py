@@ -70,7 +70,10 @@ def on_demand(
         return value
 
     def every() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *known, *places})
+        own = vars(sys.modules[package])
+        if "__all__" in own:  # what users need, without the packages of the compiler's stages
+            return sorted({*own["__all__"], *(name for name in own if name.startswith("__"))})
+        return sorted({*own, *known, *places})
 
     return attribute, every
 
