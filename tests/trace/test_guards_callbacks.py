@@ -2,6 +2,7 @@
 
 import cProfile
 import functools
+import pickle
 import sys
 from collections import deque
 from types import SimpleNamespace
@@ -221,6 +222,33 @@ def test_lists_that_a_trace_appends_to_and_reads():
     fast(X)
     items[0] = 3.0
     np.testing.assert_array_equal(fast(X), X * 3)
+
+
+def test_items_that_a_callback_sets_are_no_reason_to_trace():
+    held, traces = {}, []
+
+    def f(x):
+        traces.append(1)
+        transpile.debug.callback(held.__setitem__, "sum", x.sum())
+        transpile.debug.callback(held.update, {"last": x[-1]})
+        return x
+
+    fast = transpile.jit(f)
+    for k in range(1, 4):
+        fast(X * k)
+        assert held == {"sum": 3 * k, "last": k}
+    assert len(traces) == 1
+
+
+def test_a_program_with_callbacks_is_pickled():
+    def f(x):
+        transpile.debug.callback(write_down, x.sum())
+        return x * 2
+
+    compiled = pickle.loads(pickle.dumps(transpile.jit(f).lower(X).compile()))
+    before = len(LOG)
+    np.testing.assert_array_equal(compiled(X), X * 2)
+    assert len(LOG) == before + 1
 
 
 def test_under_transformations_and_in_loops():

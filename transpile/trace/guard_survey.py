@@ -25,6 +25,7 @@ from types import (
     MethodType,
     ModuleType,
     SimpleNamespace,
+    WrapperDescriptorType,
 )
 from typing import Any
 
@@ -73,7 +74,10 @@ _DYNAMIC = frozenset(
     ("getattr", "vars", "hasattr", "asdict", "astuple", "fields", "attrgetter", "__dict__")
 )
 # Methods in C of containers, which change them and tell nothing about them.
-_CHANGING = frozenset(("append", "appendleft", "add", "clear", "discard", "extend", "extendleft"))
+_CHANGING = frozenset(
+    ("append", "appendleft", "add", "clear", "discard", "extend", "extendleft", "insert", "update")
+) | {"__setitem__"}
+_IN_C = (MethodDescriptorType, WrapperDescriptorType)
 # Special methods that a trace does not usually call.
 _NOT_CALLED = frozenset(
     f"__{name}__"
@@ -171,9 +175,7 @@ class _Survey:
         elif kind is MethodType:
             self._add_method(value.__func__, value.__self__, label)
         elif issubclass(kind, functools.partial):
-            self.add(value.func, label)
-            self.add(value.args, f"{label}.args")
-            self.add(value.keywords, f"{label}.keywords")
+            self._add_partial(value, label)
         elif issubclass(kind, np.ndarray):
             self._add_array(value, label)
         elif issubclass(kind, dict):
@@ -407,7 +409,7 @@ class _Survey:
         is_plain = attribute is not MISSING or not hasattr(type(raw), "__get__")
         if not is_own or not (is_plain or type(raw) is MemberDescriptorType):
             # A method of a container or an array, `__getattr__`, or a descriptor.
-            if is_read and not (type(raw) is MethodDescriptorType and name in _CHANGING):
+            if is_read and not (type(raw) in _IN_C and name in _CHANGING):
                 self.add(value, label)
             return MISSING
         if asks_python(kind):

@@ -50,6 +50,10 @@ class Callback:
         self.message = message
         self.codes = frozenset(codes)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Code is for the guards of this process.
+        return Callback, (self.__name__, self.function, self.key, self.message)
+
     def __call__(self, *values: Any) -> None:
         """Call the function with copies of the values; arrays without axes become scalars."""
         self.function(*[np.array(x)[()] for x in values])
