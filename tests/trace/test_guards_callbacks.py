@@ -240,6 +240,26 @@ def test_items_that_a_callback_sets_are_no_reason_to_trace():
     assert len(traces) == 1
 
 
+def test_arguments_of_a_partial_that_only_a_callback_reads():
+    def f(scale, x, history, *further, weights, **others):
+        traces.append(1)
+        transpile.debug.callback(lambda value: history.append(float(value)), x.sum())
+        return x * scale[0] * weights["w"] * len(others["k"])
+
+    traces, history, scale, weights, more = [], [], [2.0], {"w": 1.0}, [1]
+    fast = transpile.jit(functools.partial(f, scale, history=history, weights=weights, k=more))
+    for _ in range(3):
+        np.testing.assert_array_equal(fast(X), X * 2)
+    assert (len(history), len(traces)) == (3, 1)
+    for change in (lambda: scale.insert(0, 3.0), lambda: weights.update(w=5.0), more.copy):
+        change()
+        fast(X), fast(X)
+    np.testing.assert_array_equal(fast(X), X * 15)
+    more.append(2)
+    np.testing.assert_array_equal(fast(X), X * 30)
+    assert (len(history), len(traces)) == (11, 4)
+
+
 def test_a_program_with_callbacks_is_pickled():
     def f(x):
         transpile.debug.callback(write_down, x.sum())

@@ -277,6 +277,23 @@ class _Survey:
                 self._guard(CELL, cell, None, value, name)
         self._add_code(code, function.__globals__, local)
 
+    def _add_partial(self, value: functools.partial[Any], label: str) -> None:
+        """The function, for which some arguments are known; those whose parameter is not escape."""
+        function, args, keywords = value.func, value.args, dict(value.keywords)
+        self._guard(PAIRS, value.keywords, None, keywords, f"{label}.keywords")
+        known: dict[str, Any] = {}
+        if type(function) is FunctionType and self.is_users(scope_of(function)):
+            code = function.__code__
+            first = code.co_varnames[: code.co_argcount]
+            named = code.co_varnames[code.co_posonlyargcount : len(first) + code.co_kwonlyargcount]
+            known = dict(zip(first, args, strict=False))
+            known |= {name: keywords.pop(name) for name in named if name in keywords}
+            args = args[len(first) :]
+            self.add_function(function, known, label)
+        self.add(function, label)
+        for item in (*args, *keywords.values()):
+            self.add(item, f"{label}.args")
+
     def _add_method(self, function: Any, bound: Any, label: str) -> None:
         if type(function) is not FunctionType:
             self.add(function, label)
