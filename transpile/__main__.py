@@ -1,7 +1,7 @@
 """The command line: `python -m transpile build|show|doctor|cache`, each with `--help`.
 
 Exit codes: 0 for success, 1 where a function cannot be compiled or a compiler is missing, 2 for a
-command that makes no sense. Errors are lines on stderr, never tracebacks.
+command with wrong arguments. Errors of the user's module are lines on stderr, without tracebacks.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from transpile.util.data_files import PACKAGE
 
 _KNOWN_DIALECTS = (*DIALECTS, "asm")
 
-# What a user's module, or a function while it is traced, may raise: told in a line. A traceback is
-# left to what nobody expects.
-COMPLAINTS = (
+# The errors of a user's module, and of a function that is traced, which are printed as a line.
+# Other exceptions keep their traceback.
+USER_ERRORS = (
     TranspileError,
     ArithmeticError,
     AssertionError,
@@ -205,7 +205,7 @@ def _module(place: str) -> Any:
         raise UsageError(f"{place} cannot be imported: {error}") from None
     except UsageError:
         raise
-    except COMPLAINTS as error:
+    except USER_ERRORS as error:
         raise UsageError(f"{place} cannot be imported: {_line(error)}") from None
 
 
@@ -235,12 +235,12 @@ def _lowered(chosen: argparse.Namespace) -> Lowered:
 
 
 def _guarded(chosen: argparse.Namespace, work: Callable[[Lowered], None]) -> int:
-    """Run `work`; what the function or the compiler has to complain about becomes lines."""
+    """Run `work`; errors of the function and of the compiler are printed as lines."""
     try:
         work(_lowered(chosen))
     except (UsageError, BrokenPipeError):
         raise
-    except COMPLAINTS as error:
+    except USER_ERRORS as error:
         print(f"transpile: {chosen.function}: {type(error).__name__}: {error}", file=sys.stderr)
         place = _place(error)
         if place and place not in str(error):
@@ -279,7 +279,7 @@ def _build(chosen: argparse.Namespace) -> int:
 
 
 def _declaration(header: Path) -> str:
-    """The declaration of the C function, out of its header."""
+    """The declaration of the C function, from its header."""
     text = header.read_text(encoding="utf-8")
     found = re.search(r"^int \w+\(.*?;$", text, re.MULTILINE | re.DOTALL)
     return found[0] if found else ""

@@ -142,7 +142,7 @@ def _print(
 
 
 class _Checker(string.Formatter):
-    """A formatter that formats nothing, and finds arguments that are missing or not used."""
+    """A formatter that only checks that all arguments exist and are used."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """Nothing."""
@@ -170,7 +170,7 @@ class _Checker(string.Formatter):
 
 
 class _Operand:
-    """In the place of a traced leaf among arguments."""
+    """The placeholder of a traced leaf among arguments."""
 
     __slots__ = ("number",)
 
@@ -204,14 +204,14 @@ class _Arguments:
 
     @property
     def key(self) -> Hashable:
-        """Equal for arguments that are the same but for the values of the operands."""
+        """The arguments without the values of the operands, for comparison."""
         leaves = tuple(
             ("operand", x.number) if isinstance(x, _Operand) else _value_key(x) for x in self.leaves
         )
         return (leaves, self.structure)
 
     def filled(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with values in the places of the operands."""
+        """The arguments with values substituted for the operands."""
         leaves = [values[x.number] if isinstance(x, _Operand) else x for x in self.leaves]
         args, kwargs = self.structure.unflatten(leaves)
         return args, kwargs
@@ -232,7 +232,7 @@ def _value_key(value: Any) -> Hashable:
 
 
 class _Bound:
-    """A function of the values of operands: another one's, of all its arguments."""
+    """A function of operands alone, made of one of all arguments."""
 
     __slots__ = ("arguments", "function")
 
@@ -246,7 +246,7 @@ class _Bound:
 
 
 def _effect(arguments: _Arguments, callback: Callback) -> None:
-    """Have a callback called when the trace under way is run, or now."""
+    """Add a callback to the active trace; without a trace, call it now."""
     if current_trace() is None:
         callback()
     else:
@@ -286,7 +286,7 @@ def _has_fields(fmt: str) -> bool:
 
 
 def _message(fmt: str, arguments: _Arguments) -> Message:
-    """The line as text and operands, without their format."""
+    """The parts of a line, texts and operands, without format specifications."""
     args, kwargs = arguments.structure.unflatten(arguments.leaves)
     parts: list[str | int] = []
     position = 0

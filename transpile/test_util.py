@@ -173,7 +173,7 @@ def check_vjp(
 
 @dataclass(frozen=True)
 class _Limits:
-    """The errors and the step that the user gave, and those that go without saying."""
+    """The tolerances and the step, given by the user or the defaults."""
 
     atol: Tolerance
     rtol: Tolerance
@@ -184,7 +184,7 @@ class _Limits:
         return STEPS[precision] if self.eps is None else float(self.eps)
 
     def allowed(self, precision: np.dtype[Any], size: Any) -> Any:
-        """How far off a number of this size may be."""
+        """The error allowed for a number of this size."""
         absolute, relative = (_tolerance(t, precision) for t in (self.atol, self.rtol))
         return absolute + relative * size
 
@@ -197,7 +197,7 @@ def _tolerance(given: Tolerance, precision: np.dtype[Any]) -> float:
 
 @dataclass(frozen=True)
 class _Check:
-    """What `check_grads` was told, besides the function's values."""
+    """The settings of a `check_grads`."""
 
     name: str
     modes: Sequence[str]
@@ -207,8 +207,8 @@ class _Check:
 def _of_inexact(
     f: Callable[..., Any], args: tuple[Any, ...]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The function of those leaves of the arguments that have derivatives, which gives those of the
-    result that have; and these leaves."""
+    """(function, leaves): the function from the differentiable leaves of the arguments to those of
+    the result, and the former leaves."""
     leaves, in_tree = tree.flatten(args)
     moves = [is_inexact(value_type(x)) for x in leaves]
 
@@ -224,7 +224,7 @@ def _of_inexact(
 def _check(
     f: Callable[..., Any], args: tuple[Any, ...], order: int, check: _Check, done: str
 ) -> None:
-    """Check the first derivatives of `f`, and by them its further ones; `done` says what it is."""
+    """Check the first derivatives of `f`, and recursively further ones; `done` names `f`."""
     level = 1 + done.count("of")
     limits = (check.limits.atol, check.limits.rtol, check.limits.eps)
     for mode in [mode for mode in MODES if mode in check.modes]:
@@ -242,7 +242,7 @@ def _check(
 def _derivative(
     f: Callable[..., Any], args: tuple[Any, ...], mode: str
 ) -> tuple[Callable[..., Any], Any]:
-    """The derivative of `f` as a function of the arguments and a direction, and such a one."""
+    """The derivative of `f` as a function of the arguments and a direction, and a direction."""
     random = np.random.default_rng(2)
 
     def pushed(*arguments: Any) -> Any:
@@ -296,8 +296,8 @@ def _conjugate(x: Any) -> Any:
 def _difference(
     f: Callable[..., Any], args: tuple[Any, ...], step: float
 ) -> tuple[Any, list[tuple[Any, Any]]]:
-    """A random direction, and for each leaf of the result how it changes in that direction, with
-    the error of rounding in it."""
+    """A random direction, and for each leaf of the result its finite difference in that direction
+    with a bound of its rounding error."""
     direction = _random_like(np.random.default_rng(0), args)
     ahead, behind = (
         tree.map(lambda x, v, h=h: _typed(x + _typed(h * v, x), x), args, direction)
@@ -319,7 +319,7 @@ def _difference(
 
 
 def _check_types(expected: Any, found: Any, what: str) -> None:
-    """The same structure, shapes and dtypes."""
+    """Raise AssertionError unless structure, shapes and dtypes are equal."""
     lines = tree.differences(tree.structure(expected), tree.structure(found))
     if lines:
         raise AssertionError(f"{what}: the structure differs: {'; '.join(lines)}")
@@ -336,7 +336,7 @@ def _check_types(expected: Any, found: Any, what: str) -> None:
 def _check_results(
     expected: Any, found: Any, limits: _Limits, precision: np.dtype[Any], what: str
 ) -> None:
-    """A transformation gives the results of the function itself."""
+    """Raise AssertionError unless a transformation returns the results of the function."""
     _check_types(expected, found, f"{what}: the result")
     for path, x, y in zip(
         tree.structure(expected).paths(), tree.leaves(expected), tree.leaves(found), strict=True
@@ -346,7 +346,7 @@ def _check_results(
 
 
 def _compare(found: Any, wanted: Any, allowed: Any, what: str, source: str) -> None:
-    """Raise an AssertionError where a value is further off than allowed."""
+    """Raise AssertionError where the error of a value is larger than allowed."""
     found, wanted = _wide(found), _wide(wanted)
     allowed = np.broadcast_to(np.asarray(allowed, np.float64), wanted.shape)
     with np.errstate(all="ignore"):
