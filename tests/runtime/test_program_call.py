@@ -76,6 +76,17 @@ def test_leaves_of_another_number_or_shape_are_refused():
     np.testing.assert_array_equal(run((X, X.T.copy().T))[0], 2 * X)
 
 
+@pytest.mark.parametrize("calls", ["python", "c"])
+def test_an_int_that_is_too_large_is_named_with_the_users_line(calls, monkeypatch):
+    monkeypatch.setenv("TRANSPILE_CALLS", calls)
+    f = transpile.jit(lambda x, n: x + n)
+    for _ in range(2):
+        np.testing.assert_array_equal(f(X, 2), X + 2)
+        message = r"test_program_call\.py:\d+: 1180591620717411303424 does not fit int64"
+        with pytest.raises(OverflowError, match=message):
+            f(X, 2**70)
+
+
 def test_outputs_take_the_memory_of_donated_inputs_that_nothing_else_uses():
     run = executable_of(lambda x, y, z: (y * 2, x + 1, z), X, X, X, donate_argnums=(0, 1))
     assert sorted(run.call.aliases) == [-1, 0, 1]

@@ -210,3 +210,10 @@ def test_programs_can_be_saved_and_read_after_the_cache_has_evicted_them(tmp_pat
     default_cache().clear()
     assert one.as_text() == text and "ret" in one.as_text("asm")
     assert one.memory_analysis().generated_code_size_in_bytes == size
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path):
+    compiled = transpile.jit(np.sin).lower(np.ones(3)).compile()
+    with pytest.raises(TypeError, match="the name of a saved program is a str, not 3"):
+        compiled.save(tmp_path, 3)
+    assert not list(tmp_path.iterdir())

@@ -20,6 +20,7 @@ import numpy as np
 
 from transpile.errors import InternalError
 from transpile.ir.graph import Site
+from transpile.ir.source_info import shown, user_source
 from transpile.runtime import memory_pool
 from transpile.runtime.callbacks import Callbacks
 from transpile.runtime.loader import Library
@@ -160,7 +161,13 @@ class ProgramCall:
     def converted(self, leaf: Any, position: int) -> Array:
         """An argument as an array of the dtype, order and alignment that the program reads."""
         dtype, shape = self.inputs[position]
-        array = np.asarray(np.require(leaf, dtype, ["C", "ALIGNED"]))
+        try:
+            array = np.asarray(np.require(leaf, dtype, ["C", "ALIGNED"]))
+        except OverflowError:
+            raise OverflowError(
+                f"{user_source()}: {shown(leaf)} does not fit {dtype}, as which {self._name} takes "
+                "this Python int; pass a float, or an array of a dtype that holds it"
+            ) from None
         if array.shape != shape:
             raise InternalError(f"the program takes an array of shape {shape}, not {array.shape}")
         return array
