@@ -61,27 +61,32 @@ class Values:
 def values_of(graph: Graph, given: Mapping[Var, Expr]) -> Values:
     """The values of a graph, of which none is materialised yet."""
     producers: dict[Var, Equation] = {}
-    atoms: dict[Atom, None] = dict.fromkeys(graph.inputs)
+    keys: dict[Atom, str] = {atom: f"%{number}" for number, atom in enumerate(graph.inputs)}
     arithmetic: set[Var] = set(given)
+    number = len(graph.inputs)
     for equation in graph.equations:
         is_known = True
         for atom in equation.inputs:
-            if isinstance(atom, Const):
-                if not atom.is_scalar:
-                    is_known = False
-                    atoms[atom] = None
-            elif atom not in arithmetic:
+            if isinstance(atom, Var):
+                is_known = is_known and atom in arithmetic
+            elif atom.type.shape:
                 is_known = False
+                if atom not in keys:
+                    keys[atom] = f"%{number}"
+                    number += 1
         if is_known and is_index_arithmetic(equation.primitive):
             arithmetic.update(equation.outputs)
         for var in equation.outputs:
             producers[var] = equation
-            atoms[var] = None
-    atoms.update(dict.fromkeys(graph.outputs))
-    keys = {atom: f"%{number}" for number, atom in enumerate(atoms)}
+            keys[var] = f"%{number}"
+            number += 1
+    for atom in graph.outputs:
+        if atom not in keys:
+            keys[atom] = f"%{number}"
+            number += 1
+    atoms = {key: atom for atom, key in keys.items()}
     counters = frozenset(s for e in given.values() for s in symbols_of(as_index(e) or 0))
-    by_key = {key: atom for atom, key in keys.items()}
-    return Values(producers, keys, by_key, given, counters, arithmetic)
+    return Values(producers, keys, atoms, given, counters, arithmetic)
 
 
 def is_index_arithmetic(primitive: Primitive) -> bool:
