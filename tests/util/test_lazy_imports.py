@@ -34,7 +34,12 @@ def test_names_of_a_package_come_from_the_modules_that_define_them():
     )
     import xml
 
-    assert {"dom", "escape", "quoteattr"} <= set(names())
+    assert {"escape", "quoteattr"}.isdisjoint(names())  # xml has an `__all__`, which it offers
+    assert set(xml.__all__) <= set(names()) and "__name__" in names()
+    _, every = on_demand("textwrap", modules=(), names={"xml.sax.saxutils": "escape"})
+    assert "escape" not in every()
+    _, every = on_demand("sys", modules=("dom",), names={"xml.sax.saxutils": "escape"})
+    assert {"dom", "escape", "path"} <= set(every())  # without an `__all__`, everything
     assert attribute("dom").__name__ == "xml.dom"
     try:
         assert attribute("escape")("<") == "&lt;" and xml.escape is attribute("escape")

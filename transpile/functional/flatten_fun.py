@@ -20,6 +20,7 @@ from transpile.primitives.rules import zeros
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.runtime.executable import Executable, Lowering
 from transpile.trace.call_arguments import parameters
+from transpile.trace.call_key import has_values, values_of
 from transpile.trace.call_signature import describe, function_name, inner, unique_identifiers
 from transpile.trace.captured_arrays import retried
 from transpile.trace.trace import current_trace, trace_nested
@@ -215,8 +216,8 @@ def as_value(leaf: Any, what: str) -> Any:
         return leaf
     if isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0:
         return leaf
-    if isinstance(leaf, np.generic | np.ndarray) or hasattr(leaf, "__array__"):
-        array = np.asarray(leaf)
+    if not isinstance(leaf, type) and has_values(leaf):
+        array = values_of(leaf, f"{user_source()}: argument {what}")
         return array.astype(type_of(array, what).dtype, copy=False)
     raise TypeError(
         f"{user_source()}: argument {what} is a {type(leaf).__name__}, which is neither an array "

@@ -35,14 +35,42 @@ KEYWORDS = object()  # in a key, before the keyword arguments
 
 def concrete(value: Any) -> Any:
     """Convert a leaf that is neither an ndarray nor a Python number; Rejected without values."""
-    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
-        if isinstance(value, Tracer) or is_masked(value):
-            raise Rejected
-        array = np.asarray(value)
-        if array.dtype.hasobject:
-            raise Rejected
-        return array
-    raise Rejected
+    if isinstance(value, Tracer) or is_masked(value) or not has_values(value):
+        raise Rejected
+    try:
+        array = values_of(value)
+    except _UNREADABLE:
+        raise Rejected from None
+    if array.dtype.hasobject:
+        raise Rejected
+    return array
+
+
+# What arrays of other libraries raise where NumPy cannot read their values: on another device, or
+# because a derivative would be lost.
+_UNREADABLE = (TypeError, ValueError, RuntimeError, BufferError)
+
+
+def has_values(value: Any) -> bool:
+    """True for arrays, of any library: they have `__array__`, or can be exchanged by DLPack."""
+    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
+def values_of(value: Any, what: str = "") -> np.ndarray[Any, Any]:
+    """An array of any library as NumPy's, in the same memory where that can be. With a name for
+    messages, one that cannot be read is a TypeError of that name."""
+    try:
+        if hasattr(value, "__array__"):
+            return np.asarray(value)
+        return np.asarray(np.from_dlpack(value))
+    except _UNREADABLE as problem:
+        if not what:
+            raise
+        kind = type(value)
+        raise TypeError(
+            f"{what} is a {kind.__module__}.{kind.__qualname__}, whose values NumPy cannot read: "
+            f"{problem}"
+        ) from problem
 
 
 def abstract(value: Any) -> Any:

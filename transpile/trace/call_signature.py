@@ -17,7 +17,7 @@ from transpile.ir.source_info import function_source, shown, user_source
 from transpile.ir.types import PYTHON_SCALARS, ArrayType, type_of
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_arguments import Bound
-from transpile.trace.call_key import is_masked, static_key
+from transpile.trace.call_key import has_values, is_masked, static_key, values_of
 from transpile.trace.tracer import Tracer
 from transpile.util.escapes import one_line
 from transpile.util.frozen_records import dataclass
@@ -130,15 +130,15 @@ def leaf_type(leaf: Any, path: str, where: str) -> ArrayType:
     if is_masked(leaf):
         raise errors.UnsupportedError(f"{what} is a masked array; fill it first: x.filled(0)")
     if isinstance(leaf, type) or (
-        not hasattr(leaf, "shape") and not hasattr(leaf, "__array__") and not _is_scalar(leaf)
+        not hasattr(leaf, "shape") and not has_values(leaf) and not _is_scalar(leaf)
     ):
         raise TypeError(
             f"{what} is a {type(leaf).__name__}, which is neither an array nor a number: "
             f"{shown(leaf)}. Make it static (static_argnums or static_argnames), or make its class "
             f"a pytree (tree.register_pytree_node_class)."
         )
-    if not hasattr(leaf, "shape") and hasattr(leaf, "__array__"):
-        leaf = np.asarray(leaf)
+    if not isinstance(leaf, np.ndarray | np.generic) and has_values(leaf):
+        leaf = values_of(leaf, what)
     return type_of(leaf, what).strong if not _is_scalar(leaf) else type_of(leaf, what)
 
 
@@ -151,9 +151,9 @@ def as_plain(leaf: Any, kind: ArrayType) -> Any:
     number as it is; for an abstract leaf, its type."""
     if _is_scalar(leaf):
         return leaf
-    if not hasattr(leaf, "__array__"):
+    if not has_values(leaf):
         return kind
-    array = np.asarray(leaf)
+    array = values_of(leaf)
     return array if array.dtype.newbyteorder("=") == kind.dtype else array.astype(kind.dtype)
 
 
