@@ -165,6 +165,8 @@ class Lowering:
         installation of Python, such as NumPy's, is refused (LibraryNotFoundError) unless an option
         or an environment variable names it or `private_libraries` is given.
         """
+        if not isinstance(name, str | None):
+            raise TypeError(f"the name of a saved program is a str, not {name!r}")
         lowering, chosen = self, self._pipeline.program.name
         if name is not None and identifiers.program_name(name) != chosen:
             chosen = identifiers.program_name(name)
