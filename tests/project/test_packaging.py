@@ -59,6 +59,16 @@ def wheel(tmp_path_factory):
     return made
 
 
+def test_the_metadata_of_the_wheel_is_whole(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        metadata = archive.read(name).decode().split("\n\n")[0].splitlines()
+        assert any(n.endswith("/LICENSE") for n in archive.namelist())
+    assert f"Version: {__version__}" in metadata
+    assert "License-Expression: MIT" in metadata and "Requires-Python: >=3.11" in metadata
+    assert not [line for line in metadata if line.startswith("Classifier: License ::")]
+
+
 def test_the_wheel_holds_code_templates_and_helpers_and_nothing_else(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("templates", "runtime_c"):
