@@ -11,6 +11,7 @@ import pytest
 from transpile.trace.bytecode.rewriting import Marker, original, rewritten
 
 CALLEES = []
+ASSIGNED = []
 
 
 class Recorder(Marker):
@@ -22,9 +23,13 @@ class Recorder(Marker):
         CALLEES.append(callee)
         return callee
 
-    def __or__(self, container):
+    def __or__(self, subscripted):
+        container, _ = subscripted
         CALLEES.append(container)
         return container
+
+    def __xor__(self, assigned):
+        ASSIGNED.append(assigned)
 
 
 def copy_of(function):
@@ -130,6 +135,16 @@ def conditional_callees(x):
     return (functions[0] if x else functions[1])(min(x, 1) if x else -3), same_as(1)(max)(1, 2)
 
 
+def assignments(x):
+    a, number = list(range(5)), 1
+    a[x] = 7
+    a[1:3] = [8, 9]
+    a[0] += x
+    a += [x]
+    number -= x
+    return a, number
+
+
 def generator(x):
     got = yield from map(abs, range(x))
     try:
@@ -167,6 +182,7 @@ PROGRAMS = [
     (matches, {"k": 3}),
     (matches, Derived()),
     (matches, 0),
+    (assignments, 3),
     (conditional_callees, 0),
     (conditional_callees, 2),
     (lambda x: list(generator(x)), 3),
@@ -228,3 +244,14 @@ def test_the_original_is_kept_and_nested_code_is_rewritten():
     assert original(original(code)) is original(code)
     nested = [c for c in code.co_consts if hasattr(c, "co_code")]
     assert nested and all(isinstance(c.co_consts[-1], Recorder) for c in nested)
+
+
+def test_assignments_are_announced():
+    ASSIGNED.clear()
+    a, number = copy_of(assignments)(3)
+    values = [
+        (value, container if container is not a else "a") for value, container, *_ in ASSIGNED
+    ]
+    assert values == [(7, "a"), ([8, 9], "a"), (3, 0), (3, "a"), ([3], "a"), (3, 1)]
+    assert ASSIGNED[0][2:] == (3,)
+    assert (a, number) == assignments(3)

@@ -21,9 +21,11 @@ from transpile.ir.primitive import TABLE
 from transpile.ir.source_info import user_source
 from transpile.ir.types import SHORT_NAMES
 from transpile.trace.bytecode.call_resolution import resolved
+from transpile.trace.bytecode.made_arrays import AssignedError
 from transpile.trace.bytecode.reads import global_names
 from transpile.trace.call_signature import function_name
 from transpile.trace.trace import bind
+from transpile.util.interrupt_safety import THREAD, as_before, between
 
 T = TypeVar("T")
 # The errors of indexing a concrete array by a traced value.
@@ -151,7 +153,31 @@ def _content(cell: CellType) -> Any:
 def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:
     """Trace by `attempt(make, is_lifted)`, where `make()`, called in the trace, gives the function:
     itself first; after a failure to index a captured array, the copy with lifted arrays. Python may
-    ask for the values of these, if the trace knows any values."""
+    ask for the values of these, if the trace knows any values.
+
+    Where traced values are assigned to an array that the function makes, the next attempt traces
+    the call that makes it.
+    """
+    sites = THREAD.sites or frozenset()
+    while True:
+        try:
+            return _with_sites(sites, lambda: _lifted_if_indexed(attempt, function))
+        except AssignedError as assigned:
+            if assigned.site in sites:
+                raise errors.InternalError(f"the array made at {assigned.site}") from None
+            sites |= {assigned.site}
+
+
+def _with_sites(sites: frozenset[Any], run: Callable[[], T]) -> T:
+    """Run with the calls at these sites making traced arrays."""
+
+    def begin() -> None:
+        THREAD.sites = sites
+
+    return between(begin, run, as_before())
+
+
+def _lifted_if_indexed(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:
     try:
         return attempt(lambda: resolved(function), False)
     except FAILURES:

@@ -41,6 +41,7 @@ class Trace:
     origin     the source of equations that a transformation makes
     refused    the error of a conversion to a Python value
     varied     the inputs and captured values that are differentiated
+    made       by id: NumPy's arrays that traced code has made, and by which call
     """
 
     name: str
@@ -59,6 +60,7 @@ class Trace:
     active: bool = True
     refused: errors.TracerError | None = None
     varied: set[Var] = field(default_factory=set)
+    made: dict[int, Any] = field(default_factory=dict)
 
     def atom(self, value: Any) -> Atom:
         """The atom of a tracer, captured if it is of an outer trace, or of a concrete value."""

@@ -67,18 +67,20 @@ _WHAT_TO_DO = {
     "float": (
         "TracerFloatConversionError",
         "Stay with array operations (x.astype('float64') converts), make the argument static "
-        "(static_argnums or static_argnames), or use `djit` (static=False). To assign to an array, "
-        "make it by numpy.zeros_like(x) or transpile.numpy.zeros(n): an array that plain "
-        "numpy.zeros(n) makes is not traced.",
+        "(static_argnums or static_argnames), or use `djit` (static=False). Traced values can be "
+        "assigned to an array that the function makes (numpy.zeros, numpy.array, x.copy()), not to "
+        "one of its surroundings, nor to what arithmetic on known arrays gives: assign to "
+        "numpy.array(array).",
     ),
     "array": (
         "TracerArrayConversionError",
         "A NumPy function that has no traced form, or a library that is not NumPy, wanted the "
         "values. Use a function that transpile.numpy has (numpy.stack in the place of "
         "numpy.array), or compute this outside the traced function. To index an array that is not "
-        "traced by a traced number, write transpile.numpy.asarray(array)[i]. To assign to an "
-        "array, make it by numpy.zeros_like(x) or transpile.numpy.zeros(n): an array that plain "
-        "numpy.zeros(n) makes is not traced.",
+        "traced by a traced number, write transpile.numpy.asarray(array)[i]. Traced values "
+        "can be assigned to an array that the function makes (numpy.zeros, numpy.array, x.copy()), "
+        "not to one of its surroundings, nor to what arithmetic on known arrays gives: assign to "
+        "numpy.array(array).",
     ),
 }
 

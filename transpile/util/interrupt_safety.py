@@ -37,6 +37,7 @@ class _Thread(threading.local):
     traces: tuple[Any, ...] = ()  # the active ones, the innermost last
     scope: str = ""  # of `named_scope`
     axes: tuple[Any, ...] = ()  # that `vmap` has given names
+    sites: frozenset[Any] | None = None  # of calls that make traced arrays; None: nobody retries
     most_equations: int | None = None  # which the interpreter may compute; None: as many as it has
 
 

@@ -10,14 +10,26 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from transpile.ir.types import check_dtype
 from transpile.numpy.core import creation
-from transpile.numpy.core.promotion import EXPORTS, NOTHING, dispatching, has_tracer
-from transpile.trace.bytecode.call_resolution import OF_INSTANCES, SUBSTITUTES
-from transpile.trace.tracer import FUNCTIONS
+from transpile.numpy.core.promotion import (
+    EXPORTS,
+    NOTHING,
+    dispatching,
+    fill,
+    has_tracer,
+    scalar_of,
+)
+from transpile.primitives import elementwise
+from transpile.trace.bytecode.call_resolution import OF_INSTANCES, OF_METHODS, SUBSTITUTES
+from transpile.trace.bytecode.made_arrays import note
+from transpile.trace.trace import bind
+from transpile.trace.tracer import FUNCTIONS, named
 from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
@@ -38,8 +50,45 @@ _CONVERSIONS: tuple[Any, ...] = (
 )
 _RARE = (np.broadcast, np.ndenumerate)  # whose implementations are imported at the first use
 
+# Functions whose results traced code may assign traced values to.
+_MAKERS: tuple[Any, ...] = (
+    *(np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.arange, np.linspace),
+    *(np.logspace, np.geomspace, np.zeros_like, np.ones_like, np.empty_like, np.full_like),
+    *(np.copy, np.diag, np.tile, np.repeat, np.concatenate, np.stack, np.vstack, np.hstack),
+    *(np.column_stack, np.where, np.outer, np.pad, np.tril, np.triu),
+)
+_MAKING_METHODS = ("copy", "astype", "repeat")
+
+
+def _making(function: Any, given: tuple[Any, ...] = ()) -> Callable[..., Any]:
+    """The function, whose result is traced where traced values are going to be assigned to it."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        is_array = type(result) is np.ndarray and result.ndim
+        return as_traced(result) if is_array and note(result, (*given, *args)) else result
+
+    return call
+
+
+def as_traced(array: Any) -> Any:
+    """A known array as a traced one."""
+    dtype = check_dtype(array.dtype, "an array that traced values are assigned to")
+    scalar = scalar_of(array)
+    if scalar is not None:
+        return named(fill(scalar, array.shape, dtype))
+    return named(bind(elementwise.copy, array.astype(dtype)))
+
+
 for _conversion in _CONVERSIONS:
-    SUBSTITUTES[id(_conversion)] = (_conversion, dispatching(_conversion, FUNCTIONS[_conversion]))
+    _ours = _making(dispatching(_conversion, FUNCTIONS[_conversion]))
+    SUBSTITUTES[id(_conversion)] = (_conversion, _ours)
+for _maker in _MAKERS:
+    SUBSTITUTES[id(_maker)] = (_maker, _making(_maker))
+OF_METHODS[np.ndarray] = lambda method: (
+    _making(method, (method.__self__,)) if method.__name__ in _MAKING_METHODS else method
+)
 
 
 def _exported(function: Any) -> Any:
@@ -63,6 +112,22 @@ def _vectorized(plain: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 OF_INSTANCES[np.vectorize] = lambda plain: functools.partial(_vectorized, plain)
+
+
+def _of_lists(function: Any) -> Any:
+    """A function of NumPy's that it dispatches by its arguments, but not by what lists hold."""
+    implementation = FUNCTIONS.get(function)
+    if implementation is None:
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        is_list = args and isinstance(args[0], list | tuple) and has_tracer(args[0])
+        return named((implementation if is_list else function)(*args, **kwargs))
+
+    return call
+
+
+OF_INSTANCES[type(np.sum)] = _of_lists
 
 
 class _Joined:

@@ -36,6 +36,7 @@ from transpile.numpy.subscripts.basic import (
 from transpile.primitives import axes as primitives
 from transpile.primitives.indexing import COMBINES
 from transpile.primitives.rules import apply
+from transpile.trace.bytecode.made_arrays import check_assignment
 from transpile.trace.trace import current_trace
 from transpile.trace.tracer import BINARY, UFUNC_METHODS, Tracer
 
@@ -101,6 +102,7 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
 def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
     """Assign the result of a function to the array given as `out`, cast as NumPy casts it."""
     if not isinstance(x, Tracer):
+        check_assignment(value, x)
         raise located(
             TypeError, f"a traced result of {function} does not fit into {x!r}, which is not traced"
         )
@@ -144,6 +146,7 @@ _OF_TRUTH = {np.logical_or: np.add, np.logical_and: np.multiply}
 def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     """The method `ufunc.at(a, indices, b)`: a repeated index is applied repeatedly."""
     if not isinstance(a, Tracer):
+        check_assignment(b, a, indices)
         raise located(TypeError, f"{ufunc.__name__}.at: traced values do not fit into {a!r}")
     _check_owner(a)
     since = len(a.owner.equations)

@@ -17,10 +17,11 @@ import functools
 import itertools
 import sys
 from collections.abc import Callable
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from transpile import tree
+from transpile.trace.bytecode.made_arrays import check_assignment, check_subscript
 from transpile.trace.bytecode.rewriting import Marker, original, rewritten
 from transpile.trace.static_lookup import in_class
 from transpile.util.interrupt_safety import THREAD
@@ -29,6 +30,9 @@ from transpile.util.interrupt_safety import THREAD
 SUBSTITUTES: dict[int, tuple[Any, Any]] = {}
 # By class: what is called in the place of its instances.
 OF_INSTANCES: dict[type, Callable[[Any], Callable[..., Any]]] = {}
+
+# By class: what is called in the place of its methods.
+OF_METHODS: dict[type, Callable[[Any], Callable[..., Any]]] = {}
 
 _WRAPPERS = frozenset(("contextlib", "functools"))
 _NOT_COPIED = (sys.stdlib_module_names - _WRAPPERS - {"__main__"}) | {"numpy", "transpile"}
@@ -49,10 +53,19 @@ class Resolver(Marker):
         """What is called in the place of a callable."""
         return resolved(callee)
 
-    def __or__(self, container: Any) -> Any:
-        """What is subscripted in the place of a container."""
-        known = SUBSTITUTES.get(id(container))
-        return container if known is None or not THREAD.traces else known[1]
+    def __or__(self, subscripted: tuple[Any, Any]) -> Any:
+        """What is subscripted in the place of a container, of (container, index)."""
+        container, key = subscripted
+        if THREAD.traces:
+            check_subscript(container, key)
+            if id(container) in SUBSTITUTES:
+                return SUBSTITUTES[id(container)][1]
+        return container
+
+    def __xor__(self, assigned: tuple[Any, ...]) -> None:
+        """What is done before an assignment of (value, container, index ...)."""
+        if THREAD.traces:
+            check_assignment(*assigned)
 
 
 def resolved(callee: Any) -> Any:
@@ -77,6 +90,8 @@ def resolved(callee: Any) -> Any:
     for cls in kind.__mro__:
         if cls in OF_INSTANCES:
             return OF_INSTANCES[cls](callee)
+    if kind is BuiltinFunctionType and type(callee.__self__) in OF_METHODS:
+        return OF_METHODS[type(callee.__self__)](callee)
     method = in_class(kind, "__call__")
     if type(method) is FunctionType and _is_copied(method):
         return MethodType(_copy(method), callee)

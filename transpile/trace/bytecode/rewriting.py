@@ -1,10 +1,11 @@
 """Rewrite code objects such that each call first asks which function to call.
 
 Before each call instruction the callee, which is on the stack, is replaced by `RESOLVER @ callee`;
-before a subscript is read, its container by `RESOLVER | container`.
-The call itself stays an instruction of the same frame: tracebacks, `locals()`, `super()`, lines and
-columns are those of the original. Nested code is rewritten with it. The rewritten code shares
-globals and closures with the original, which nothing is changed in.
+before a subscript is read, its container by `RESOLVER | (container, index)`; and before an
+assignment `RESOLVER ^ (value, container, *index)` is computed, for what it raises. The call itself
+stays an instruction of the same frame: tracebacks, `locals()`, `super()`, lines and columns are
+those of the original. Nested code is rewritten with it. The rewritten code shares globals and
+closures with the original, which nothing is changed in.
 
 CPython 3.13 has the callee at the same depth below the arguments in every call. Before that it is
 there only where a method was found by `LOAD_METHOD`, with `self` above, or in a decorator;
@@ -27,9 +28,10 @@ _OPCODES = dis.opmap
 _EXTENDED = _OPCODES["EXTENDED_ARG"]
 _IS_CALLEE_FIRST = sys.version_info >= (3, 13)  # [callee, self or NULL, *arguments]
 _OPERATORS = [symbol for _, symbol in opcode._nb_ops]  # type: ignore[attr-defined]
-_CALLEE, _CONTAINER = _OPERATORS.index("@"), _OPERATORS.index("|")  # what they are applied to
+# What the resolver is asked about, by operator.
+_CALLEE, _SUBSCRIPTED, _ASSIGNED = map(_OPERATORS.index, ("@", "|", "^"))
 _SUBSCRIPT = _OPERATORS.index("[]") if "[]" in _OPERATORS else None  # from Python 3.14 on
-_MORE_STACK = 3  # a copy of the callee, the resolver, and a NULL
+_MORE_STACK = 5  # copies of what is asked about, the resolver, and a NULL
 _CACHES: dict[int, int] = {  # by instruction, how many units of inline cache follow
     code: (
         opcode._inline_cache_entries.get(name, 0)  # type: ignore[attr-defined]
@@ -82,7 +84,7 @@ def rewritten(code: CodeType, filename: str, resolver: Any) -> CodeType:
     """The code with its calls resolved. The last constant is `resolver(code)`.
 
     `filename` is that of the code: equal code of two files is not the same. `resolver` is a
-    subclass of Marker that has the two operators.
+    subclass of Marker that has the three operators.
     """
     constants = [
         rewritten(c, c.co_filename, resolver) if isinstance(c, CodeType) else c
@@ -96,11 +98,13 @@ def rewritten(code: CodeType, filename: str, resolver: Any) -> CodeType:
         emitted.place(instruction.at)
         depth = _callee_depth(instructions, number, nulls)
         if depth is not None:
-            emitted.replace(depth, _CALLEE, instruction.position)
+            emitted.replace(depth, _CALLEE, (depth,), instruction.position)
         elif dis.opname[instruction.code] == "BINARY_SUBSCR" or (
             (dis.opname[instruction.code], instruction.argument) == ("BINARY_OP", _SUBSCRIPT)
         ):
-            emitted.replace(2, _CONTAINER, instruction.position)
+            emitted.replace(2, _SUBSCRIPTED, (2, 1), instruction.position)
+        else:
+            emitted.check(_assigned_depths(instruction), instruction.position)
         emitted.copy(instruction)
     emitted.place(len(code.co_code))
     text, offsets = emitted.assembled()
@@ -177,6 +181,15 @@ def _callee_depth(
     return argument + 1 if number in with_null else argument + 2
 
 
+def _assigned_depths(instruction: Instruction) -> tuple[int, ...]:
+    """The depths on the stack of the value, the container and the index that an instruction
+    assigns; () for one that assigns nothing."""
+    name = dis.opname[instruction.code]
+    if name == "BINARY_OP" and _OPERATORS[instruction.argument].endswith("="):
+        return 1, 2
+    return {"STORE_SUBSCR": (3, 2, 1), "STORE_SLICE": (4, 3, 2, 1)}.get(name, ())
+
+
 def _calls_with_null(
     instructions: list[Instruction], ranges: list[tuple[int, int, int, int]]
 ) -> frozenset[int]:
@@ -244,14 +257,29 @@ class _Emitted:
     def add(self, name: str, argument: int, position: Position) -> None:
         self._parts.append((_OPCODES[name], argument, None, position))
 
-    def replace(self, depth: int, operator: int, position: Position) -> None:
-        """Replace the value at this depth of the stack by `resolver operator value`."""
-        self.add("COPY", depth, position)
+    def replace(
+        self, depth: int, operator: int, about: tuple[int, ...], position: Position
+    ) -> None:
+        """Replace the value at this depth of the stack by what is answered about some values."""
+        self._ask(operator, about, position)
+        self.add("SWAP", depth + 1, position)
+        self.add("POP_TOP", 0, position)
+
+    def check(self, about: tuple[int, ...], position: Position) -> None:
+        """Ask about the values that are going to be assigned, if there are any."""
+        if about:
+            self._ask(_ASSIGNED, about, position)
+            self.add("POP_TOP", 0, position)
+
+    def _ask(self, operator: int, about: tuple[int, ...], position: Position) -> None:
+        """Push `resolver operator value`, or tuple of values, for those at these depths."""
+        for number, depth in enumerate(about):
+            self.add("COPY", depth + number, position)
+        if len(about) > 1:
+            self.add("BUILD_TUPLE", len(about), position)
         self.add("LOAD_CONST", self._resolver, position)
         self.add("SWAP", 2, position)
         self.add("BINARY_OP", operator, position)
-        self.add("SWAP", depth + 1, position)
-        self.add("POP_TOP", 0, position)
 
     def copy(self, instruction: Instruction) -> None:
         """An instruction of the original, which finds no method."""

@@ -1,0 +1,94 @@
+"""Arrays that a traced function makes and assigns traced values to.
+
+`out = numpy.zeros(n)` makes an array of NumPy's, as long as nothing traced goes into it: its values
+may decide shapes and branches. The trace notes by which call it was made. When traced code is about
+to assign a traced value to it, or to one at a traced index, the trace begins anew, and this call
+gives a traced array (`trace/captured_arrays.py` runs the attempts).
+"""
+
+from __future__ import annotations
+
+import weakref
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from transpile import errors
+from transpile.ir.dims import Dim
+from transpile.ir.source_info import user_frame, user_source
+from transpile.trace.bytecode.rewriting import original
+from transpile.trace.tracer import Tracer
+from transpile.util.interrupt_safety import THREAD
+
+Site = tuple[CodeType, int]  # the code, and the offset of the call in its rewritten form
+
+
+class AssignedError(BaseException):
+    """A traced value is about to be assigned to an array that the call at `site` has made.
+
+    No error of the user's: his `except` clauses do not see it.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+
+def note(array: Any, given: Any) -> bool:
+    """Note that traced code has made an array of these arguments; True if it is to be traced."""
+    root = _root(array)
+    if THREAD.sites is None or any(root is _root(x) for x in given if isinstance(x, np.ndarray)):
+        return False
+    frame = user_frame()
+    if frame is None:
+        return False
+    site = (original(frame.f_code), frame.f_lasti)
+    if site in THREAD.sites:
+        return True
+    THREAD.traces[-1].made[id(root)] = (weakref.ref(root), site)
+    return False
+
+
+def check_assignment(value: Any, target: Any, *keys: Any) -> None:
+    """Raise AssignedError where a traced value, or one at a traced index, goes into an array that
+    the trace has made; UnsupportedError where a trace around it has."""
+    if not isinstance(target, np.ndarray) or not THREAD.traces or THREAD.sites is None:
+        return
+    if not any(_is_traced(part) for part in (value, *keys)):
+        return
+    root = _root(target)
+    for trace in reversed(THREAD.traces):
+        reference, site = trace.made.get(id(root), (None, None))
+        if reference is None or reference() is not root:
+            continue
+        if trace is THREAD.traces[-1]:
+            raise AssignedError(site)
+        raise errors.UnsupportedError(
+            f"{user_source()}: `{user_source().text}` assigns a traced value to an array that "
+            f"{trace.name}, the function around this one, has made. What a body computes leaves it "
+            f"through its result: return the new values, or let them be part of the loop's state."
+        )
+
+
+def check_subscript(array: Any, key: Any) -> None:
+    """Raise AssignedError where an array that the trace has made is indexed by a traced value."""
+    if isinstance(array, np.ndarray) and THREAD.sites is not None and _is_traced(key):
+        root = _root(array)
+        reference, site = THREAD.traces[-1].made.get(id(root), (None, None))
+        if reference is not None and reference() is root:
+            raise AssignedError(site)
+
+
+def _is_traced(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_is_traced, value))
+    if isinstance(value, slice):
+        return _is_traced((value.start, value.stop, value.step))
+    return isinstance(value, Tracer | Dim)
+
+
+def _root(array: Any) -> Any:
+    """The array that has the memory of a view."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
