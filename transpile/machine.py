@@ -181,6 +181,9 @@ class Machine:
     # Copies that stride through memory are put together number by number in shorter loops than
     # this, which compilers do better without a mark.
     shortest_strided_simd: int = 32
+    # Several elements of each row of more elements than this are no loop in lanes: gcc loads and
+    # shuffles whole rows of them, which takes 25 times as long for rows of 1024, and gcc seconds.
+    widest_group: int = 32
     # Vectors of integers that are put together number by number have at most so many of them: in
     # wider ones that takes longer than the numbers alone.
     strided_lanes: int = 4

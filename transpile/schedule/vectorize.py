@@ -2,21 +2,26 @@
 
 Floating-point reductions need the mark, because lanes change the order of additions; so do minima
 and maxima of integers, which gcc leaves scalar otherwise. Not marked: loops that may carry a
-dependence through memory, that read running values, or that are too short.
+dependence through memory, that read running values, that are too short, or that read several
+elements of each row of a wide array.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
 
 from transpile.analysis.cost_model import trips
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, NO_LANES
-from transpile.ir.dims import symbols_of
+from transpile.ir.dims import Dim, Index, Shape, row_major, substitute, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Declare,
     For,
     If,
+    Kernel,
     Load,
     Program,
     Ref,
@@ -25,7 +30,7 @@ from transpile.ir.loop_ir import (
     Update,
     While,
 )
-from transpile.ir.loop_rewrite import loads, map_bodies, parts, walk, with_bodies
+from transpile.ir.loop_rewrite import loads, map_kernels, parts, seen_by, walk, with_bodies
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.util.frozen_records import replace
@@ -34,20 +39,26 @@ from transpile.util.frozen_records import replace
 @contract(provides=(LANES_BOUND,), destroys=(NO_LANES,))
 def vectorize_loops(program: Program, options: Options) -> Program:
     """The program with its vector loops marked."""
-    machine = options.machine
-    return map_bodies(program, lambda body: tuple(_mark(s, machine) for s in body))
+    return map_kernels(program, lambda kernel: _kernel(program, kernel, options.machine))
 
 
-def _mark(statement: Statement, machine: Machine) -> Statement:
+def _kernel(program: Program, kernel: Kernel, machine: Machine) -> Kernel:
+    shapes = {name: buffer.shape for name, buffer in seen_by(program, kernel).items()}
+    return replace(kernel, body=tuple(_mark(s, shapes, machine) for s in kernel.body))
+
+
+def _mark(statement: Statement, shapes: Mapping[str, Shape], machine: Machine) -> Statement:
     nested = isinstance(statement, For) and any(
         isinstance(s, (For, If, While, Call)) for s in statement.body
     )
     if not isinstance(statement, For) or nested or not _may_change_order(statement):
-        return with_bodies(statement, lambda body: tuple(_mark(s, machine) for s in body))
+        return with_bodies(statement, lambda body: tuple(_mark(s, shapes, machine) for s in body))
     reductions = _reductions(statement)
     is_strided = _is_strided_copy(statement)
     shortest = machine.shortest_strided_simd if is_strided else machine.shortest_simd
     if reductions is None or _has_output_dependence(statement) or trips(statement) < shortest:
+        return statement
+    if _reads_wide_groups(statement, shapes, machine.widest_group):
         return statement
     is_slow = statement.ordered and any(_gathers_integers(s, statement) for s in statement.body)
     lanes = machine.strided_lanes if is_slow else 0
@@ -76,6 +87,23 @@ def _gathers_integers(statement: Statement, loop: For) -> bool:
     return any(
         load.dtype.kind in "iu" and any(loop.symbol in symbols_of(i) for i in load.index[:-1])
         for load in loads(statement)
+    )
+
+
+def _reads_wide_groups(loop: For, shapes: Mapping[str, Shape], widest: int) -> bool:
+    """True if an iteration reads several elements of a row of more than `widest` elements, and the
+    next one those of another row: of `x[i, 0] * x[i, 1]`, where i is the loop's index."""
+    groups: dict[tuple[str, int], set[Index]] = {}
+    following = {loop.symbol: Dim.of(loop.symbol) + 1}
+    for load in (load for s in loop.body for load in loads(s) if load.buffer in shapes):
+        offset = row_major(load.index, shapes[load.buffer])
+        stride = substitute(offset, following) - offset
+        if isinstance(stride, int) and abs(stride) > widest:
+            groups.setdefault((load.buffer, abs(stride)), set()).add(offset)
+    return any(
+        isinstance(apart := y - x, int) and abs(apart) < stride
+        for (_, stride), offsets in groups.items()
+        for x, y in combinations(offsets, 2)
     )
 
 
