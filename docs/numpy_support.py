@@ -121,15 +121,15 @@ NOTES = """
 ## What is different while a function is traced
 
 * `numpy.array([x, 1.0])` with a traced `x` in a list: NumPy turns lists into arrays without asking
-  anyone. While a function is being traced, the names `array`, `asarray`, `asanyarray`,
-  `ascontiguousarray`, `asfortranarray`, `asarray_chkfinite`, `require`, `full`, `vectorize`,
-  `ndenumerate`, `broadcast`, `r_` and `c_` of the module `numpy` are therefore bound to functions
-  that look for traced values first. A name
-  bound before (`from numpy import array`) is NumPy's own and fails, with a message that says so:
-  write `numpy.array`, `transpile.numpy.array`, or `array([x, 1.0], like=x)`.
-* `numpy.zeros(n)` and its kin give plain arrays, which are constants of the traced function;
-  `transpile.numpy.zeros(n)`, and so `array`, `asarray`, `arange`, `full`, `eye` and others there,
-  give traced ones, that traced values can be assigned to and traced numbers can index.
+  anyone. A traced function runs as a copy that asks before each call which function to call, and so
+  do the functions that it calls, by whatever name they have `numpy.array` and its kin. NumPy itself
+  stays as it is. What operators call (`__add__`, a property) is not copied, and fails there, with a
+  message that says so: write `transpile.numpy.array`.
+* `numpy.zeros(n)` and its kin, `numpy.array` of numbers and `x.copy()` give NumPy's arrays, whose
+  elements may decide shapes and branches. When a traced value is assigned to one, or one is indexed
+  by a traced number, the function is traced once more, and that array is traced from the start.
+  Arrays of the surroundings, and what arithmetic on known arrays gives, take none: write
+  `numpy.array(a)`. `transpile.numpy.zeros(n)` and its kin give traced ones at once.
 * Results whose length depends on values (`nonzero`, `unique`, `trim_zeros`, masks as indices) need
   a length that is known while tracing: `size=`, or `total_repeat_length=` of `repeat`, as in JAX.
 * Functions that raise for some values (`average` with weights that sum to zero, `nanargmax` of

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 
@@ -37,6 +38,30 @@ class Model:
     @classmethod
     def of_class(cls, x):
         return cls.make([x[0], 2.0])
+
+
+class Abstract(ABC):
+    def __init__(self, x):
+        self.both = np.array([x, x])
+
+    @abstractmethod
+    def nothing(self):
+        """Nothing."""
+
+
+class Concrete(Abstract):
+    def nothing(self):
+        return None
+
+
+class Made:
+    def __new__(cls, x):
+        made = super().__new__(cls)
+        made.both = np.array([x, 2.0])
+        return made
+
+    def __init__(self, x):
+        self.both = np.array([x, 1.0]) + self.both
 
 
 class Child(Model):
@@ -93,6 +118,8 @@ WAYS = {
     "method": lambda x: model.method(x),
     "class method": lambda x: Child.of_class(x),
     "constructor": lambda x: Model(x[0]).state,
+    "class of a metaclass": lambda x: Concrete(x[0]).both,
+    "constructor in two parts": lambda x: Made(x[0]).both,
     "dataclass": lambda x: Point(x[1]).both,
     "partial": lambda x: partial(np.array, ndmin=2)([x[0], 1.0]),
     "partial of a helper": lambda x: partial(recursive, n=2)(x),

@@ -80,7 +80,7 @@ def resolved(callee: Any) -> Any:
         return callee if function is callee.__func__ else MethodType(function, callee.__self__)
     if id(callee) in SUBSTITUTES:
         return SUBSTITUTES[id(callee)][1]
-    if kind is type:
+    if issubclass(kind, type) and in_class(kind, "__call__") is vars(type)["__call__"]:
         return _constructor(callee)
     if kind is functools.partial:
         function = resolved(callee.func)
