@@ -15,11 +15,13 @@ X = np.array([0.5, 1.5, 2.0])
 BOUND_EARLY = np.array
 
 
+SURROUNDING = np.zeros(3)
+
+
 def assigned(x):
-    out = np.zeros(3)
     for i in range(3):
-        out[i] = x[i] ** 2
-    return out.sum()
+        SURROUNDING[i] = x[i] ** 2
+    return SURROUNDING.sum()
 
 
 CONVERSIONS = {
@@ -29,7 +31,7 @@ CONVERSIONS = {
     "tolist": lambda x: sum(x.tolist()),
     "math": lambda x: math.sin(x[0]),
     "cmath": lambda x: cmath.exp(x[2]).real,
-    "assignment to a plain array": assigned,
+    "assignment to an array of the surroundings": assigned,
     "of what was computed from it": lambda x: float(np.exp(x).sum()),
     "in a function inside": lambda x: transpile.checkpoint(lambda y: float(y[0]) * y[1])(x),
     "of what surrounds a function": lambda x: transpile.vmap(lambda k: k * float(x[0]))(X).sum(),
@@ -54,6 +56,17 @@ def test_a_number_that_has_a_derivative_is_not_taken_out(conversion, derivative)
         DERIVATIVES[derivative](lambda x: f(x) * x.sum())
     assert "test_lost_derivatives.py" in str(caught.value)
     assert "lax.stop_gradient" in str(caught.value)
+
+
+def test_an_array_that_the_function_makes_keeps_the_derivative():
+    def f(x):
+        out = np.zeros(3)
+        for i in range(3):
+            out[i] = x[i] ** 2
+        return out.sum()
+
+    for derivative in (grad(f), transpile.jit(grad(f)), grad(transpile.jit(f))):
+        np.testing.assert_allclose(derivative(X), 2 * X)
 
 
 @pytest.mark.parametrize("make", [BOUND_EARLY, np.asarray, np.array], ids=range(3))
