@@ -69,11 +69,11 @@ def values_of(graph: Graph, given: Mapping[Var, Expr]) -> Values:
         for atom in equation.inputs:
             if isinstance(atom, Var):
                 is_known = is_known and atom in arithmetic
-            elif atom.type.shape:
-                is_known = False
-                if atom not in keys:
-                    keys[atom] = f"%{number}"
-                    number += 1
+                continue
+            is_known = is_known and not atom.type.shape
+            if atom not in keys:
+                keys[atom] = f"%{number}"
+                number += 1
         if is_known and is_index_arithmetic(equation.primitive):
             arithmetic.update(equation.outputs)
         for var in equation.outputs:
