@@ -59,6 +59,7 @@ NOT_IN_NUMPY = {
     "lapack",
     "erf",
     "erfc",
+    "fft_pairs",
     "conv",
     "conv_images",
     "count_leading_zeros",
