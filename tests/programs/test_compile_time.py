@@ -18,8 +18,8 @@ pytestmark = pytest.mark.full_level
 
 # Calls for twice as many equations, relative to those for as many.
 MOST_GROWTH = 2.3
-# Shorter programs of updates are of another kind: not all elements have been set once. Deep ones take
-# longest.
+# Shorter programs of updates are of another kind: not all elements have been set once.
+# Deep programs take longest.
 LENGTHS = {"updates": 600, "deep": 150}
 
 
