@@ -18,7 +18,7 @@ examples: $(VENV)/.installed-examples compiler
 	    echo "--- examples/$$name.py"; $(BIN)/python examples/$$name.py || exit 1; echo; done
 
 test: $(VENV)/.installed-test compiler
-	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not sanitized" $(ARGS)
 
 # For every commit: the shape of the code, and quick tests of each part of it. Nothing long that is
 # drawn, or that a compiler works at for long.
@@ -54,8 +54,9 @@ check: $(VENV)/.installed-test compiler
 # Not in continuous integration. All primitives for all dtypes, and COUNT programs, under the address
 # and undefined-behaviour sanitizers; the pool of threads and the calls in C under the thread sanitizer.
 sanitize: $(VENV)/.installed-test compiler
-	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q tests/primitives/test_primitives.py \
-	    tests/primitives/test_rules.py -k "undefined_behaviour or rules_in_c"
+	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q -m sanitized
+	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q tests/primitives/test_rules.py \
+	    -k rules_in_c
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py --sanitize $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/sanitize_threads.py $(if $(SECONDS),--seconds $(SECONDS))
 

@@ -428,6 +428,7 @@ PARTS = (len(SANITIZED_DTYPES) + 2) // 3
 
 
 # A process for some dtypes each, for as many at a time as there are.
+@pytest.mark.sanitized
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_primitive_has_undefined_behaviour(part, shared_cache):
     run_sanitized(

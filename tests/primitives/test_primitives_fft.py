@@ -224,6 +224,7 @@ def run_sanitized_transforms():
         np.testing.assert_allclose(got, want, rtol=0, atol=limit)
 
 
+@pytest.mark.sanitized
 def test_no_transform_has_undefined_behaviour():
     run_sanitized(
         "import test_primitives_fft; test_primitives_fft.run_sanitized_transforms()", __file__

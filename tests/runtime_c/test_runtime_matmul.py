@@ -340,6 +340,7 @@ def test_product_is_within_rounding_when_built_for_older_processors(tmp_path, ma
             check_close(kernel, a.T.astype(dtype).T, b.T.astype(dtype).T)
 
 
+@pytest.mark.sanitized
 def test_product_is_clean_when_built_with_sanitizers(tmp_path):
     source = program(SANITIZED, SANITIZED_MAIN)
     sanitizers = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
