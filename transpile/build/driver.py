@@ -13,7 +13,7 @@ from pathlib import Path
 
 from transpile.analysis.cost_model import is_brief, program_cost
 from transpile.build import toolchain
-from transpile.build.helper_objects import LINKED, helper_objects
+from transpile.build.helper_objects import helper_objects
 from transpile.build.pool_linking import pool_for
 from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
@@ -115,13 +115,10 @@ class Pipeline:
         compiler, parallel = toolchain.find_compiler(self.options), self.text.runs_threads
         with (
             pool_for(compiler, self.options, directory, runs_threads=parallel) as link_flags,
-            helper_objects(compiler, self.options, directory, self.text.linked) as objects,
+            helper_objects(compiler, self.options, source, self.text) as (included, objects),
         ):
-            if objects:
-                source = directory / LINKED
-                source.write_text(self.text.for_python, encoding="utf-8")
             entry = directory / "entry.c"
-            text = python_entry(self.program, source.name, "program.h")
+            text = python_entry(self.program, included, "program.h")
             entry.write_text(text, encoding="utf-8")
             self._compile(entry, (*objects, *link_flags))
         meta = json.dumps(self._meta(), sort_keys=True)

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from transpile.build import toolchain
 from transpile.build.compiler_probe import Compiler
 from transpile.codegen.linked_helpers import LinkedHelper
+from transpile.codegen.render import Text
 from transpile.disk_cache.cache import default_cache
 from transpile.options import Options
-
-LINKED = "linked.c"
 
 
 @contextmanager
 def helper_objects(
-    compiler: Compiler, options: Options, directory: Path, helpers: Iterable[LinkedHelper]
-) -> Iterator[tuple[str, ...]]:
-    """Yield the names of object files in `directory`, one of each helper; at the end they are
-    removed, and so is the file LINKED, which is written there to be linked with them."""
-    objects = [directory / f"{helper.name}.o" for helper in helpers]
-    for path, helper in zip(objects, helpers, strict=True):
+    compiler: Compiler, options: Options, source: Path, text: Text
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the names of the C file to compile for Python and of the object files to link with it,
+    all beside `source`, the C file of the whole program. Without large helpers it is `source`;
+    else a file that declares them, which is removed at the end, as are the objects."""
+    if not text.linked:
+        yield source.name, ()
+        return
+    declaring = source.with_name("linked.c")
+    declaring.write_text(text.for_python, encoding="utf-8")
+    objects = [source.with_name(f"{helper.name}.o") for helper in text.linked]
+    for path, helper in zip(objects, text.linked, strict=True):
         path.write_bytes(_object(compiler, options, helper))
-    yield tuple(path.name for path in objects)
-    for path in (*objects, directory / LINKED) if objects else ():
+    yield declaring.name, tuple(path.name for path in objects)
+    for path in (declaring, *objects):
         path.unlink()
 
 

@@ -162,23 +162,19 @@ def build_shared(
         else str(path.resolve())
         for path in (output, source)
     ]
-    compiling = [flag for flag in flags if not _is_for_linker(flag)]
+    compiling = _compiling(compiler, flags, directory)
     linking = [flag for flag in flags if _is_for_linker(flag)]
-    if "-ffile-prefix-map=a=b" in compiler.accepted:
-        compiling.append(f"-ffile-prefix-map={directory}=.")
     if not any(flag in _UNSAFE_LINK for flag in compiling):
         command = [*compiler.command, *compiling, "-o", *names, *libraries, *linking]
         return _run(command, directory, source)
     # When it links with -ffast-math, gcc adds start-up code that makes the whole process, NumPy
     # included, flush denormal numbers to zero. So the linking command does not get these flags.
-    object_file = f"{names[0]}.o"
-    separate = [flag for flag in compiling if flag != "-shared"]
-    command = [*compiler.command, *separate, "-c", "-o", object_file, names[1]]
-    log = _run(command, directory, source)
+    built = source.with_name(f"{output.name}.o")
+    log = build_object(compiler, source, built, flags)
     safe = [flag for flag in compiling if flag not in _UNSAFE_LINK]
-    command = [*compiler.command, *safe, "-o", names[0], object_file, *libraries, *linking]
+    command = [*compiler.command, *safe, "-o", names[0], built.name, *libraries, *linking]
     log += _run(command, directory, source)
-    (directory / object_file).unlink()
+    built.unlink()
     return log
 
 
@@ -186,10 +182,17 @@ def build_object(compiler: Compiler, source: Path, output: Path, flags: Sequence
     """Compile the C file `source` into the object file `output` beside it, of which a shared object
     can be made; returns the log. Raises CompilationError, as `build_shared`."""
     directory = source.parent.resolve()
-    kept = [flag for flag in flags if flag != "-shared" and not _is_for_linker(flag)]
+    kept = [flag for flag in _compiling(compiler, flags, directory) if flag != "-shared"]
+    return _run([*compiler.command, *kept, "-c", "-o", output.name, source.name], directory, source)
+
+
+def _compiling(compiler: Compiler, flags: Sequence[str], directory: Path) -> list[str]:
+    """The flags but the linker's, and with the one by which equal texts give equal bytes in every
+    directory."""
+    kept = [flag for flag in flags if not _is_for_linker(flag)]
     if "-ffile-prefix-map=a=b" in compiler.accepted:
         kept.append(f"-ffile-prefix-map={directory}=.")
-    return _run([*compiler.command, *kept, "-c", "-o", output.name, source.name], directory, source)
+    return kept
 
 
 def assembly(compiler: Compiler, source: Path, flags: Sequence[str]) -> str:

@@ -157,14 +157,16 @@ class _Renderer:
         inlined = c_helpers.needed(names - linked.keys(), threads) if linked else helpers
         declared = [helper.item for helper in linked.values()]
         return Text(
-            source(helpers=_with_lanes(helpers, lanes), linked=()),
-            self._header(contract),
-            binary,
-            tuple(linked.values()),
-            source(helpers=_with_lanes(inlined, lanes), linked=declared) if linked else "",
-            effort,
-            gcc_flags,
-            summary.is_parallel or c_helpers.runs_threads(helpers),
+            source=source(helpers=_with_lanes(helpers, lanes), linked=()),
+            header=self._header(contract),
+            constants=binary,
+            linked=tuple(linked.values()),
+            for_python=source(helpers=_with_lanes(inlined, lanes), linked=declared)
+            if linked
+            else "",
+            effort=effort,
+            gcc_flags=gcc_flags,
+            runs_threads=summary.is_parallel or c_helpers.runs_threads(helpers),
         )
 
     def _header(self, contract: list[str]) -> str:

@@ -9,15 +9,16 @@ elements of each row of a wide array.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import pairwise
 
 from transpile.analysis.cost_model import trips
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, NO_LANES
-from transpile.ir.dims import Dim, Index, Shape, row_major, substitute, symbols_of
+from transpile.ir.dims import Dim, Index, row_major, substitute, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
+    Buffer,
     Declare,
     For,
     If,
@@ -33,32 +34,34 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import loads, map_kernels, parts, seen_by, walk, with_bodies
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.util.frozen_records import replace
+from transpile.util.frozen_records import changed, replace, same
 
 
 @contract(provides=(LANES_BOUND,), destroys=(NO_LANES,))
 def vectorize_loops(program: Program, options: Options) -> Program:
     """The program with its vector loops marked."""
-    return map_kernels(program, lambda kernel: _kernel(program, kernel, options.machine))
+    machine = options.machine
+
+    def kernel(kernel: Kernel) -> Kernel:
+        buffers = seen_by(program, kernel)
+        body = tuple(_mark(s, buffers, machine) for s in kernel.body)
+        return changed(kernel, body=same(kernel.body, body))
+
+    return map_kernels(program, kernel)
 
 
-def _kernel(program: Program, kernel: Kernel, machine: Machine) -> Kernel:
-    shapes = {name: buffer.shape for name, buffer in seen_by(program, kernel).items()}
-    return replace(kernel, body=tuple(_mark(s, shapes, machine) for s in kernel.body))
-
-
-def _mark(statement: Statement, shapes: Mapping[str, Shape], machine: Machine) -> Statement:
+def _mark(statement: Statement, buffers: Mapping[str, Buffer], machine: Machine) -> Statement:
     nested = isinstance(statement, For) and any(
         isinstance(s, (For, If, While, Call)) for s in statement.body
     )
     if not isinstance(statement, For) or nested or not _may_change_order(statement):
-        return with_bodies(statement, lambda body: tuple(_mark(s, shapes, machine) for s in body))
+        return with_bodies(statement, lambda body: tuple(_mark(s, buffers, machine) for s in body))
     reductions = _reductions(statement)
     is_strided = _is_strided_copy(statement)
     shortest = machine.shortest_strided_simd if is_strided else machine.shortest_simd
     if reductions is None or _has_output_dependence(statement) or trips(statement) < shortest:
         return statement
-    if _reads_wide_groups(statement, shapes, machine.widest_group):
+    if _reads_wide_groups(statement, buffers, machine.widest_group):
         return statement
     is_slow = statement.ordered and any(_gathers_integers(s, statement) for s in statement.body)
     lanes = machine.strided_lanes if is_slow else 0
@@ -90,20 +93,22 @@ def _gathers_integers(statement: Statement, loop: For) -> bool:
     )
 
 
-def _reads_wide_groups(loop: For, shapes: Mapping[str, Shape], widest: int) -> bool:
+def _reads_wide_groups(loop: For, buffers: Mapping[str, Buffer], widest: int) -> bool:
     """True if an iteration reads several elements of a row of more than `widest` elements, and the
     next one those of another row: of `x[i, 0] * x[i, 1]`, where i is the loop's index."""
-    groups: dict[tuple[str, int], set[Index]] = {}
+    groups: dict[tuple[str, int, Index], set[int]] = {}
     following = {loop.symbol: Dim.of(loop.symbol) + 1}
-    for load in (load for s in loop.body for load in loads(s) if load.buffer in shapes):
-        offset = row_major(load.index, shapes[load.buffer])
+    for load in (load for s in loop.body for load in loads(s) if load.buffer in buffers):
+        offset = row_major(load.index, buffers[load.buffer].shape)
         stride = substitute(offset, following) - offset
-        if isinstance(stride, int) and abs(stride) > widest:
-            groups.setdefault((load.buffer, abs(stride)), set()).add(offset)
+        if isinstance(offset, Dim) and isinstance(stride, int) and abs(stride) > widest:
+            constant = dict(offset.terms).get((), 0)
+            group = (load.buffer, abs(stride), offset - constant)
+            groups.setdefault(group, set()).add(constant)
     return any(
-        isinstance(apart := y - x, int) and abs(apart) < stride
-        for (_, stride), offsets in groups.items()
-        for x, y in combinations(offsets, 2)
+        y - x < stride
+        for (_, stride, _), constants in groups.items()
+        for x, y in pairwise(sorted(constants))
     )
 
 
