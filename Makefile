@@ -4,7 +4,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PIP    := -m pip install -qq --disable-pip-version-check
+# Python compiles what it imports; to compile all of SciPy at once would take ten seconds more.
+PIP    := -m pip install -qq --disable-pip-version-check --no-compile
 PEERS  ?= 1
 
 .PHONY: demo examples test check fuzz sanitize soak lint format bench clean compiler
@@ -17,7 +18,7 @@ examples: $(VENV)/.installed-examples compiler
 	@for name in digits per_example_gradients newton fit_an_ode hamiltonian_monte_carlo; do \
 	    echo "--- examples/$$name.py"; $(BIN)/python examples/$$name.py || exit 1; echo; done
 
-test: $(VENV)/.installed-test compiler
+test: $(VENV)/.installed-developer compiler
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not sanitized" $(ARGS)
 
 # For every commit: the shape of the code, and quick tests of each part of it. Nothing long that is
@@ -47,13 +48,13 @@ CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_
     disk_cache/test_cache_entry.py runtime/test_loader.py runtime/test_memory_overlap.py \
     stages/test_stages.py dispatch/test_config.py public/test_errors.py public/test_ops.py
 
-check: $(VENV)/.installed-test compiler
+check: $(VENV)/.installed-developer compiler
 	@$(BIN)/python -m pytest -q --numprocesses auto --dist worksteal \
 	    $(CHECKED:%=tests/%) --ignore tests/passes/test_half_precision.py $(ARGS)
 
 # Not in continuous integration. All primitives for all dtypes, and COUNT programs, under the address
 # and undefined-behaviour sanitizers; the pool of threads and the calls in C under the thread sanitizer.
-sanitize: $(VENV)/.installed-test compiler
+sanitize: $(VENV)/.installed-developer compiler
 	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q -m sanitized
 	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q tests/primitives/test_rules.py \
 	    -k rules_in_c
@@ -61,23 +62,23 @@ sanitize: $(VENV)/.installed-test compiler
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/sanitize_threads.py $(if $(SECONDS),--seconds $(SECONDS))
 
 # Not in continuous integration: processes, threads and faults for SECONDS, 600 if not given.
-soak: $(VENV)/.installed-test compiler
+soak: $(VENV)/.installed-developer compiler
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/soak.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 # Not in continuous integration, which has some: COUNT drawn NumPy programs, beginning with SEED. What
 # does not give NumPy's results becomes a file of FOLDER, made small. Then as many drawn graphs,
 # at every level of optimization.
-fuzz: $(VENV)/.installed-test compiler
+fuzz: $(VENV)/.installed-developer compiler
 	@cd tests && PYTHONPATH=..:support ../$(BIN)/python -m fuzz_numpy --count $(or $(COUNT),10000) \
 	    --seed $(or $(SEED),1000) --folder $(abspath $(or $(FOLDER),fuzz_findings))
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
-lint: $(VENV)/.installed-lint
+lint: $(VENV)/.installed-developer
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-format: $(VENV)/.installed-lint
+format: $(VENV)/.installed-developer
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
@@ -107,15 +108,11 @@ $(VENV)/.installed-examples: $(VENV)/.installed
 	@$(BIN)/python $(PIP) -e '.[examples]'
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed
-	@echo "installing the tests' packages into $(VENV)"
-	@$(BIN)/python $(PIP) -e '.[test]'
-	@touch $@
-
-$(VENV)/.installed-lint: $(VENV)/.installed
-	@echo "installing the linters into $(VENV)"
-	@$(BIN)/python $(PIP) -e '.[lint]'
-	@touch $@
+# All that who changes the project needs, in one go: pip takes seconds to begin.
+$(VENV)/.installed-developer: $(VENV)/bin/python pyproject.toml
+	@echo "installing transpile, its tests' packages and the linters into $(VENV)"
+	@$(BIN)/python $(PIP) -e '.[test,lint]'
+	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed
 	@echo "installing what draws the benchmarks' chart into $(VENV)"
