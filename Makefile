@@ -7,6 +7,8 @@ BIN    := $(VENV)/bin
 # Python compiles what it imports; to compile all of SciPy at once would take ten seconds more.
 PIP    := -m pip install -qq --disable-pip-version-check --no-compile
 PEERS  ?= 1
+# Else each of the suite's thousand processes would compile every module it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo examples test check fuzz sanitize soak lint format bench clean compiler
 
