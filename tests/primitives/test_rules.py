@@ -61,7 +61,12 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.mark.parametrize("mode", CHECKS)
 @pytest.mark.parametrize("name", NAMES)
 def test_rules_of_every_primitive_and_dtype(name, mode):
-    for dtype in dtypes_of(TABLE[name]):
+    dtypes = dtypes_of(TABLE[name])
+    if (
+        mode == "second order" and not EVERY_DTYPE
+    ):  # that of a derivative whose dtypes are all tried
+        dtypes = [d for d in dtypes if d in (np.float64, np.complex128)]
+    for dtype in dtypes:
         check(TABLE[name], dtype, mode)
 
 
@@ -309,9 +314,9 @@ PARTS = {"jvp": jvp_part, "transpose": vjp_part, "vmap": vmap_part}
 
 
 # The equations of a rule are those that `test_primitives` compiles for all dtypes: one of a kind
-# will do here, and halves, which are computed in a wider format; `make sanitize` takes all.
+# will do here; `make sanitize` takes all.
 INTEGERS = [np.dtype(name) for name in ("bool", "int32", "uint64")]
-IN_C = FLOATS if EVERY_DTYPE else [d for d in FLOATS if SHORT_NAMES[d] in ("f16", "f32", "c128")]
+IN_C = FLOATS if EVERY_DTYPE else [d for d in FLOATS if SHORT_NAMES[d] in ("f32", "c128")]
 JOBS = [(d, m) for d in IN_C for m in PARTS] + [(d, "vmap") for d in INTEGERS]
 
 

@@ -141,10 +141,13 @@ def imported(node):
     return []
 
 
-def imports(tree):
+@cache
+def imports(path):
     """(statement, inside a function) for each import of a file, but those for annotations only."""
+    tree = tree_of(path)
     inside = set()
     annotations = set()
+    found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             inside.update(map(id, ast.walk(node)))
@@ -152,7 +155,8 @@ def imports(tree):
             annotations.update(map(id, ast.walk(node)))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in annotations:
-            yield node, id(node) in inside
+            found.append((node, id(node) in inside))
+    return found
 
 
 def test_every_module_has_its_place_in_the_order():
@@ -164,7 +168,7 @@ def test_every_module_has_its_place_in_the_order():
 @pytest.mark.parametrize("path", FILES, ids=relative)
 def test_imports_go_one_way(path):
     own = layer(module_name(path))
-    for node, _ in imports(tree_of(path)):
+    for node, _ in imports(path):
         for name in imported(node):
             other = layer(name)
             allowed = other == own or ORDER.index(other) < ORDER.index(own)
@@ -176,7 +180,7 @@ MODULES = {module_name(path) for path in FILES}
 
 def imported_modules(path):
     """The modules that a file imports names from: of `from package import module`, the module."""
-    for node, _ in imports(tree_of(path)):
+    for node, _ in imports(path):
         for name in imported(node):
             inner = [f"{name}.{a.name}" for a in node.names] if hasattr(node, "module") else []
             yield from [n for n in inner if n in MODULES] or [name]
@@ -204,7 +208,7 @@ def test_no_folder_is_crowded():
 def test_no_import_hides_inside_a_function():
     found = set()
     for path in FILES:
-        for node, hidden in imports(tree_of(path)):
+        for node, hidden in imports(path):
             if hidden:
                 names = [node.module] if isinstance(node, ast.ImportFrom) else []
                 names = names or [alias.name for alias in node.names]

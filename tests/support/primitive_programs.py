@@ -23,7 +23,7 @@ from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, ArrayType, finfo, ki
 EVERY_DTYPE = os.environ.get("TRANSPILE_TEST_EVERY_DTYPE") == "1"
 # gcc's optimiser is given the programs of a dtype of each kind, and those of all dtypes where
 # TRANSPILE_TEST_OPTIMISED=1 is set: it takes ten times as long as the rest of a compilation.
-OF_EACH_KIND = {"bool", "u8", "i32", "f16", "f32", "c128"}
+OF_EACH_KIND = {"bool", "u8", "f32", "c128"}
 EACH_DTYPE = pytest.mark.parametrize(
     "name",
     [
