@@ -725,6 +725,17 @@ def test_where_no_program_can_be_loaded_from_another_place_is_used(tmp_path, whe
     assert f"{disk}/cache cannot be used (its file system is mounted noexec" in warning
 
 
+def test_clear_leaves_a_file_that_another_process_is_about_to_rename(cache):
+    cache.get_or_build("f", PARTS, Builder())
+    new, old = (cache.directory / f".CACHEDIR.TAG.{n}" for n in ("0e2ce103", "ffffffff"))
+    for path in (new, old):
+        path.touch(0o600)
+    os.utime(old, (0, 0))
+    cache.clear()
+    assert new.exists()
+    assert not old.exists()
+
+
 # -- storms ----------------------------------------------------------------------------------------
 
 STORM = """

@@ -85,13 +85,13 @@ class Owned:
         remove_flat(unpublished, self.building)
 
     def forget(self) -> None:
-        """Remove the files of `remember`."""
+        """Remove the files of `remember`; a temporary one may be renamed in a moment, and stays."""
         for name in listed(self.root):
-            if re.fullmatch(_MEMORY, name) or re.fullmatch(_TEMPORARY, name):
+            if re.fullmatch(_MEMORY, name):
                 self._unlink(name)
 
     def remove_abandoned_files(self) -> None:
-        """Remove the temporary files of processes that died in `remember`."""
+        """Remove the temporary files of processes that died while they wrote them."""
         for name in listed(self.root):
             if re.fullmatch(_TEMPORARY, name):
                 with contextlib.suppress(FileNotFoundError):
