@@ -10,7 +10,7 @@ PEERS  ?= 1
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test check fuzz sanitize soak lint format bench clean compiler
+.PHONY: demo examples test check fuzz sanitize soak lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -89,6 +89,10 @@ format: $(VENV)/.installed-developer
 bench: compiler $(VENV)/.installed-bench $(if $(PEERS),.venv-bench/.installed)
 	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY)) \
 	    $(if $(PEERS),,--without-peers) $(ARGS)
+
+# COUNT drawn NumPy programs, beginning with SEED, timed against NumPy: those that are slower are shown.
+cliffs: $(VENV)/.installed-developer compiler
+	@PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m benchmarks.cliffs $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 # Quiet, or one sentence that says what to install.
 compiler: $(VENV)/.installed
