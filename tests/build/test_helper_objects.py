@@ -50,7 +50,7 @@ def compilers(monkeypatch):
     original = toolchain._run
 
     def run(command, directory, source):
-        if source.name != "threads.c":
+        if source.name != "threads.c" and source.name in command:  # else it links
             started.append(source.name)
         return original(command, directory, source)
 

@@ -21,6 +21,7 @@ from transpile.build import toolchain
 from transpile.build.pool_linking import pool_for, wrap_flags
 from transpile.build.support_libraries import support_library
 from transpile.disk_cache.cache_entry import PROGRAM, THREADS
+from transpile.disk_cache.concurrent_steps import SideBySide
 from transpile.errors import InternalError
 from transpile.options import Options
 from transpile.util.frozen_records import replace
@@ -319,7 +320,8 @@ def test_a_program_without_parallel_loops_has_no_pool(tmp_path, monkeypatch):
 @pytest.mark.parametrize("wanted", [Options(openmp=False), Options()])
 def test_the_pool_is_for_gcc_with_openmp(tmp_path, wanted):
     compiler = replace(COMPILER, kind="clang") if wanted.openmp else COMPILER
-    with pool_for(compiler, wanted, tmp_path, runs_threads=True) as words:
+    jobs = SideBySide(1)
+    with jobs, pool_for(compiler, wanted, tmp_path, jobs, runs_threads=True) as words:
         assert words == ()
     assert list(tmp_path.iterdir()) == []
 
@@ -330,7 +332,9 @@ def test_a_program_that_was_linked_to_another_library_is_refused(tmp_path):
     )
     source = tmp_path / "program.c"
     source.write_text("void f(void) {\n#pragma omp parallel\nf();\n}\n")
-    with refused, pool_for(COMPILER, Options(), tmp_path, runs_threads=True) as words:
+    jobs = SideBySide(1)
+    with refused, jobs, pool_for(COMPILER, Options(), tmp_path, jobs, runs_threads=True) as words:
+        jobs.finish()
         assert words[0] == "-L." and (tmp_path / "libgomp.so").is_file()
         build = [*COMPILER.command, "-fopenmp", "-fPIC", "-shared", source]
         subprocess.run([*build, "-o", tmp_path / PROGRAM], check=True)

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transpile.disk_cache.concurrent_steps import Steps, finished
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.util.fork_safe_lock import Lock, undivided
 from transpile.util.lazy_imports import Later
@@ -123,6 +124,11 @@ class ChildProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
+    def has_ended(self) -> bool:
+        """True if `wait` would return at once."""
+        assert self._process
+        return self._process.poll() is not None
+
     def wait(self) -> tuple[int, str]:
         """The exit status, or minus the signal that killed the command, and its output."""
         assert self._process
@@ -145,9 +151,15 @@ def run(command: Sequence[str], directory: Path) -> tuple[int, str]:
 
     Raises OSError where it cannot be started.
     """
-    with ChildProcess(command, directory, environment(directory)) as running:
-        running.start()
-        return running.wait()
+    return finished(running(command, directory))
+
+
+def running(command: Sequence[str], directory: Path) -> Steps[tuple[int, str]]:
+    """The steps of `run`."""
+    with ChildProcess(command, directory, environment(directory)) as process:
+        process.start()
+        yield process
+        return process.wait()
 
 
 def output_of(command: Sequence[str]) -> str:

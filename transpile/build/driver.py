@@ -19,6 +19,7 @@ from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
 from transpile.codegen.render import Text, render
 from transpile.disk_cache.cache_entry import PROGRAM
+from transpile.disk_cache.concurrent_steps import SideBySide, Steps, finished, most_commands
 from transpile.ir.calls import Call
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.loop_ir import Program
@@ -113,21 +114,24 @@ class Pipeline:
         and linked with the pool of threads."""
         source = self._write_sources(directory)
         compiler, parallel = toolchain.find_compiler(self.options), self.text.runs_threads
+        # The pool before the helpers, in all processes: see `Cache.obtaining`.
         with (
-            pool_for(compiler, self.options, directory, runs_threads=parallel) as link_flags,
-            helper_objects(compiler, self.options, source, self.text) as (included, objects),
+            SideBySide(most_commands()) as jobs,
+            pool_for(compiler, self.options, directory, jobs, runs_threads=parallel) as link_flags,
+            helper_objects(compiler, self.options, source, self.text, jobs) as (included, objects),
         ):
             entry = directory / "entry.c"
             text = python_entry(self.program, included, "program.h")
             entry.write_text(text, encoding="utf-8")
-            self._compile(entry, (*objects, *link_flags))
+            self._compile(entry, (*objects, *link_flags), jobs)
         meta = json.dumps(self._meta(), sort_keys=True)
         (directory / "meta.json").write_text(meta, encoding="utf-8")
 
     def write_standalone(self, directory: Path) -> None:
         """Write and compile the program for processes without Python: it exports the functions of
         its header, and uses the system's OpenMP."""
-        self._compile(self._write_sources(directory), ())
+        with SideBySide(1) as jobs:
+            self._compile(self._write_sources(directory), (), jobs)
 
     def _write_sources(self, directory: Path) -> Path:
         """Write program.c, program.h and program.bin; the path of the C file."""
@@ -138,8 +142,13 @@ class Pipeline:
             (directory / "program.bin").write_bytes(self.text.constants)
         return source
 
-    def _compile(self, source: Path, link_flags: tuple[str, ...]) -> None:
-        """Compile a C file into the shared object PROGRAM beside it."""
+    def _compile(self, source: Path, link_flags: tuple[str, ...], jobs: SideBySide) -> None:
+        """Compile a C file into the shared object PROGRAM beside it, which is linked with what
+        `jobs` make.
+
+        Where a compiler runs for them, that is a command beside it and one to link. Otherwise it is
+        one command, which takes less.
+        """
         directory = source.parent
         compiler = toolchain.find_compiler(self.options)
         each = dict.fromkeys(library.link_flags for library in self.libraries)
@@ -147,10 +156,18 @@ class Pipeline:
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")
         flags = toolchain.flags(compiler, self.options, self.text.effort, self.text.gcc_flags)
-        log = toolchain.build_shared(
-            compiler, source, directory / PROGRAM, flags, [*libraries, *link_flags]
-        )
-        (directory / "build.log").write_text(log, encoding="utf-8")
+        words, output, logs = [*libraries, *link_flags], directory / PROGRAM, list[str]()
+        if jobs.may_gain():
+            built = source.with_suffix(".o")
+            jobs.begin(_noted(toolchain.building_object(compiler, source, built, flags), logs))
+            jobs.finish()
+            link = toolchain.linking(compiler, source, built, output, flags, words)
+            logs.append(finished(link))
+            built.unlink()
+        else:
+            jobs.finish()
+            logs.append(toolchain.build_shared(compiler, source, output, flags, words))
+        (directory / "build.log").write_text("".join(logs), encoding="utf-8")
 
     def _meta(self) -> dict[str, object]:
         """The fields of meta.json from which `runtime.executable` calls the program."""
@@ -166,3 +183,8 @@ class Pipeline:
             "gcc_flags": self.text.gcc_flags,
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],
         }
+
+
+def _noted(steps: Steps[str], logs: list[str]) -> Steps[None]:
+    """The steps, whose result is appended to `logs`."""
+    logs.append((yield from steps))

@@ -11,16 +11,18 @@ from transpile.build.compiler_probe import Compiler
 from transpile.codegen.linked_helpers import LinkedHelper
 from transpile.codegen.render import Text
 from transpile.disk_cache.cache import default_cache
+from transpile.disk_cache.concurrent_steps import SideBySide, Steps
 from transpile.options import Options
 
 
 @contextmanager
 def helper_objects(
-    compiler: Compiler, options: Options, source: Path, text: Text
+    compiler: Compiler, options: Options, source: Path, text: Text, jobs: SideBySide
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the names of the C file to compile for Python and of the object files to link with it,
     all beside `source`, the C file of the whole program. Without large helpers it is `source`;
-    else a file that declares them, which is removed at the end, as are the objects."""
+    else a file that declares them. The objects are there when `jobs` are finished, and are removed
+    at the end, as that file is."""
     if not text.linked:
         yield source.name, ()
         return
@@ -28,14 +30,17 @@ def helper_objects(
     declaring.write_text(text.for_python, encoding="utf-8")
     objects = [source.with_name(f"{helper.name}.o") for helper in text.linked]
     for path, helper in zip(objects, text.linked, strict=True):
-        path.write_bytes(_object(compiler, options, helper))
+        jobs.begin(_obtaining_object(compiler, options, helper, path))
     yield declaring.name, tuple(path.name for path in objects)
     for path in (declaring, *objects):
         path.unlink()
 
 
-def _object(compiler: Compiler, options: Options, helper: LinkedHelper) -> bytes:
-    """The object file of a helper, compiled where the cache does not have it."""
+def _obtaining_object(
+    compiler: Compiler, options: Options, helper: LinkedHelper, path: Path
+) -> Steps[None]:
+    """The steps that write the object file of a helper to a path, compiled where the cache does not
+    have it."""
     flags = toolchain.flags(compiler, options)
     name = f"{helper.name}.o"
     ingredients = {
@@ -45,12 +50,13 @@ def _object(compiler: Compiler, options: Options, helper: LinkedHelper) -> bytes
         "source": helper.source,
     }
 
-    def build(directory: Path) -> None:
+    def build(directory: Path) -> Steps[None]:
         source = directory / f"{helper.name}.c"
         source.write_text(helper.source, encoding="utf-8")
-        log = toolchain.build_object(compiler, source, directory / name, flags)
+        log = yield from toolchain.building_object(compiler, source, directory / name, flags)
         (directory / "build.log").write_text(log, encoding="utf-8")
 
-    return default_cache().obtain(
+    steps = default_cache().obtaining(
         f"transpile_{helper.name}", ingredients, build, lambda entry: entry.read(name)
     )
+    path.write_bytes((yield from steps))

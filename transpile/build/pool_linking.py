@@ -16,8 +16,9 @@ from pathlib import Path
 
 from transpile.build.compiler_probe import Compiler
 from transpile.build.elf import read_dynamic
-from transpile.build.support_libraries import support_library
+from transpile.build.support_libraries import obtaining_library
 from transpile.disk_cache.cache_entry import PROGRAM, THREADS
+from transpile.disk_cache.concurrent_steps import SideBySide, Steps
 from transpile.errors import InternalError
 from transpile.options import Options
 from transpile.util.data_files import data_directory
@@ -36,10 +37,15 @@ def wrap_flags() -> tuple[str, ...]:
 
 @contextmanager
 def pool_for(
-    compiler: Compiler, options: Options, directory: Path, *, runs_threads: bool
+    compiler: Compiler,
+    options: Options,
+    directory: Path,
+    jobs: SideBySide,
+    *,
+    runs_threads: bool,
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the link flags with which a program that is built in `directory` uses the pool; at the
-    end a program that `runs_threads` has a copy of it there.
+    """Yield the link flags with which a program that is built in `directory` uses the pool, which
+    is there when `jobs` are finished; at the end a program that `runs_threads` has a copy of it.
 
     The flags are empty for other compilers than gcc, which keep their own OpenMP.
     """
@@ -48,10 +54,7 @@ def pool_for(
         return
     linked = directory / _GNU  # found by -L. in the place of gcc's
     if runs_threads:
-        flags = ("-pthread", "-fvisibility=default", f"-Wl,-soname,{_NAME}")
-        linked.write_bytes(
-            support_library("threads", flags, lambda entry: entry.read(THREADS), cc=options.cc)
-        )
+        jobs.begin(_obtaining_pool(linked, options.cc))
     yield ("-L.", "-Wl,--as-needed", *wrap_flags())
     needed = read_dynamic(directory / PROGRAM).needed
     if any(name.startswith(_GNU) for name in needed):
@@ -60,3 +63,11 @@ def pool_for(
         linked.rename(directory / THREADS)
     else:
         linked.unlink(missing_ok=True)
+
+
+def _obtaining_pool(path: Path, cc: str) -> Steps[None]:
+    """The steps that write the pool of threads to a path."""
+    flags = ("-pthread", "-fvisibility=default", f"-Wl,-soname,{_NAME}")
+    path.write_bytes(
+        (yield from obtaining_library("threads", flags, lambda entry: entry.read(THREADS), cc=cc))
+    )

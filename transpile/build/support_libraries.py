@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from transpile.build import toolchain
 from transpile.build.compiler_probe import INLINING_FLAGS
 from transpile.disk_cache.cache import Entry, default_cache
+from transpile.disk_cache.concurrent_steps import Steps, finished
 from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
 from transpile.util.data_files import data_directory
@@ -49,6 +50,17 @@ def support_library(
 
     Raises CompilerNotFoundError and CompilationError.
     """
+    return finished(obtaining_library(source, compiler_flags, use, further, cc))
+
+
+def obtaining_library(
+    source: str,
+    compiler_flags: Sequence[str],
+    use: Callable[[Entry], _Used],
+    further: Mapping[str, str] | None = None,
+    cc: str = "",
+) -> Steps[_Used]:
+    """The steps of `support_library`."""
     options = Options(opt_level=2, march="", openmp=False, cc=cc)
     path = data_directory("runtime_c") / "python" / f"{source}.c"
     name = f"transpile_{source}"
@@ -67,11 +79,12 @@ def support_library(
     flags += compiler_flags
     ingredients = {**toolchain.ingredients(compiler, options), **parts, "flags": " ".join(flags)}
 
-    def build(directory: Path) -> None:
+    def build(directory: Path) -> Steps[None]:
         for file in files:
             shutil.copyfile(file, directory / file.name)
         copy = directory / path.name
-        log = toolchain.build_shared(compiler, copy, directory / f"{source}.so", flags)
+        output = directory / f"{source}.so"
+        log = yield from toolchain.building_shared(compiler, copy, output, flags)
         (directory / "build.log").write_text(log, encoding="utf-8")
 
-    return default_cache().obtain(name, ingredients, build, use)
+    return (yield from default_cache().obtaining(name, ingredients, build, use))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transpile.build.commands import output_of, run
+from transpile.build.commands import output_of, running
 from transpile.build.compiler_probe import (
     OPTIONAL_FLAGS,
     Compiler,
@@ -21,6 +21,7 @@ from transpile.build.compiler_probe import (
     find_compiler,
 )
 from transpile.codegen.compile_budget import Effort, effort_flags, level
+from transpile.disk_cache.concurrent_steps import Steps, finished
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
 from transpile.options import Options
@@ -155,35 +156,74 @@ def build_shared(
     bytes in every directory. Raises CompilationError with the command, the compiler's output and
     the C lines of its errors.
     """
+    return finished(building_shared(compiler, source, output, flags, libraries))
+
+
+def building_shared(
+    compiler: Compiler,
+    source: Path,
+    output: Path,
+    flags: Sequence[str],
+    libraries: Sequence[str] = (),
+) -> Steps[str]:
+    """The steps of `build_shared`."""
+    if _UNSAFE_LINK.isdisjoint(flags):
+        return (yield from _building(compiler, source, source, output, flags, libraries))
+    built = source.with_name(f"{output.name}.o")
+    log = yield from building_object(compiler, source, built, flags)
+    log += yield from linking(compiler, source, built, output, flags, libraries)
+    built.unlink()
+    return log
+
+
+def building_object(
+    compiler: Compiler, source: Path, output: Path, flags: Sequence[str]
+) -> Steps[str]:
+    """The steps that compile the C file `source` into the object file `output` beside it, of which
+    a shared object can be made; their result is the log. CompilationError as for `build_shared`."""
+    directory = source.parent.resolve()
+    kept = [flag for flag in _compiling(compiler, flags, directory) if flag != "-shared"]
+    command = [*compiler.command, *kept, "-c", "-o", output.name, source.name]
+    return _run(command, directory, source)
+
+
+def linking(
+    compiler: Compiler,
+    source: Path,
+    built: Path,
+    output: Path,
+    flags: Sequence[str],
+    libraries: Sequence[str] = (),
+) -> Steps[str]:
+    """The steps that make the shared object `output` of the object file `built` of `source`.
+
+    When it links with -ffast-math, gcc adds start-up code that makes the whole process, NumPy
+    included, flush denormal numbers to zero. So the linking command does not get such flags.
+    """
+    safe = [flag for flag in flags if flag not in _UNSAFE_LINK]
+    return _building(compiler, source, built, output, safe, libraries)
+
+
+def _building(
+    compiler: Compiler,
+    source: Path,
+    given: Path,
+    output: Path,
+    flags: Sequence[str],
+    libraries: Sequence[str],
+) -> Steps[str]:
+    """The steps of one command that makes a shared object of the C file or object file `given`."""
     directory = source.parent.resolve()
     names = [
         str(path.resolve().relative_to(directory))
         if path.resolve().is_relative_to(directory)
         else str(path.resolve())
-        for path in (output, source)
+        for path in (output, given)
     ]
+    last = [flag for flag in flags if _is_for_linker(flag)]
     compiling = _compiling(compiler, flags, directory)
-    linking = [flag for flag in flags if _is_for_linker(flag)]
-    if not any(flag in _UNSAFE_LINK for flag in compiling):
-        command = [*compiler.command, *compiling, "-o", *names, *libraries, *linking]
-        return _run(command, directory, source)
-    # When it links with -ffast-math, gcc adds start-up code that makes the whole process, NumPy
-    # included, flush denormal numbers to zero. So the linking command does not get these flags.
-    built = source.with_name(f"{output.name}.o")
-    log = build_object(compiler, source, built, flags)
-    safe = [flag for flag in compiling if flag not in _UNSAFE_LINK]
-    command = [*compiler.command, *safe, "-o", names[0], built.name, *libraries, *linking]
-    log += _run(command, directory, source)
-    built.unlink()
-    return log
-
-
-def build_object(compiler: Compiler, source: Path, output: Path, flags: Sequence[str]) -> str:
-    """Compile the C file `source` into the object file `output` beside it, of which a shared object
-    can be made; returns the log. Raises CompilationError, as `build_shared`."""
-    directory = source.parent.resolve()
-    kept = [flag for flag in _compiling(compiler, flags, directory) if flag != "-shared"]
-    return _run([*compiler.command, *kept, "-c", "-o", output.name, source.name], directory, source)
+    command = [*compiler.command, *compiling, "-o", *names, *libraries, *last]
+    return _run(command, directory, source)
 
 
 def _compiling(compiler: Compiler, flags: Sequence[str], directory: Path) -> list[str]:
@@ -201,7 +241,8 @@ def assembly(compiler: Compiler, source: Path, flags: Sequence[str]) -> str:
     command = [*compiler.command, *kept, "-fno-asynchronous-unwind-tables"]
     with scratch_directory() as temporary:
         output = Path(temporary) / "program.s"
-        _run([*command, "-S", "-o", str(output), source.name], source.parent.resolve(), source)
+        command += ["-S", "-o", str(output), source.name]
+        finished(_run(command, source.parent.resolve(), source))
         return output.read_text(encoding="utf-8", errors="replace")
 
 
@@ -305,11 +346,12 @@ def _c_library() -> str:
 # -- running the compiler --------------------------------------------------------------------------
 
 
-def _run(command: Sequence[str], directory: Path, source: Path) -> str:
-    """Run the compiler in `directory`; the log, with relative paths, or CompilationError."""
+def _run(command: Sequence[str], directory: Path, source: Path) -> Steps[str]:
+    """The steps that run the compiler in `directory`; the log, with relative paths, or
+    CompilationError."""
     shown = utf8(shlex.join([word.replace(str(directory), ".") for word in command]))
     try:
-        status, output = run(command, directory)
+        status, output = yield from running(command, directory)
     except OSError as error:
         raise CompilationError(f"the C compiler could not be run: {error}\n{shown}") from error
     output = utf8(output.replace(str(directory), "."))

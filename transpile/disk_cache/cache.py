@@ -46,6 +46,7 @@ from transpile.disk_cache.cache_files import (
 )
 from transpile.disk_cache.cache_listing import Usage, entries_named, is_named, usages
 from transpile.disk_cache.cache_ownership import Owned, check_own, check_usable, owned
+from transpile.disk_cache.concurrent_steps import Steps, finished, in_one_step
 from transpile.disk_cache.file_locks import locked
 from transpile.disk_cache.process_directory import advised, check_space, temporary_directory
 from transpile.errors import CacheWarning, CompilationError, CompilerNotFoundError
@@ -136,6 +137,18 @@ class Cache:
         `use` raises DamagedError for an entry that must be built again, and UnusableError where
         nothing in this directory can be used. Its errors for the second new entry reach the caller.
         """
+        return finished(self.obtaining(name, ingredients, in_one_step(build), use))
+
+    def obtaining(
+        self,
+        name: str,
+        ingredients: Mapping[str, str],
+        build: Callable[[Path], Steps[None]],
+        use: Callable[[Entry], _Used],
+    ) -> Steps[_Used]:
+        """The steps of `obtain` with a `build` that has steps, during which the lock of the entry
+        is held. Whoever takes several at a time takes them in an order that all agree on: two
+        processes would else wait for each other."""
         entry = self.get(name, ingredients)
         if entry is not None:
             with contextlib.suppress(DamagedError, UnusableError):  # handled under the lock
@@ -144,7 +157,7 @@ class Cache:
             logger.info("%s", self.explain(name, ingredients))
         if self._substitute is None:
             try:
-                return self._publish(identifier(name), ingredients, build, use)
+                return (yield from self._publish(identifier(name), ingredients, build, use))
             except UnusableError as problem:
                 self._fall_back_because(problem)
             except CompilationError:
@@ -152,7 +165,7 @@ class Cache:
                 if not self._fall_back:
                     raise
         elsewhere = self._substitute or Cache(temporary_directory(), fall_back=False)
-        return elsewhere.obtain(name, ingredients, build, use)
+        return (yield from elsewhere.obtaining(name, ingredients, build, use))
 
     def find(
         self,
@@ -242,9 +255,9 @@ class Cache:
         self,
         name: str,
         ingredients: Mapping[str, str],
-        build: Callable[[Path], None],
+        build: Callable[[Path], Steps[None]],
         use: Callable[[Entry], _Used],
-    ) -> _Used:
+    ) -> Steps[_Used]:
         """The result of `use` on an entry that its lock protects: the one that another process has
         built since, or a new one."""
         directory = self.directory / f"{name}-{key(ingredients)}"
@@ -253,44 +266,34 @@ class Cache:
                 own = stack.enter_context(owned(self.directory))
                 lock = stack.enter_context(contextlib.ExitStack())
                 lock.enter_context(locked(own.locks, directory.name, self._patience))
-            damage = DamagedError("")
-            for entry in self._candidates(own, directory, ingredients, build):
+            with _storage_errors():
+                entry = _present(own, directory)
+            attempts = 3 if entry is not None else 2  # the stored entry, then two new ones
+            while True:
+                attempts -= 1
+                if entry is None:
+                    entry = yield from self._build(own, directory, ingredients, build)
                 try:
                     used = use(entry)
                     break
                 except DamagedError as problem:
-                    damage = problem
                     logger.warning("damaged: %s: %s", directory.name, problem)
                     with _storage_errors():
                         own.remove(directory.name)
-            else:
-                raise damage
+                    if not attempts:
+                        raise
+                    entry = None
             lock.close()
             remove_abandoned(own)
         return used
-
-    def _candidates(
-        self,
-        own: Owned,
-        directory: Path,
-        ingredients: Mapping[str, str],
-        build: Callable[[Path], None],
-    ) -> Iterator[Entry]:
-        """The stored entry, if it is sound; then, as each proves damaged, up to two new ones."""
-        with _storage_errors():
-            entry = _present(own, directory)
-        if entry is not None:
-            yield entry
-        for _ in range(2):
-            yield self._build(own, directory, ingredients, build)
 
     def _build(
         self,
         own: Owned,
         directory: Path,
         ingredients: Mapping[str, str],
-        build: Callable[[Path], None],
-    ) -> Entry:
+        build: Callable[[Path], Steps[None]],
+    ) -> Steps[Entry]:
         """Build an entry in `building/` and rename it into place."""
         unfinished = temporary_name(directory.name)
         temporary = self.directory / "building" / unfinished
@@ -301,7 +304,7 @@ class Cache:
                 stack.enter_context(locked(own.locks, unfinished, 0))
                 os.mkdir(unfinished, 0o700, dir_fd=own.building)
             try:
-                self._fill(temporary, build)
+                yield from self._fill(temporary, build)
                 with _storage_errors():
                     name, _, identity = directory.name.rpartition("-")
                     with opened_directory(unfinished, own.building) as handle:
@@ -314,10 +317,10 @@ class Cache:
         self._evict(own, directory.name, size)
         return entry
 
-    def _fill(self, temporary: Path, build: Callable[[Path], None]) -> None:
+    def _fill(self, temporary: Path, build: Callable[[Path], Steps[None]]) -> Steps[None]:
         """Run the builder; raises UnusableError where the disk, not the program, is at fault."""
         try:
-            build(temporary)
+            yield from build(temporary)
         except OSError as error:
             if error.errno in _STORAGE_ERRORS:
                 raise UnusableError(_reason(error)) from error
