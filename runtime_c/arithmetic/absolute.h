@@ -1,4 +1,4 @@
-/* numpy.absolute of integers: the most negative number stays itself. */
+/* numpy.absolute of integers: wraps around, so the most negative number is returned unchanged. */
 static inline S absolute_S(S x)
 {
     return x < 0 ? (S)(0u - (U)x) : x;

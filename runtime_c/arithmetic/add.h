@@ -1,5 +1,5 @@
-/* numpy.add of integers: wraps around. C leaves the overflow of signed integers undefined, and computes
-   narrow unsigned ones in int. */
+/* numpy.add of integers: wraps around. C leaves the overflow of signed integers undefined, and
+   promotes narrow unsigned ones to int. */
 static inline S add_S(S x, S y)
 {
     return (S)((U)x + (U)y);

@@ -1,4 +1,4 @@
-/* numpy.bitwise_count: how many bits of |x| are set. */
+/* numpy.bitwise_count: the population count of |x|. */
 static inline uint8_t bitwise_count_U(U x)
 {
     return (uint8_t)__builtin_popcountll(x);

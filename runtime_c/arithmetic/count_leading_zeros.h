@@ -1,5 +1,5 @@
-/* 8 * itemsize - int.bit_length of the bits: how many bits stand above the highest one that is set.
-   Warren, Hacker's Delight, 5-3: halving, without branches. */
+/* jax.lax.clz: the number of zero bits above the highest set bit; the width of the type for 0.
+   Method: binary search without branches (H. Warren, Hacker's Delight, section 5-3). */
 static inline U count_leading_zeros_U(U x)
 {
     uint64_t rest = x;

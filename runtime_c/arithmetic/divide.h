@@ -1,5 +1,6 @@
-/* numpy.divide of complex numbers: R. L. Smith, "Algorithm 116: Complex division" (Communications of
-   the ACM 5(8), 1962), which scales by the larger part of the divisor. */
+/* numpy.divide of complex numbers: R. L. Smith, "Algorithm 116: Complex division" (Communications
+   of the ACM 5(8), 1962), which scales by the larger component of the divisor, so that its squared
+   modulus cannot overflow. */
 static inline C divide_C(C x, C y)
 {
     R a = real_C(x), b = imag_C(x), c = real_C(y), d = imag_C(y);

@@ -16,7 +16,7 @@ static inline U floor_divide_U(U x, U y)
     return y == 0 ? 0 : (U)(x / y);
 }
 
-/* numpy.floor_divide of floats: the quotient that remainder leaves, rounded to an integer. */
+/* numpy.floor_divide of floats: (x - remainder(x, y)) / y, rounded to an integer. */
 static inline F floor_divide_F(F x, F y)
 {
     if (y == 0) {

@@ -1,4 +1,4 @@
-/* numpy.fmax: the larger number; the other one if one is a NaN. */
+/* numpy.fmax: the larger operand; if one is a NaN, the other. */
 static inline F fmax_F(F x, F y)
 {
     return x >= y || y != y ? x : y;

@@ -1,4 +1,4 @@
-/* numpy.fmin: the smaller number; the other one if one is a NaN. */
+/* numpy.fmin: the smaller operand; if one is a NaN, the other. */
 static inline F fmin_F(F x, F y)
 {
     return x <= y || y != y ? x : y;

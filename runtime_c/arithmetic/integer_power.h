@@ -1,5 +1,5 @@
-/* numpy.power of integers: by repeated squaring, wrapping around. NumPy refuses negative exponents;
-   here they give the integer part of the power: 0, or that of 1 and -1. */
+/* numpy.power of integers: by repeated squaring, wrapping around. NumPy raises for negative
+   exponents; here the power is truncated: 0, but for the bases 1 and -1. */
 static inline S power_S(S x, S y)
 {
     if (y < 0) {

@@ -1,4 +1,4 @@
-/* numpy.left_shift: 0 when all bits are shifted out, and for negative counts. */
+/* numpy.left_shift: 0 for counts that are negative or at least the width (undefined in C). */
 static inline S left_shift_S(S x, S y)
 {
     return (U)y < BITS_S ? (S)(U)(1u * (U)x << y) : 0;

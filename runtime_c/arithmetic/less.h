@@ -1,4 +1,4 @@
-/* numpy.less of complex numbers: by the real part, then by the imaginary one. */
+/* numpy.less of complex numbers: lexicographic, by real part, then imaginary part. */
 static inline bool less_C(C x, C y)
 {
     R a = real_C(x), b = imag_C(x), c = real_C(y), d = imag_C(y);

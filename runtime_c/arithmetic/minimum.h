@@ -1,5 +1,5 @@
-/* numpy.minimum: the smaller number; a NaN if there is one. The choice is what machines have an
- * instruction for: x where the two are equal, or where one is a NaN. */
+/* numpy.minimum: the smaller operand; NaN if either is. The first comparison is one that processors
+   have an instruction for: x where the two are equal or unordered. */
 static inline F minimum_F(F x, F y)
 {
     F smaller = y < x ? y : x;

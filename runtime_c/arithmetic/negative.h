@@ -1,4 +1,4 @@
-/* numpy.negative of integers: wraps around, so that the most negative number stays itself. */
+/* numpy.negative of integers: wraps around, so the most negative number is returned unchanged. */
 static inline S negative_S(S x)
 {
     return (S)(0u - (U)x);

@@ -1,11 +1,11 @@
-/* numpy.frexp, its first result: x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1. */
+/* numpy.frexp, first result: the mantissa m of x = m * 2^exponent, 0.5 <= |m| < 1. */
 static inline F frexp_mantissa_F(F x)
 {
     int exponent;
     return frexp_F(x, &exponent);
 }
 
-/* numpy.frexp, its second result; 0 for infinities and NaN. */
+/* numpy.frexp, second result: the exponent; 0 for infinities and NaN. */
 static inline int32_t frexp_exponent_F(F x)
 {
     int exponent = 0;
@@ -13,13 +13,13 @@ static inline int32_t frexp_exponent_F(F x)
     return exponent;
 }
 
-/* numpy.ldexp: x * 2^y; counts beyond any exponent are as good as the largest. */
+/* numpy.ldexp: x * 2^y; y is clamped to int, beyond the range of exponents. */
 static inline F ldexp_scaled_F(F x, int64_t y)
 {
     return ldexp_F(x, y > 10000 ? 10000 : y < -10000 ? -10000 : (int)y);
 }
 
-/* numpy.spacing: the distance to the next number further from zero. */
+/* numpy.spacing: the distance to the adjacent number away from zero, with the sign of x. */
 static inline F spacing_F(F x)
 {
     if (absolute_F(x) == (F)INFINITY) {
@@ -34,7 +34,7 @@ static inline F heaviside_F(F x, F y)
     return x != x ? x : x == 0 ? y : x < 0 ? 0 : 1;
 }
 
-/* numpy.rint of complex numbers: both parts. */
+/* numpy.rint of complex numbers: rounds real and imaginary part. */
 static inline C rint_C(C x)
 {
     return make_complex_R(rint_R(real_C(x)), rint_R(imag_C(x)));

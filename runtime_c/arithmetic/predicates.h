@@ -31,7 +31,8 @@ static inline bool isfinite_C(C x)
     return isfinite_R(real_C(x)) && isfinite_R(imag_C(x));
 }
 
-/* numpy.signbit, by the bit itself: gcc 12 fails on vectors of signbit(x) where x comes from bits. */
+/* numpy.signbit, by the bit itself: gcc 12 fails to vectorise signbit(x) where x is a reinterpreted
+   integer. */
 static inline bool signbit_F(F x)
 {
     return bits_F(x) >> (8 * sizeof(F) - 1) != 0;

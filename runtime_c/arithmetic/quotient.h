@@ -1,4 +1,4 @@
-/* numpy.trunc of x / y, exact: integers divided as C divides, and -1 (all bits set) when y is 0. */
+/* numpy.trunc(x / y), exact: C's integer division; -1 (all bits set) when y is 0. */
 static inline S quotient_S(S x, S y)
 {
     if (y == -1) {

@@ -1,4 +1,4 @@
-/* numpy.reciprocal of integers: 1 / x in floating point, rounded towards zero. */
+/* numpy.reciprocal of integers: 1 / x in floating point, truncated. */
 static inline S reciprocal_S(S x)
 {
     return x == 1 || x == -1 ? x : x == 0 ? convert_f64_S((double)INFINITY) : 0;

@@ -1,5 +1,5 @@
-/* numpy.ldexp: x * 2^k for an integer k in [-1080, 1030] ([-155, 130] in single precision), as two
-   factors 2^(k/2) and 2^(k - k/2), each a normal number. The first product is exact.
+/* numpy.ldexp: x * 2^k for an integer k in [-1080, 1030] ([-155, 130] in single precision),
+   multiplied by 2^(k/2) and then by 2^(k - k/2), both normal numbers. The first product is exact.
    `shifted` is k + (1.5 * 2^52 + 2046) (k + (1.5 * 2^23 + 254) in single precision): its low bits
    hold k plus twice the exponent bias. */
 static inline float scale_f32(float x, float k, float shifted)

@@ -1,5 +1,6 @@
-/* numpy.ndarray.astype from floats to integers: towards zero. What does not fit, infinities and NaN
-   give what x86 processors give: the most negative number of 32 or of 64 bits, cut to the width. */
+/* numpy.ndarray.astype from floats to integers: truncation. Values out of range, infinities and
+   NaN, which C leaves undefined, give what x86's conversion instructions give: INT32_MIN or
+   INT64_MIN, truncated to the width. */
 static inline int32_t convert_f32_i32(float x)
 {
     return fabsf(x) < 2147483648.0f ? (int32_t)x : INT32_MIN;

@@ -1,22 +1,23 @@
 /* numpy.cumsum of floats, along rows.
 
-   Method: each addition waits for the one before, so a row is cut into runs that are added up side
-   by side: first only their sums, from which follows where each run starts, then the elements. The
-   runs have a fixed length, so results do not depend on threads. Sums of numbers that are not
-   negative never decrease, as when all is added one by one: a run is, and starts at the last sum
-   before it. -0.0 is the number to which adding changes nothing.
+   Method: a parallel prefix sum in two passes (G. Blelloch, "Prefix sums and their applications",
+   1990). A row is cut into runs. The first pass reduces each run; a serial scan of these totals
+   gives the offset of each run; the second pass scans the runs. Runs have a fixed length, so
+   results do not depend on the number of threads. Prefix sums of nonnegative numbers never
+   decrease, as in a serial scan: rounded addition is monotonic, within a run and from its end to
+   the next offset. The neutral element is -0.0.
 
    The runs of a group are in the lanes of vectors: blocks of their elements are transposed in
-   registers. Both steps are taken for a part of the groups that fits into a cache, then for the
-   next part. */
+   registers. Both passes run over a part of the groups that fits into a cache, then over the next
+   part. */
 
 enum { CUMSUM_RUN = 1008, CUMSUM_LANES = 8, CUMSUM_PART = 32 };
 
-/* Below this number of elements one thread is faster than several. */
+/* With up to this number of elements, one thread is faster than several. */
 enum { CUMSUM_SHARED = 65536 };
 
-/* The elements of a group from x[0] on, as many as a vector has lanes: block[k][lane] is the k-th of
-   run number `lane`; they go backwards from x[0] where `step` is -1. */
+/* The elements of a group from x[0] on, as many as a vector has lanes: block[k][lane] is the k-th
+   of run number `lane`; `step` is -1 where the row is read backwards from x[0]. */
 static inline void cumsum_load_F(int64_t step, const F *x, F block[][CUMSUM_LANES])
 {
     const F *first = step < 0 ? x - (TRANSPOSE_LANES_U - 1) : x;
@@ -25,7 +26,7 @@ static inline void cumsum_load_F(int64_t step, const F *x, F block[][CUMSUM_LANE
                           (U *)(block[0] + lane), CUMSUM_LANES);
 }
 
-/* The sum of each run of a group, one after the other in x. */
+/* The total of each run of a group, whose runs are adjacent in x. */
 static inline void cumsum_totals_F(int64_t step, const F *x, F *totals)
 {
     F sums[CUMSUM_LANES];
@@ -45,7 +46,7 @@ static inline void cumsum_totals_F(int64_t step, const F *x, F *totals)
         totals[lane] = sums[lane];
 }
 
-/* out[i] = start + (x[0] + ... + x[i]) for each run of a group. */
+/* out[i] = start + (x[0] + ... + x[i]) within each run of a group. */
 static inline void cumsum_runs_F(int64_t step, const F *x, const F *starts, F *out)
 {
     F sums[CUMSUM_LANES];
@@ -69,8 +70,8 @@ static inline void cumsum_runs_F(int64_t step, const F *x, const F *starts, F *o
     }
 }
 
-/* The totals of the runs of a row from number `run` on, at most CUMSUM_LANES of them, or, where
-   `out` is not NULL, their elements; `step` is -1 where the row goes backwards from x[0]. */
+/* For up to CUMSUM_LANES runs of a row, from number `run` on: their totals, to `starts`, or, where
+   `out` is not NULL, their prefix sums. `step` is -1 where the row is read backwards from x[0]. */
 static inline void cumsum_group_F(int64_t n, int64_t run, int64_t step, const F *x, F *starts, F *out)
 {
     const int64_t first = run * CUMSUM_RUN, end = first + CUMSUM_LANES * CUMSUM_RUN;
@@ -94,8 +95,8 @@ static inline void cumsum_group_F(int64_t n, int64_t run, int64_t step, const F 
     }
 }
 
-/* numpy.cumsum of each row of x[rows][n], from its end where `reverse`. `scratch` has room for a
-   number for each CUMSUM_RUN elements of a row, or part of them. */
+/* numpy.cumsum of each row of x[rows][n], from its end if `reverse`. `scratch` has room for a
+   number for each run of each row. */
 static inline void cumsum_F(int64_t rows, int64_t n, int64_t reverse, const F *x, F *out,
                             void *scratch)
 {

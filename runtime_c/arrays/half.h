@@ -1,6 +1,6 @@
-/* numpy.float16 (IEEE 754 binary16) and ml_dtypes.bfloat16 are passed and kept as their bits, in
-   uint16_t, and computed as float. The conversions have no branches, so that compilers make vectors of them; they
-   round to nearest, ties to even, keep subnormals, and make NaNs quiet. */
+/* numpy.float16 (IEEE 754 binary16) and ml_dtypes.bfloat16 are passed and stored as their bits, in
+   uint16_t, and computed as float. The conversions have no branches, so that compilers vectorise
+   them; they round to nearest, ties to even, keep subnormals, and make NaNs quiet. */
 
 /* numpy.ndarray.astype from float16 to float32, exact. */
 static inline float convert_f16_f32(uint16_t x)
@@ -8,14 +8,15 @@ static inline float convert_f16_f32(uint16_t x)
     uint32_t sign = (uint32_t)(x & 0x8000) << 16;
     uint32_t magnitude = (uint32_t)(x & 0x7fff) << 13;
     uint32_t normal = magnitude + (magnitude < 0x0f800000 ? 0x38000000 : 0x70000000);
-    /* 2**-14 more than a subnormal is a normal number of its own exponent: subtract it again. */
+    /* a subnormal plus 2^-14 is a normal number of a fixed exponent: subtract it again */
     float shifted = float_from_bits_f32(magnitude + 0x38800000);
     uint32_t subnormal = bits_f32(shifted - 0x1p-14f);
     return float_from_bits_f32(sign | (magnitude < 0x00800000 ? subnormal : normal));
 }
 
-/* numpy.ndarray.astype from float32 to float16. The carry of the rounding goes into the exponent,
-   up to infinity. Adding 0.5 to less than 2**-14 rounds it where the bits of a subnormal end. */
+/* numpy.ndarray.astype from float32 to float16. The carry of rounding propagates into the exponent,
+   up to infinity. Adding 0.5 to a number below 2^-14 rounds it to a multiple of the smallest
+   subnormal. */
 static inline uint16_t convert_f32_f16(float x)
 {
     uint32_t bits = bits_f32(x), magnitude = bits & 0x7fffffff;
@@ -40,8 +41,8 @@ static inline float round_f16(float x)
     return float_from_bits_f32(sign | (magnitude < 0x477ff000 ? finite : special));
 }
 
-/* numpy.ndarray.astype from float64 to float16, rounded once: what float drops of the double is
-   kept as a one in its last bit, far below the last bit of the result. */
+/* numpy.ndarray.astype from float64 to float16, rounded once: the conversion to float rounds to
+   odd, so that the bits it drops survive as a sticky bit for the second rounding. */
 static inline uint16_t convert_f64_f16(double x)
 {
     float near = (float)x;
@@ -55,7 +56,7 @@ static inline float convert_bf16_f32(uint16_t x)
     return float_from_bits_f32((uint32_t)x << 16);
 }
 
-/* The bits of a float that is rounded to bfloat16. */
+/* The bits of a float rounded to bfloat16, which are zero below. */
 static inline uint32_t rounded_bits_bf16(float x)
 {
     uint32_t bits = bits_f32(x);
@@ -75,8 +76,8 @@ static inline float round_bf16(float x)
     return float_from_bits_f32(rounded_bits_bf16(x));
 }
 
-/* numpy.nextafter for 16 bits of a float whose infinity has these bits: magnitudes are in the order
-   of their bits. */
+/* numpy.nextafter for a 16-bit format whose infinity has these bits: magnitudes are ordered as
+   their bits. */
 static inline uint16_t half_nextafter(uint16_t x, uint16_t y, uint16_t infinity)
 {
     int32_t x_size = x & 0x7fff, y_size = y & 0x7fff;
@@ -93,20 +94,21 @@ static inline uint16_t nextafter_f16(uint16_t x, uint16_t y)
     return half_nextafter(x, y, 0x7c00);
 }
 
-/* numpy.nextafter of bfloat16: of two zeros the second. */
+/* numpy.nextafter of bfloat16: for two zeros, the second. */
 static inline uint16_t nextafter_bf16(uint16_t x, uint16_t y)
 {
     return (x | y) & 0x7fff ? half_nextafter(x, y, 0x7f80) : y;
 }
 
-/* numpy.spacing: the distance to the next number above. NumPy's for float16 is positive. */
+/* numpy.spacing of float16: the distance to the next number above, positive as in NumPy. */
 static inline uint16_t spacing_f16(uint16_t x)
 {
     float next = convert_f16_f32(nextafter_f16(x, 0x7c00));
     return (x & 0x7fff) == 0x7c00 ? 0x7e00 : convert_f32_f16(next - convert_f16_f32(x));
 }
 
-/* numpy.spacing of bfloat16: the distance to the next number away from zero, with the sign. */
+/* numpy.spacing of bfloat16: the distance to the adjacent number away from zero, with the sign of
+   x. */
 static inline uint16_t spacing_bf16(uint16_t x)
 {
     float next = convert_bf16_f32(nextafter_bf16(x, (uint16_t)((x & 0x8000) | 0x7f80)));

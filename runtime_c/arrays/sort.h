@@ -1,29 +1,29 @@
 /* numpy.sort(x, axis, kind="stable") and numpy.argsort, for rows along any axis.
 
-   Method: numbers become unsigned keys of the same order, which are sorted by digits from the last
-   to the first (D. E. Knuth, "The Art of Computer Programming", volume 3, section 5.2.5); a digit
-   that is the same in all keys costs no pass. Keys of 64 bits are sorted by their upper half, and
-   then only the runs that are equal there by the lower one. Few keys are sorted by insertion. For
-   argsort the key stands in the upper and the position in the lower half of a word. Short rows are
-   sorted many at a time, one in each vector lane, by the exchanges of K. E. Batcher (ibid., section
-   5.2.2, algorithm M), which are the same for all rows.
+   Method: an order-preserving map of numbers to unsigned keys, then a radix sort, least significant
+   digit first (D. E. Knuth, "The Art of Computer Programming", volume 3, section 5.2.5); a digit
+   that is the same in all keys costs no pass. Keys of 64 bits are sorted by their upper half, then
+   only runs of equal upper halves by the lower half. Few keys take an insertion sort. For argsort
+   the key is the upper and the position the lower half of a word. Short rows are sorted many at a
+   time, one in each vector lane, by the merge exchange network of K. E. Batcher (ibid., section
+   5.2.2, algorithm M), whose comparisons do not depend on the keys.
 
-   The text is written once for the C type U of the keys; elements are seen as their bits. How bits
-   become keys is a number, the format: SORT_UNSIGNED, SORT_SIGNED, or for floats the number of bits
-   of their fraction. A complex element is two words of U. */
+   The text is written once for the C type U of the keys; elements are read as their bits. `format`
+   says how bits map to keys: SORT_UNSIGNED, SORT_SIGNED, or for floats the number of bits of their
+   fraction. A complex element is two words of U. */
 
 enum { SORT_UNSIGNED = -2, SORT_SIGNED = -1 };
 
-/* Up to SORT_FEW keys insertion is the fastest; from SORT_MANY on larger digits are. */
+/* Insertion sort up to SORT_FEW keys; SORT_LARGE_DIGIT bits a digit from SORT_MANY keys on. */
 enum { SORT_FEW = 48, SORT_MANY = 8192, SORT_DIGIT = 8, SORT_LARGE_DIGIT = 11 };
 
-/* The longest rows that are sorted by exchanges, and the bytes of a vector of keys. */
+/* The longest rows that are sorted by the network, and the bytes of a vector of keys. */
 enum { SORT_SHORT = 256, SORT_BYTES = 64 };
 
-/* Below this number of elements one thread is faster than several. */
+/* With up to this number of elements, one thread is faster than several. */
 enum { SORT_SHARED = 16384 };
 
-/* The key of an element: NaN is the largest; -0.0 stands before 0.0. */
+/* The key of an element: NaNs have the largest; -0.0 is below 0.0. */
 static inline U sort_key_U(int64_t format, U bits)
 {
     const U sign = (U)((U)1 << (BITS_U - 1));
@@ -42,7 +42,7 @@ static inline U sort_key_U(int64_t format, U bits)
     return (U)(bits ^ sign);
 }
 
-/* The element of a key, which is not that of a NaN. */
+/* The element of a key, the inverse of sort_key; not for NaN. */
 static inline U sort_bits_U(int64_t format, U key)
 {
     const U sign = (U)((U)1 << (BITS_U - 1));
@@ -52,7 +52,7 @@ static inline U sort_bits_U(int64_t format, U key)
     return format == SORT_SIGNED || (key & sign) ? (U)(key ^ sign) : (U)~key;
 }
 
-/* The bits of word `at` of an array of any type. */
+/* The bits of word `at` of an array of any type (memcpy, against aliasing rules). */
 static inline U sort_load_U(const char *x, int64_t at)
 {
     U bits;
@@ -65,7 +65,7 @@ static inline void sort_store_U(char *x, int64_t at, U bits)
     memcpy(x + at * (int64_t)sizeof bits, &bits, sizeof bits);
 }
 
-/* x[n] by the bits from `low` on, in place. */
+/* Insertion sort of x[n] by the bits from `low` on, in place; stable. */
 static inline void sort_insert_U(int64_t n, U *x, int low)
 {
     for (int64_t i = 1; i < n; i++) {
@@ -78,8 +78,8 @@ static inline void sort_insert_U(int64_t n, U *x, int low)
     }
 }
 
-/* x[n] by the bits from `low` to below `high`; where above them bits differ, these are not looked
-   at if there are many keys. The result stands in x or in other[n], whichever is returned. */
+/* Radix sort of x[n] by the bits low .. high - 1; the bits from `high` on count where keys are few,
+   and do not where they are many. The result is in x or in other[n], whichever is returned. */
 static U *sort_digits_U(int64_t n, U *x, U *other, int low, int high)
 {
     if (n <= SORT_FEW) {
@@ -113,7 +113,7 @@ static U *sort_digits_U(int64_t n, U *x, U *other, int low, int high)
     return x;
 }
 
-/* x[n] as whole keys; the result stands in x or in other[n], whichever is returned. */
+/* Sorts x[n] by whole keys; the result is in x or in other[n], whichever is returned. */
 static U *sort_keys_U(int64_t n, U *x, U *other)
 {
     if (BITS_U < 64 || n <= SORT_FEW) {
@@ -133,7 +133,7 @@ static U *sort_keys_U(int64_t n, U *x, U *other)
     return sorted;
 }
 
-/* out[start + k] = the k-th of those elements of a row whose keys are within first .. last. */
+/* Copies the elements whose keys are in first .. last to `out`, from `start` on, in order. */
 static inline void sort_keep_order_U(int64_t format, int64_t n, const char *x, int64_t stride,
                                      U first, U last, char *out, int64_t start)
 {
@@ -145,8 +145,8 @@ static inline void sort_keep_order_U(int64_t format, int64_t n, const char *x, i
     }
 }
 
-/* One row of n elements, `stride` apart. Elements that are equal but not the same (zeros of both
-   signs, NaN) keep their order. */
+/* Sorts one row of n elements, `stride` apart. Elements that compare equal with different bits
+   (zeros of both signs, NaNs) keep their order. */
 static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride, char *out,
                        U *scratch)
 {
@@ -182,7 +182,7 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
 
 enum { SORT_LANES_U = SORT_BYTES / sizeof(U) };
 
-/* In each lane the smaller of x and y to x, the larger to y. */
+/* Compare-exchange in each lane: the smaller key to x, the larger to y. */
 static inline void sort_exchange_U(U *x, U *y)
 {
     #pragma omp simd
@@ -193,7 +193,7 @@ static inline void sort_exchange_U(U *x, U *y)
     }
 }
 
-/* keys[n][lane] in order in each lane. */
+/* Batcher's merge exchange of keys[n] in each lane. */
 static inline void sort_lanes_U(int64_t n, U keys[][SORT_LANES_U])
 {
     int64_t widest = 1;
@@ -217,8 +217,8 @@ static inline void sort_lanes_U(int64_t n, U keys[][SORT_LANES_U])
     }
 }
 
-/* Rows first .. first + count - 1 <= SORT_LANES_U of x[outer][n][inner], n <= SORT_SHORT. Rows with
-   elements that are equal but may not be the same are sorted one by one. */
+/* Sorts `count` <= SORT_LANES_U rows of x[outer][n][inner] from row `first` on; n <= SORT_SHORT.
+   The network is not stable: rows with a -0.0 or a NaN are sorted one by one instead. */
 static void sort_short_U(int64_t format, int64_t n, int64_t inner, const char *x, char *out,
                          int64_t first, int64_t count, U *scratch)
 {
@@ -261,8 +261,8 @@ static void sort_short_U(int64_t format, int64_t n, int64_t inner, const char *x
     }
 }
 
-/* numpy.sort of all rows of x[outer][n][inner], stable. `words` is 1; `scratch` has for each of
-   `places` rows that are sorted at a time room for 2 * n keys. */
+/* numpy.sort of all rows of x[outer][n][inner], stable. `words` is 1. The rows are sorted by up to
+   `places` threads; `scratch` has room for 2 * n keys for each of them. */
 static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t format, int64_t words,
                           const void *x, void *out, int64_t places, void *scratch)
 {
@@ -270,7 +270,7 @@ static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t forma
     #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         U *own = (U *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        /* Neighbours one after another: along an inner axis they share cache lines. */
+        /* a thread takes adjacent rows, which share cache lines along an inner axis */
         int64_t row = rows * place / places, end = rows * (place + 1) / places;
         while (n <= SORT_SHORT && end - row > 1) {
             int64_t count = end - row < SORT_LANES_U ? end - row : SORT_LANES_U;
@@ -284,7 +284,7 @@ static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t forma
     }
 }
 
-/* The key of word `part` of an element of a row of elements of `words` words; zeros are equal. */
+/* The key of word `part` of an element of `words` words; zeros of both signs have the same key. */
 static inline U sort_equal_key_U(int64_t format, int64_t words, int64_t part, const char *x,
                                  int64_t stride, int64_t position)
 {
@@ -293,7 +293,7 @@ static inline U sort_equal_key_U(int64_t format, int64_t words, int64_t part, co
     return format >= 0 && key == negative_zero ? (U)(key + 1) : key;
 }
 
-/* The positions in the lower halves of pairs[n], reordered by their elements' word `part`. */
+/* Sorts pairs[n], whose lower halves are positions, by word `part` of their elements; stable. */
 static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int64_t n,
                                 const char *x, int64_t stride, uint64_t *pairs, uint64_t *other)
 {
@@ -327,7 +327,8 @@ static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int
     return sorted;
 }
 
-/* Complex numbers with a NaN come after those without, in NumPy's order of the four kinds. */
+/* Moves complex numbers with a NaN behind those without, in NumPy's order: NaN in the imaginary
+   part, in the real part, in both. */
 static uint64_t *argsort_nan_U(int64_t format, int64_t n, const char *x, int64_t stride,
                                uint64_t *pairs, uint64_t *other)
 {
@@ -342,8 +343,8 @@ static uint64_t *argsort_nan_U(int64_t format, int64_t n, const char *x, int64_t
     return found ? sort_digits_u64(n, pairs, other, 32, 34) : pairs;
 }
 
-/* The positions in the lower halves of pairs[n], reordered by their elements: `pairs` and `other`
-   have n words each, and the one that is returned has the result. */
+/* Sorts pairs[n], whose lower halves are positions, by the elements there; stable. The result is in
+   `pairs` or in other[n], whichever is returned. */
 static uint64_t *argsort_row_U(int64_t format, int64_t words, int64_t n, const char *x,
                                int64_t stride, uint64_t *pairs, uint64_t *other)
 {
@@ -355,8 +356,8 @@ static uint64_t *argsort_row_U(int64_t format, int64_t words, int64_t n, const c
     return words == 2 ? argsort_nan_U(format, n, x, stride, pairs, other) : pairs;
 }
 
-/* Rows first .. first + count - 1 <= SORT_LANES_u64 of x[outer][n][inner], n <= SORT_SHORT, whose
-   keys have at most 32 bits. */
+/* As sort_short, for argsort and keys of at most 32 bits. The position, below the key, makes all
+   keys distinct, so the network sorts stably. */
 static void argsort_short_U(int64_t format, int64_t n, int64_t inner, const char *x, int64_t *out,
                             int64_t first, int64_t count)
 {
@@ -386,9 +387,9 @@ static void argsort_short_U(int64_t format, int64_t n, int64_t inner, const char
     }
 }
 
-/* numpy.argsort of all rows of x[outer][n][inner], stable. Where `again`, `out` has positions
-   already, by less significant keys. `scratch` has for each of `places` rows that are sorted at a
-   time room for 2 * n words of 64 bits. */
+/* numpy.argsort of all rows of x[outer][n][inner], stable. If `again`, `out` has the positions
+   sorted by less significant keys. `scratch` has room for 2 * n words of 64 bits for each of up to
+   `places` threads. */
 static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t format,
                              int64_t words, const void *x, int64_t *out, int64_t again,
                              int64_t places, void *scratch)
@@ -418,7 +419,7 @@ static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t fo
     }
 }
 
-/* numpy.sort of all rows of x[outer][n][inner], which are complex: by their positions. */
+/* numpy.sort of all rows of x[outer][n][inner], complex: argsort, then a gather. */
 static inline void sort_pairs_U(int64_t outer, int64_t n, int64_t inner, int64_t format,
                                 int64_t words, const void *x, void *out, int64_t places,
                                 void *scratch)

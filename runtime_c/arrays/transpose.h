@@ -1,8 +1,8 @@
 /* numpy.transpose of tiles of a matrix, for elements of any type with the size of U.
 
-   Method: a block of as many rows as a vector has lanes is transposed in registers: interleaving
-   the rows k and k + half of it, for all k, and that as often as the number of rows can be halved,
-   moves the digits of the subscripts (row, lane) round by one place each time. */
+   Method: a square block of as many rows as a vector has lanes is transposed in registers, in log2
+   of that many stages. Each interleaves the rows k and k + half for all k, which rotates the bits
+   of the index (row, lane) by one. */
 
 #if defined(__AVX__)
 enum { TRANSPOSE_BYTES = 32 };
@@ -15,14 +15,14 @@ enum {
     TRANSPOSE_HALF_U = TRANSPOSE_LANES_U / 2
 };
 
-/* The elements are of another type: a compiler may not keep theirs apart from these. */
+/* Elements are of another type: these accesses alias them. */
 typedef U transpose_word_U __attribute__((may_alias));
 
 typedef U transpose_lanes_U __attribute__((vector_size(TRANSPOSE_BYTES), may_alias));
 
 typedef transpose_lanes_U transpose_vector_U __attribute__((aligned(sizeof(U))));
 
-/* a0 b0 a1 b1 ... of the lanes from `first` on. */
+/* Interleaves the lanes of a and b from `first` on: a0 b0 a1 b1 ... */
 static inline transpose_vector_U transpose_zip_U(transpose_vector_U a, transpose_vector_U b,
                                                  int first)
 {
@@ -62,8 +62,8 @@ static inline void transpose_block_U(const transpose_word_U *x, int64_t row, tra
         *(transpose_vector_U *)(out + i * out_row) = lines[i];
 }
 
-/* out[j][i] = x[i][j] for the i below `rows` and the j below `columns`, but no more than `tile` of
-   each. A row of x has `row` elements, one of out `tile`. */
+/* out[j][i] = x[i][j] for i < min(rows, tile) and j < min(columns, tile). Rows of x are `row`
+   elements apart, those of out `tile`. */
 static inline void transpose_tile_U(int64_t tile, int64_t rows, int64_t columns, const void *x,
                                     int64_t row, void *out)
 {

@@ -5,8 +5,8 @@ static inline C exp2_C(C x)
     return exp_C(make_complex_R(real_C(x) * log_2, imag_C(x) * log_2));
 }
 
-/* numpy.expm1 of complex numbers: with x = a + bi, exp(x) - 1 is expm1(a) cos(b) - 2 sin(b/2)^2, in
-   which nothing cancels near 0, and exp(a) sin(b) i. */
+/* numpy.expm1 of complex numbers: with x = a + bi, exp(x) - 1 is expm1(a) cos(b) - 2 sin(b/2)^2,
+   which does not cancel near 0, and exp(a) sin(b) i. */
 static inline C expm1_C(C x)
 {
     R a = real_C(x), b = imag_C(x), half = sin_R(b / 2);

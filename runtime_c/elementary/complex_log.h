@@ -1,4 +1,4 @@
-/* numpy.log1p of complex numbers: the logarithm of |1 + x|, and the angle of 1 + x. */
+/* numpy.log1p of complex numbers: log |1 + x| and the argument of 1 + x. */
 static inline C log1p_C(C x)
 {
     R a = real_C(x) + 1, b = imag_C(x);

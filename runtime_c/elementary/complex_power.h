@@ -1,5 +1,5 @@
-/* numpy.power of complex numbers: x^0 is 1, powers of 0 are 0 or undefined, small whole exponents
-   multiply, the rest is exp(y log x). */
+/* numpy.power of complex numbers: x^0 is 1, powers of 0 are 0 or undefined, small integer exponents
+   are products, all else is exp(y log x). */
 static inline C power_C(C x, C y)
 {
     R real = real_C(y), imag = imag_C(y);
@@ -15,8 +15,8 @@ static inline C power_C(C x, C y)
     return cpow_C(x, y);
 }
 
-/* x^n for n != 0, by repeated squaring. NumPy has products for 1, 2 and 3, and for other numbers
-   begins with 1, whose product with an infinity has a NaN. */
+/* x^n for n != 0, by repeated squaring. As in NumPy, exponents 1, 2 and 3 are plain products; for
+   others the accumulator starts at 1, whose complex product with an infinity has a NaN part. */
 static inline C whole_power_C(C x, int n)
 {
     C result = make_complex_R(1, 0);

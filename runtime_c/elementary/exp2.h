@@ -38,7 +38,8 @@ static inline double exp2_f64(double x)
     return scale_f64(multiply_add_f64(p, r, 1.0), k, shifted);
 }
 
-/* 2^x in double precision for |x| < 1000, with an error far below that of single precision. */
+/* 2^x in double precision for |x| < 1000, with an error far below the rounding error of single
+   precision. */
 static inline double exp2_wide_f32(double x)
 {
     double shifted = x + (0x1.8p52 + 1023.0);

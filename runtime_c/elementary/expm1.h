@@ -1,7 +1,7 @@
 /* numpy.expm1: exp(x) - 1 without cancellation.
-   Method: with x = k log 2 + r as in numpy.exp, 2^k (exp(r) - 1) + (2^k - 1); halved on the way,
-   so that 2^k itself does not overflow first. Below -40 (-20 in single precision) the result is
-   -1.
+   Method: with x = k log 2 + r as in numpy.exp, 2^k (exp(r) - 1) + (2^k - 1); computed as its half,
+   so that 2^k does not overflow before the result does. Below -40 (-20 in single precision) the
+   result is -1.
    Largest error measured: 1.6 ulp in single, 2.1 ulp in double precision. */
 static inline float expm1_f32(float x)
 {

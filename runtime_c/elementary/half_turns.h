@@ -1,6 +1,6 @@
-/* numpy.remainder(x / pi, 2): the large-argument part of sin, cos and tan in double precision. For
-   |x| >= 2^40, x / pi up to a multiple of 2, as an unevaluated sum: the result, below 2^36, plus
-   *low plus *lowest.
+/* numpy.remainder(x / pi, 2): argument reduction of huge x for sin, cos and tan in double
+   precision. For |x| >= 2^40, x / pi up to a multiple of 2, as an unevaluated sum: the result,
+   below 2^36, plus *low plus *lowest.
    Method: M. Payne and R. Hanek, Radian reduction for trigonometric functions, SIGNUM Newsletter
    18, 1983. Of 1 / pi only a window of 212 bits matters, chosen by the exponent of x: the bits
    above it give multiples of 2, those below it are negligible. A row of the table holds a window
@@ -79,7 +79,7 @@ static inline double half_turns_f64(double x, double *low, double *lowest)
     double first = reciprocal_pi[row][0];
     double second = reciprocal_pi[row][1];
     double third = reciprocal_pi[row][2];
-    // leading product: an even integer but for small x, where its part modulo 2 is kept
+    // leading product: an even integer except for small x, where it is reduced modulo 2
     double product = scaled * first;
     double part = fma(rint(product * 0.5), -2.0, product);
     double product_error = fma(scaled, first, -product);
@@ -99,8 +99,8 @@ static inline double half_turns_f64(double x, double *low, double *lowest)
     return turns;
 }
 
-/* What a + b, rounded to sum, lost (the two-sum of Knuth, The Art of Computer Programming, volume
-   2). */
+/* The rounding error of sum = a + b: the two-sum of Knuth (The Art of Computer Programming, volume
+   2, section 4.2.2). */
 static inline double lost_in_sum_f64(double a, double b, double sum)
 {
     double kept = sum - a;

@@ -1,6 +1,6 @@
-/* numpy.hypot: sqrt(x^2 + y^2) without overflow or underflow on the way.
+/* numpy.hypot: sqrt(x^2 + y^2) without intermediate overflow or underflow.
    Method: single precision in double; double precision scaled by a power of two where the larger
-   is extreme.
+   operand is extreme.
    Largest error measured: 0.51 ulp in single, 1.0 ulp in double precision. */
 static inline float hypot_f32(float x, float y)
 {

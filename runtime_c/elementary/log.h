@@ -1,9 +1,8 @@
 /* numpy.log: the natural logarithm.
    Method: x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)]. Single precision: log(1 + f) = f -
-   f^2/2 + f^3 P(f). Double precision: with s = f / (2 + f), log(1 + f) = f - f^2/2 + s (f^2/2 +
-   s^2 P(s^2)), the arrangement that keeps f, the largest term, free of rounding (after K. C. Ng's
-   logarithm in fdlibm, Sun Microsystems, 1993). The exponent becomes a number by placing it in the
-   low bits of 2^52 (2^23).
+   f^2/2 + f^3 P(f). Double precision: with s = f / (2 + f), log(1 + f) = f - f^2/2 + s (f^2/2 + s^2
+   P(s^2)), which keeps f, the largest term, exact (after K. C. Ng's logarithm in fdlibm, Sun
+   Microsystems, 1993). The exponent is converted by inserting it into the low bits of 2^52 (2^23).
    Largest error measured: 0.89 ulp in single, 0.81 ulp in double precision. */
 static inline float log_f32(float x)
 {
@@ -49,7 +48,7 @@ static inline double log_of_parts_f64(double k, double f)
     return multiply_add_f64(k, 0x1.62e42fefa38p-1, f - (half_square - tail));
 }
 
-/* The logarithm's values where `regular` is meaningless: zero, negative, infinite and NaN. */
+/* log(x) where `regular` is meaningless: x zero, negative, infinite or NaN. */
 static inline float log_special_f32(float x, float regular)
 {
     float finite = x > 0.0f ? regular : x == 0.0f ? -INFINITY : NAN;

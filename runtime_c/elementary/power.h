@@ -1,6 +1,6 @@
 /* numpy.power for floating-point numbers: x to the power y, with the special cases of C99's pow.
-   Method: 2^(y log2 |x|), with the logarithm as an unevaluated sum of two doubles good to about
-   2^-66 (T. Dekker, A floating-point technique for extending the available precision, 1971).
+   Method: 2^(y log2 |x|), with the logarithm as an unevaluated sum of two doubles, accurate to
+   about 2^-66 (T. Dekker, A floating-point technique for extending the available precision, 1971).
    Single precision works in double, where a plain logarithm is enough.
    Largest error measured: 0.51 ulp in single, 0.9 ulp in double precision. */
 static inline float power_f32(float x, float y)
@@ -30,7 +30,7 @@ static inline double power_f64(double x, double y)
     logarithm = log_special_f64(a, logarithm);
     double product = y * logarithm;
     double rest = fma(y, logarithm, -product) + y * low;
-    // where the result is 0 or infinity the rest means nothing, and may be NaN
+    // where the result is 0 or infinity, the rest is meaningless and may be NaN
     rest = fabs(product) < 1100.0 ? rest : 0.0;
     product = product < -1100.0 ? -1100.0 : product;
     product = product > 1100.0 ? 1100.0 : product;
@@ -53,7 +53,7 @@ static inline double power_f64(double x, double y)
 }
 
 /* x^y from size = |x|^y: the sign for odd y, NaN for negative x and fractional y, and the cases
-   that are 1 whatever the other argument is. The conditions are joined by & and |, which do not
+   that are 1 whatever the other operand is. The conditions are combined by & and |, which do not
    branch. */
 static inline double power_special_f64(double x, double y, double size)
 {

@@ -1,6 +1,6 @@
 /* numpy.sinh: the hyperbolic sine, where precise_math asks for at most 1 ulp.
-   Method: the C library's in the next wider type, because its own of this one is up to 2 ulp off.
-   Where long double is no wider than double, that is what remains. */
+   Method: the C library's function of the next wider type, as that of this type is up to 2 ulp off.
+   Where long double is no wider than double, the error of the C library's function remains. */
 static inline float sinh_precise_f32(float x)
 {
     return (float)sinh((double)x);
@@ -12,8 +12,8 @@ static inline double sinh_precise_f64(double x)
 }
 
 /* numpy.cosh: the hyperbolic cosine, where precise_math asks for at most 1 ulp.
-   Method: the C library's in the next wider type, because its own of this one is up to 2 ulp off.
-   Where long double is no wider than double, that is what remains. */
+   Method: the C library's function of the next wider type, as that of this type is up to 2 ulp off.
+   Where long double is no wider than double, the error of the C library's function remains. */
 static inline float cosh_precise_f32(float x)
 {
     return (float)cosh((double)x);
@@ -25,8 +25,8 @@ static inline double cosh_precise_f64(double x)
 }
 
 /* numpy.tanh: the hyperbolic tangent, where precise_math asks for at most 1 ulp.
-   Method: the C library's in the next wider type, because its own of this one is up to 2 ulp off.
-   Where long double is no wider than double, that is what remains. */
+   Method: the C library's function of the next wider type, as that of this type is up to 2 ulp off.
+   Where long double is no wider than double, the error of the C library's function remains. */
 static inline float tanh_precise_f32(float x)
 {
     return (float)tanh((double)x);
@@ -38,8 +38,8 @@ static inline double tanh_precise_f64(double x)
 }
 
 /* numpy.arcsinh: the inverse hyperbolic sine, where precise_math asks for at most 1 ulp.
-   Method: the C library's in the next wider type, because its own of this one is up to 2 ulp off.
-   Where long double is no wider than double, that is what remains. */
+   Method: the C library's function of the next wider type, as that of this type is up to 2 ulp off.
+   Where long double is no wider than double, the error of the C library's function remains. */
 static inline float arcsinh_precise_f32(float x)
 {
     return (float)asinh((double)x);
@@ -51,8 +51,8 @@ static inline double arcsinh_precise_f64(double x)
 }
 
 /* numpy.arccosh: the inverse hyperbolic cosine, where precise_math asks for at most 1 ulp.
-   Method: the C library's in the next wider type, because its own of this one is up to 2 ulp off.
-   Where long double is no wider than double, that is what remains. */
+   Method: the C library's function of the next wider type, as that of this type is up to 2 ulp off.
+   Where long double is no wider than double, the error of the C library's function remains. */
 static inline float arccosh_precise_f32(float x)
 {
     return (float)acosh((double)x);
@@ -64,8 +64,8 @@ static inline double arccosh_precise_f64(double x)
 }
 
 /* numpy.arctanh: the inverse hyperbolic tangent, where precise_math asks for at most 1 ulp.
-   Method: the C library's in the next wider type, because its own of this one is up to 2 ulp off.
-   Where long double is no wider than double, that is what remains. */
+   Method: the C library's function of the next wider type, as that of this type is up to 2 ulp off.
+   Where long double is no wider than double, the error of the C library's function remains. */
 static inline float arctanh_precise_f32(float x)
 {
     return (float)atanh((double)x);
@@ -133,7 +133,7 @@ static inline double logaddexp2_precise_f64(double x, double y)
 }
 
 /* numpy.arctan2: the angle of the point (y, x), where precise_math asks for at most 1 ulp.
-   Method: the C library's in double, because its own of this type is up to 1.5 ulp off. */
+   Method: the C library's function of double, as that of this type is up to 1.5 ulp off. */
 static inline float arctan2_precise_f32(float x, float y)
 {
     return (float)atan2((double)x, (double)y);

@@ -29,8 +29,8 @@ static inline double tan_f64(double x)
     return x == 0.0 ? x : tangent;
 }
 
-/* tan(r + quarters pi / 2) for |r| <= pi / 4, to single precision; only the parity of quarters
-   counts. */
+/* tan(r + quarters pi / 2) for |r| <= pi / 4, accurate to single precision; only the parity of
+   quarters matters. */
 static inline double tangent_of_quarter_f32(double r, uint64_t quarters)
 {
     double r2 = r * r;
@@ -46,7 +46,7 @@ static inline double tangent_of_quarter_f32(double r, uint64_t quarters)
     return (odd ? -1.0 : t) / (odd ? t : 1.0);
 }
 
-/* The same, to double precision. */
+/* The same, accurate to double precision. */
 static inline double tangent_of_quarter_f64(double r, uint64_t quarters)
 {
     double r2 = r * r;

@@ -1,6 +1,6 @@
-/* numpy.sin, numpy.cos and numpy.tan for ordinary arguments: |x| up to 2^40. The same operations
-   as sin, cos and tan without those for huge arguments, so the results are the same bits, in a
-   third of the time in double precision. For a loop that has checked its arguments. */
+/* numpy.sin, numpy.cos and numpy.tan for ordinary arguments: |x| up to 2^40. The operations of sin,
+   cos and tan without the reduction of huge arguments: the results are the same to the bit, in a
+   third of the time in double precision. The caller has checked the range. */
 static inline float sin_near_f32(float x)
 {
     double y = (double)x;

@@ -1,5 +1,5 @@
-/* numpy.matmul(a, b) through a BLAS, for operands in which the rows or the columns are contiguous;
-   the others take matmul. 101 is CBLAS's row-major order, 111 and 112 its plain and transposed. */
+/* numpy.matmul(a, b) by the gemm of a BLAS; each operand has contiguous rows or columns. 101 is
+   CblasRowMajor, 111 and 112 are CblasNoTrans and CblasTrans. */
 static inline void blas_matmul_F(int64_t m, int64_t n, int64_t k,
                                  const F *a, int64_t a_row, int64_t a_col,
                                  const F *b, int64_t b_row, int64_t b_col,

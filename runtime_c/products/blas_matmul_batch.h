@@ -1,4 +1,4 @@
-/* numpy.matmul(a, b) for two stacks of small matrices through a BLAS, one after another: it has
+/* numpy.matmul(a, b) for two stacks of matrices by a BLAS, one product after another: a BLAS has
    threads of its own. */
 static inline void blas_matmul_batch_F(int64_t count, int64_t m, int64_t n, int64_t k,
                                        const F *a, int64_t a_step, int64_t a_row, int64_t a_col,

@@ -1,45 +1,45 @@
-/* Convolutions of neural networks, as `conv_general_dilated` has them in the program's graph:
+/* Convolutions of neural networks, jax.lax.conv_general_dilated:
    out[n][o][p] = sum over c, k of x[n][c][p * stride + k * dilation - low] * w[o][c][k].
 
    The text is written once for the C type F: F stands for float and _F for _f32, then for double
    and _f64.
 
-   Method: matrix products whose left or right matrix is nowhere stored, since its elements are
-   those of the operand at offsets known beforehand: M. Dukhan, "The indirect convolution algorithm"
-   (arXiv:1907.02129, 2019). The tiles are those of matmul.h: MATMUL_ROWS x MATMUL_COLUMNS of the
-   result are summed in vector registers. There are two forms.
-     planes    lanes are pixels: rows of the tile are features, a step loads adjacent pixels. The
-               operand is copied, an image or a few at a time, with its padding; where the stride is
-               more than one, pixels that are a stride apart become neighbours. The pixels of
-               the result are walked as if its rows were as long as those of the copy, so that a
-               tile may go on in the next row; what lies between the rows is not kept.
-     features  lanes are features: rows of the tile are pixels, whose numbers are read one by one.
-               The weights are copied into panels. The operand is copied if it has padding.
+   Method: implicit matrix products. The matrix of im2col is not stored: its elements are those of
+   the operand at precomputed offsets (M. Dukhan, "The indirect convolution algorithm",
+   arXiv:1907.02129, 2019). The tiles are those of matmul.h: MATMUL_ROWS x MATMUL_COLUMNS of the
+   result are accumulated in vector registers. There are two forms.
+     planes    lanes are pixels, rows of the tile are features: adjacent pixels are one vector load.
+               The operand is copied, an image or a few at a time, with its padding; where the
+               stride is more than one, pixels that are a stride apart become adjacent. The pixels
+               of the result are numbered as if its rows were as long as those of the copy, so that
+               a tile may continue in the next row; pixels between the rows are discarded.
+     features  lanes are features, rows of the tile are pixels, which are broadcast. The weights are
+               packed into panels. The operand is copied if it has padding.
    Each element is a sum of chains of multiply-adds, whose order depends on neither the number of
    threads nor the vector width. */
 
-/* The places in a plan, an array of whole numbers; where it speaks of space, three follow each
-   other: z, y and x. Steps are in elements.
+/* Indices into a plan, an array of integers; spatial entries are three: z, y and x. Strides are in
+   elements.
      FORM      0: planes, 1: features
-     INNER     whether the channels are the innermost loop of the sum, else they are the outermost
-     BATCH, GROUPS: images, groups
+     INNER     1: the channels are the innermost loop of the sum, 0: the outermost
+     BATCH, GROUPS: the number of images, of groups
      FEATURES, CHANNELS: the features of the result and of the operand in a group
-     TOGETHER  images that are copied at a time; 0: the operand is read where it is
-     IMAGE     the numbers in the copy, for one image of those
-     PADDED    whether there are zeros among them
+     TOGETHER  images that are copied at a time; 0: the operand is read in place
+     IMAGE     the elements of the copy of one image
+     PADDED    1 if the copy has zeros of padding
      OUT, WINDOW: the extents of the result and of the window
-     FROM      steps of the operand: image, group, channel, z, y, x
-     COPY      steps of the copy, likewise
-     ORDER     these six axes, the longest step of the copy first
-     WALK      features: steps of the copy from pixel to pixel of the result;
+     FROM      strides of the operand: image, group, channel, z, y, x
+     COPY      strides of the copy, likewise
+     ORDER     these six axes by decreasing stride of the copy
+     WALK      features: strides of the copy from pixel to pixel of the result;
                planes: y and x are the number and the length of the rows of the copy
-     WEIGHTS   steps of the weights: group, feature, channel
-     TO        steps of the result: image, group, feature, z, y, x
-     X_TAPS, W_TAPS: for each axis where the offsets of its taps stand in the plan, for the copy and
-               for the weights
-     PARTS     for each axis where the parts stand in which it is copied: their number; then
-               the first pixel, the number of pixels, their step, and their place in the copy
-     TERMS     features: how many terms of the sum there are panels for at a time */
+     WEIGHTS   strides of the weights: group, feature, channel
+     TO        strides of the result: image, group, feature, z, y, x
+     X_TAPS, W_TAPS: for each axis the index in the plan of the offsets of its taps, in the copy and
+               in the weights
+     PARTS     for each axis the index in the plan of the parts in which it is copied: their number,
+               then for each its first pixel, number of pixels, stride, and offset in the copy
+     TERMS     features: the terms of the sum whose weights are packed at a time */
 enum { CONV_FORM, CONV_INNER, CONV_BATCH, CONV_GROUPS, CONV_FEATURES, CONV_CHANNELS, CONV_TOGETHER,
        CONV_IMAGE, CONV_PADDED, CONV_OUT = 9, CONV_WINDOW = 12, CONV_FROM = 15, CONV_COPY = 21,
        CONV_ORDER = 27, CONV_WALK = 33, CONV_WEIGHTS = 36, CONV_TO = 39, CONV_X_TAPS = 45,
@@ -48,8 +48,8 @@ enum { CONV_FORM, CONV_INNER, CONV_BATCH, CONV_GROUPS, CONV_FEATURES, CONV_CHANN
 enum { CONV_BLOCK = 16, CONV_DEPTH = 512, CONV_ACROSS = 4, CONV_CHUNK = 64, CONV_FEW = 2,
        CONV_SMALL = 1 << 18 };
 
-/* The offsets of the terms first .. first + count of a sum over channels and taps, in the operand
-   or the weights, of which `taps` are the places of the tables. */
+/* The offsets of the terms first .. first + count - 1 of the sum over channels and taps, in the
+   operand or the weights, whose tables of taps are at the indices `taps` of the plan. */
 static void conv_offsets(const int64_t *plan, const int64_t *taps, int64_t channel_step,
                          int64_t first, int64_t count, int64_t *offsets)
 {
@@ -79,7 +79,7 @@ static void conv_offsets(const int64_t *plan, const int64_t *taps, int64_t chann
     }
 }
 
-/* Copies pixels of up to three axes, the last one with memcpy where it lies as in the operand. */
+/* Copies a box of pixels, by memcpy along the last axis where it is contiguous on both sides. */
 static void conv_copy_part_F(const int64_t size[3], const int64_t from[3], const int64_t to[3],
                              const F *x, F *copy)
 {
@@ -98,7 +98,7 @@ static void conv_copy_part_F(const int64_t size[3], const int64_t from[3], const
     }
 }
 
-/* The copy of one channel of one image, in the form of planes: its zeros, then part by part. */
+/* Planes: copies one channel of one image: zeros, then part by part. */
 static void conv_copy_plane_F(const int64_t *plan, const F *x, F *copy)
 {
     const int64_t *from = plan + CONV_FROM + 3, *to = plan + CONV_COPY + 3;
@@ -118,8 +118,7 @@ static void conv_copy_plane_F(const int64_t *plan, const F *x, F *copy)
     }
 }
 
-/* The copy of some images with their padding, in the form of features, where each axis is one
-   part. */
+/* Features: copies some images with their padding; each axis is one part. */
 static void conv_copy_F(const int64_t *plan, bool is_large, int64_t images, const F *x, F *copy)
 {
     int64_t size[6] = {images, plan[CONV_GROUPS], plan[CONV_CHANNELS]}, from[6], to[6], extent[6];
@@ -152,7 +151,7 @@ static void conv_copy_F(const int64_t *plan, bool is_large, int64_t images, cons
     }
 }
 
-/* panel[k][i] = w[at[k] + i * step] for i < size, and 0 for size <= i < width. */
+/* Packs a panel: panel[k][i] = w[at[k] + i * step] for i < size, and 0 for size <= i < width. */
 static void conv_pack_F(int64_t width, int64_t size, int64_t count, const F *w, int64_t step,
                         const int64_t *at, F *panel)
 {
@@ -165,7 +164,7 @@ static void conv_pack_F(int64_t width, int64_t size, int64_t count, const F *w, 
         }
         return;
     }
-    /* A block of terms at a time: the cache lines of w are read once, the panel stays in cache. */
+    /* a block of terms at a time: each cache line of w is read once, the panel stays in cache */
     int64_t whole = count / CONV_BLOCK * CONV_BLOCK;
     for (int64_t start = 0; start < whole; start += CONV_BLOCK) {
         for (int64_t i = 0; i < size; i++) {
@@ -207,8 +206,8 @@ static void conv_planes_tile_F(int64_t count, const int64_t *at, const F *x, con
     memcpy(tile, sum, sizeof sum);
 }
 
-/* tile[lane] = sum over k of panel[k][0] * x[at[k] + lane], for a whole band: where there are few
-   features, more pixels keep the processor busy. */
+/* tile[lane] = sum over k of panel[k][0] * x[at[k] + lane], for a whole band: few features need
+   more pixels for enough independent sums. */
 static void conv_band_F(int64_t count, const int64_t *at, const F *x, const F *panel,
                         F tile[CONV_ACROSS * MATMUL_COLUMNS_F])
 {
@@ -246,8 +245,8 @@ static void conv_features_tile_F(int64_t count, const int64_t *at, const F *cons
     memcpy(tile, sum, sizeof sum);
 }
 
-/* Put the lanes of a tile that are pixels of the result, the first being `place`, into it: rows of
-   the copy are longer than those of the result. */
+/* Stores a tile whose first lane is pixel `place`. Lanes between the rows of the result, which are
+   shorter than those of the copy, are discarded. */
 static void conv_planes_store_F(const int64_t *plan, int64_t features, int64_t columns,
                                 int64_t place, const F *tile, F *out)
 {
@@ -273,7 +272,7 @@ static void conv_planes_store_F(const int64_t *plan, int64_t features, int64_t c
     }
 }
 
-/* How many terms an element is the sum of, and how many numbers the panels of a group have. */
+/* The number of terms of each sum, and of elements in the panels of a group. */
 static inline int64_t conv_terms(const int64_t *plan)
 {
     return plan[CONV_CHANNELS] * plan[CONV_WINDOW] * plan[CONV_WINDOW + 1] * plan[CONV_WINDOW + 2];
@@ -284,7 +283,7 @@ static inline int64_t conv_panel(const int64_t *plan)
     return (plan[CONV_FEATURES] + MATMUL_ROWS - 1) / MATMUL_ROWS * MATMUL_ROWS * conv_terms(plan);
 }
 
-/* Lanes are pixels: the panels of some features, from `i` on, of one group. */
+/* Planes: packs the weights of group g for the features of the tile from `i` on. */
 static void conv_planes_panel_F(const int64_t *plan, int64_t g, int64_t i, const F *w,
                                 const int64_t *w_at, F *panels)
 {
@@ -295,14 +294,14 @@ static void conv_planes_panel_F(const int64_t *plan, int64_t g, int64_t i, const
                 panels + g * conv_panel(plan) + i * terms);
 }
 
-/* Pixels of an image are made in bands of four tiles. `last` is behind the last pixel. */
+/* The end of the numbered pixels of an image, which are computed in bands of CONV_ACROSS tiles. */
 static inline int64_t conv_planes_last(const int64_t *plan)
 {
     const int64_t *walk = plan + CONV_WALK, *out = plan + CONV_OUT;
     return ((out[0] - 1) * walk[1] + out[1] - 1) * walk[2] + out[2];
 }
 
-/* One band of MATMUL_ROWS features, from `i` on, of group g. `copy` is that of the image, `out` its
+/* One band of MATMUL_ROWS features, from `i` on, of group g, from the copy of one image to its
    result. */
 static void conv_planes_band_F(const int64_t *plan, int64_t g, int64_t band, int64_t i,
                                const int64_t *at, const F *panels, const F *copy, F *out)
@@ -327,12 +326,12 @@ static void conv_planes_band_F(const int64_t *plan, int64_t g, int64_t band, int
     }
 }
 
-/* The convolution that a plan in the form of planes describes; `out` overlaps with neither operand.
-   Lanes are pixels. `workspace` is of any alignment, and this call's alone while it runs. */
+/* The convolution of a plan whose form is planes. `out` overlaps neither operand. `workspace` is of
+   any alignment, and no other thread uses it meanwhile. */
 static inline void conv_planes_F(const int64_t *plan, int64_t operations, const F *x, const F *w,
                                  F *out, void *workspace)
 {
-    bool is_large = operations > CONV_SMALL; /* then threads share the work */
+    bool is_large = operations > CONV_SMALL; /* worth a parallel loop */
     const int64_t tall = MATMUL_ROWS, across = CONV_ACROSS * MATMUL_COLUMNS_F;
     const int64_t *from = plan + CONV_FROM, *copied = plan + CONV_COPY;
     int64_t groups = plan[CONV_GROUPS], features = plan[CONV_FEATURES];
@@ -369,8 +368,8 @@ static inline void conv_planes_F(const int64_t *plan, int64_t operations, const 
     }
 }
 
-/* The first numbers of up to MATMUL_ROWS pixels, from `pixel` on and before `last`, and their
-   places in the result; missing ones repeat the last. */
+/* The addresses of pixels pixel .. last - 1, at most MATMUL_ROWS, in the operand and in the result;
+   missing ones repeat the last. */
 static void conv_features_rows_F(const int64_t *plan, int64_t pixel, int64_t last, const F *x,
                                  F *out, const F *row[MATMUL_ROWS], F *place[MATMUL_ROWS])
 {
@@ -384,9 +383,8 @@ static void conv_features_rows_F(const int64_t *plan, int64_t pixel, int64_t las
     }
 }
 
-/* Lanes are features, of one group and of the pixels from `pixel` to `last`: as many terms of the
-   sum as there are panels for, CONV_DEPTH at a time, in which a part of the panels stays in the
-   cache. `start` is the first feature. */
+/* Features: pixels pixel .. last - 1 of CONV_ACROSS tiles of features from `start` on, of one
+   group: the packed terms of the sum, CONV_DEPTH at a time, so that the panels stay in cache. */
 static void conv_features_part_F(const int64_t *plan, int64_t start, int64_t pixel, int64_t last,
                                  int64_t count, const int64_t *at, const F *x, const F *panels,
                                  F *out, bool add)
@@ -415,7 +413,7 @@ static void conv_features_part_F(const int64_t *plan, int64_t start, int64_t pix
     }
 }
 
-/* The same for a plan in the form of features; lanes are features. */
+/* The convolution of a plan whose form is features. */
 static inline void conv_features_F(const int64_t *plan, int64_t operations, const F *x, const F *w,
                                    F *out, void *workspace)
 {

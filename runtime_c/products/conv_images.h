@@ -1,9 +1,8 @@
-/* Convolutions of neural networks, an image at a time by one thread, for what is done with the result
-   while it is in its cache. The plan is one for conv_planes, and the numbers are those that it makes,
-   bit for bit. */
+/* Convolutions of neural networks, an image at a time on one thread, so that an epilogue finds the
+   result in its cache. The plan is one for conv_planes, and the results are the same to the bit. */
 
-/* What is the same for all images: the offsets of the terms, in the operand and in the weights, and
-   the panels of the weights. */
+/* What all images share: the offsets of the terms, in the operand and in the weights, and the
+   packed weights. */
 static inline void conv_planes_panels_F(const int64_t *plan, const F *w, int64_t *offsets,
                                         F *panels)
 {
@@ -17,7 +16,8 @@ static inline void conv_planes_panels_F(const int64_t *plan, const F *w, int64_t
     }
 }
 
-/* The convolution of one image. `copy` has room for its copy, and for what a band reads beyond. */
+/* The convolution of one image. `copy` has room for the copy and for what a band reads beyond it.
+   */
 static inline void conv_planes_image_F(const int64_t *plan, const F *x, const int64_t *offsets,
                                        const F *panels, F *out, F *copy)
 {

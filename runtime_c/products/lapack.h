@@ -1,4 +1,4 @@
-/* The next piece of scratch memory, on a cache line of its own; `place` moves behind it. */
+/* Allocates scratch memory on a cache line of its own, and advances `place` past it. */
 static inline void *carve(char **place, int64_t bytes)
 {
     char *start = *place + (-(uintptr_t)*place & 63);
@@ -6,7 +6,7 @@ static inline void *carve(char **place, int64_t bytes)
     return start;
 }
 
-/* numpy.transpose(x), copied: from (rows, columns) to (columns, rows), a tile at a time. */
+/* numpy.transpose(x), as a copy: from (rows, columns) to (columns, rows), tiled. */
 static inline void turned_T(int64_t rows, int64_t columns, const T *restrict x, T *restrict y)
 {
     const int64_t side = 16;
@@ -23,7 +23,7 @@ static inline void turned_T(int64_t rows, int64_t columns, const T *restrict x, 
     }
 }
 
-/* Not a number, everywhere: what a factorization gives that did not come to an end. */
+/* Fills x with NaN, the result of a factorization that failed. */
 static inline void fill_nan_T(int64_t count, T *x)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -31,8 +31,8 @@ static inline void fill_nan_T(int64_t count, T *x)
     }
 }
 
-/* numpy.isfinite(x).all(), for the routines that do not end, or end with anything, where there are
-   infinities or NaNs. */
+/* numpy.isfinite(x).all(), for routines that do not terminate, or return anything, given infinities
+   or NaNs. */
 static inline bool all_finite_F(int64_t count, const F *x)
 {
     bool found = true;
@@ -52,7 +52,8 @@ static inline bool all_finite_C(int64_t count, const C *x)
 }
 
 /* scipy.linalg.lu_factor(x) for x of (m, n): the factors in one matrix, the pivots, and the
-   permutation of the rows that they make. LAPACK's matrices stand in columns, so x is turned. */
+   permutation of the rows that they make. LAPACK's matrices are column-major, so x is transposed.
+   */
 static inline void lu_T(int64_t m, int64_t n, const T *x, T *lu, int64_t *pivots,
                         int64_t *permutation, void *workspace)
 {
@@ -78,8 +79,8 @@ static inline void lu_T(int64_t m, int64_t n, const T *x, T *lu, int64_t *pivots
 }
 
 /* numpy.linalg.cholesky(x) of (n, n), by the lower triangle; NaN where x is not positive definite.
-   In columns the lower triangle of x is the upper one of its transpose, whose factor is that of x
-   transposed: nothing has to be turned. */
+   To LAPACK, which is column-major, x is x^T, and its upper factor l^T: nothing has to be
+   transposed. */
 static inline void cholesky_T(int64_t n, const T *x, T *l, void *workspace)
 {
     lapack_int size = (lapack_int)n, info = 0;
@@ -97,8 +98,9 @@ static inline void cholesky_T(int64_t n, const T *x, T *l, void *workspace)
     }
 }
 
-/* scipy.linalg.solve_triangular(a, b) for a of (n, n), b of (n, k). `form`: 0 solves a x = b,
-   1 takes the transpose of a, 2 its conjugate. In columns this is x^T a^T = b^T, in place. */
+/* scipy.linalg.solve_triangular(a, b) for a of (n, n), b of (n, k). `form`: 0 solves a x = b, 1
+   takes the transpose of a, 2 its conjugate transpose. To LAPACK, which is column-major, this is
+   x^T a^T = b^T, solved in place. */
 static inline void triangular_solve_T(int64_t n, int64_t k, int64_t lower, int64_t unit,
                                       int64_t form, const T *a, const T *b, T *x, void *workspace)
 {
@@ -110,7 +112,7 @@ static inline void triangular_solve_T(int64_t n, int64_t k, int64_t lower, int64
                   unit ? "U" : "N", &rows, &columns, &one, a, &columns, x, &rows, 1, 1, 1, 1);
 }
 
-/* numpy.linalg.qr(x) of (m, n): q of (m, c) and r of (c, n), c being m or the lesser of m and n. */
+/* numpy.linalg.qr(x) of (m, n): q of (m, c) and r of (c, n), c being m or min(m, n). */
 static inline void qr_T(int64_t m, int64_t n, int64_t c, int64_t length, const T *x, T *q, T *r,
                         void *workspace)
 {
@@ -132,7 +134,7 @@ static inline void qr_T(int64_t m, int64_t n, int64_t c, int64_t length, const T
     turned_T(c, m, a, q);
 }
 
-/* numpy.linalg.qr(x, mode="raw") of (m, n): the reflectors, transposed, and their factors. */
+/* numpy.linalg.qr(x, mode="raw") of (m, n): the Householder reflectors, transposed, and tau. */
 static inline void householder_T(int64_t m, int64_t n, int64_t length, const T *x, T *h, T *tau,
                                  void *workspace)
 {
@@ -143,8 +145,8 @@ static inline void householder_T(int64_t m, int64_t n, int64_t length, const T *
     lapack_geqrf_T(&rows, &columns, h, &rows, tau, work, &size, &info);
 }
 
-/* What real and complex matrices have in common of numpy.linalg.eigh: LAPACK's routine, of which
-   only the complex one has real scratch memory. */
+/* LAPACK's routine for numpy.linalg.eigh under one name: ?syevd, or ?heevd, which alone has real
+   scratch memory. */
 static inline lapack_int hermitian_F(const char *job, const char *part, lapack_int n, F *a, F *w,
                                      F *work, lapack_int length, F *rwork, lapack_int real_length,
                                      lapack_int *iwork, lapack_int integer_length)
@@ -165,8 +167,8 @@ static inline lapack_int hermitian_C(const char *job, const char *part, lapack_i
     return info;
 }
 
-/* numpy.linalg.eigh(x) of (n, n) by one triangle; without v the values alone. NaN where LAPACK
-   did not come to an end. */
+/* numpy.linalg.eigh(x) of (n, n) from one triangle; eigenvalues only if v is NULL. NaN where LAPACK
+   does not converge. */
 static inline void eigh_T(int64_t n, int64_t lower, int64_t length, int64_t real_length,
                           int64_t integer_length, const T *x, R *w, T *v, void *workspace)
 {
@@ -188,15 +190,15 @@ static inline void eigh_T(int64_t n, int64_t lower, int64_t length, int64_t real
     }
 }
 
-/* numpy.linalg.eigvalsh(x) of (n, n) by one triangle. */
+/* numpy.linalg.eigvalsh(x) of (n, n) from one triangle. */
 static inline void eigvalsh_T(int64_t n, int64_t lower, int64_t length, int64_t real_length,
                               int64_t integer_length, const T *x, R *w, void *workspace)
 {
     eigh_T(n, lower, length, real_length, integer_length, x, w, NULL, workspace);
 }
 
-/* numpy.linalg.eig(x) of a real (n, n); without v the values alone. LAPACK gives the real and the
-   imaginary parts of a pair of conjugate vectors as two columns. */
+/* numpy.linalg.eig(x) of a real (n, n); eigenvalues only if v is NULL. LAPACK returns the real and
+   imaginary parts of a conjugate pair of eigenvectors as two columns. */
 static inline void eig_F(int64_t n, int64_t length, const F *x, Z *w, Z *v, void *workspace)
 {
     char *place = workspace;
@@ -230,7 +232,7 @@ static inline void eig_F(int64_t n, int64_t length, const F *x, Z *w, Z *v, void
     }
 }
 
-/* numpy.linalg.eig(x) of a complex (n, n); without v the values alone. */
+/* numpy.linalg.eig(x) of a complex (n, n); eigenvalues only if v is NULL. */
 static inline void eig_C(int64_t n, int64_t length, const C *x, C *w, C *v, void *workspace)
 {
     char *place = workspace;
@@ -260,7 +262,7 @@ static inline void eigvals_T(int64_t n, int64_t length, const T *x, Z *w, void *
     eig_T(n, length, x, w, NULL, workspace);
 }
 
-/* What real and complex matrices have in common of numpy.linalg.svd, as for eigh. */
+/* LAPACK's routine for numpy.linalg.svd under one name, as for eigh. */
 static inline lapack_int singular_F(const char *job, lapack_int m, lapack_int n, F *a, F *s, F *u,
                                     F *vh, lapack_int rows_of_vh, F *work, lapack_int length,
                                     F *rwork, lapack_int *iwork)
@@ -281,8 +283,8 @@ static inline lapack_int singular_C(const char *job, lapack_int m, lapack_int n,
     return info;
 }
 
-/* numpy.linalg.svd(x) of (m, n): u of (m, rows), s, and vh of (columns, n); without u the values
-   alone. NaN where LAPACK did not come to an end. */
+/* numpy.linalg.svd(x) of (m, n): u of (m, rows), s, and vh of (columns, n); singular values only if
+   u is NULL. NaN where LAPACK does not converge. */
 static inline void svd_T(int64_t m, int64_t n, int64_t rows, int64_t columns, int64_t length,
                          int64_t real_length, const T *x, T *u, R *s, T *vh, void *workspace)
 {
@@ -319,9 +321,9 @@ static inline void svdvals_T(int64_t m, int64_t n, int64_t length, int64_t real_
     svd_T(m, n, 1, 1, length, real_length, x, NULL, s, NULL, workspace);
 }
 
-/* The square root of an upper triangular matrix, column after column, in its place: the elements
-   of column j are a[j * n]. A. Bjorck and S. Hammarling, A Schur method for the square root of a
-   matrix, 1983. */
+/* The square root of an upper triangular matrix, column by column, in place: column j begins at a[j
+   * n]. Method: A. Bjorck and S. Hammarling, A Schur method for the square root of a matrix, 1983.
+   */
 static inline void triangular_root_C(int64_t n, C *a)
 {
     for (int64_t j = 0; j < n; j++) {
@@ -337,7 +339,7 @@ static inline void triangular_root_C(int64_t n, C *a)
     }
 }
 
-/* scipy.linalg.sqrtm(x) of (n, n), complex always: z t^(1/2) z^H by the Schur form z t z^H. */
+/* scipy.linalg.sqrtm(x) of (n, n), always complex: z t^(1/2) z^H from the Schur form z t z^H. */
 static inline void sqrtm_T(int64_t n, int64_t length, const T *x, Z *y, void *workspace)
 {
     char *place = workspace;
@@ -383,7 +385,8 @@ static inline void sqrtm_T(int64_t n, int64_t length, const T *x, Z *y, void *wo
     }
 }
 
-/* The order of `size` rows after each of `count` has been exchanged with that of its pivot. */
+/* The permutation of `size` rows after each of the first `count` is exchanged with its pivot row.
+   */
 static inline void pivots_to_permutation_i64(int64_t count, int64_t size, const int64_t *pivots,
                                              int64_t *permutation, void *workspace)
 {
@@ -399,7 +402,7 @@ static inline void pivots_to_permutation_i64(int64_t count, int64_t size, const 
     }
 }
 
-/* What real and complex matrices have in common of scipy.linalg.schur; w has 2 n elements. */
+/* LAPACK's routine for scipy.linalg.schur under one name; w has 2 n elements. */
 static inline lapack_int schur_form_F(lapack_int n, F *a, F *z, F *w, F *work, lapack_int length,
                                       F *rwork)
 {
@@ -419,8 +422,7 @@ static inline lapack_int schur_form_C(lapack_int n, C *a, C *z, C *w, C *work, l
     return info;
 }
 
-/* scipy.linalg.schur(x) of (n, n): t and z with x = z t z^H; NaN where LAPACK did not come to an
-   end. */
+/* scipy.linalg.schur(x) of (n, n): t and z with x = z t z^H; NaN where LAPACK does not converge. */
 static inline void schur_T(int64_t n, int64_t length, const T *x, T *t, T *z, void *workspace)
 {
     char *place = workspace;

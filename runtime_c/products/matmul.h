@@ -7,17 +7,18 @@
    Transactions on Mathematical Software 34(3), 2008), with the loops named as in F. Van Zee and
    R. van de Geijn, "BLIS: a framework for rapidly instantiating BLAS functionality" (41(3), 2015).
    From the inside out:
-     tile    MATMUL_ROWS x MATMUL_COLUMNS of C, summed in vector registers over one depth of k;
-     group   MATMUL_GROUP tiles side by side: the same rows of A (first-level cache) against a part
-             of B that stays in the second-level cache while the rows change;
+     tile    the microtile: MATMUL_ROWS x MATMUL_COLUMNS of C, accumulated in vector registers over
+             one block of k;
+     group   MATMUL_GROUP tiles side by side: the same rows of A (in the first-level cache) times a
+             part of B that stays in the second-level cache while the rows change;
      block   MATMUL_BLOCK rows and columns of C over MATMUL_DEPTH of k: what the workspace holds.
-   A tile wants B in rows of MATMUL_COLUMNS adjacent numbers and A in rows along k. An operand that
-   lies so in memory, or that is used too few times to repay a copy, is read in place; otherwise
-   its block is first copied into panels that do, and the copy absorbs any strides.
+   The microkernel reads B in rows of MATMUL_COLUMNS adjacent elements and A in rows along k. An
+   operand of that layout, or one with too little reuse to repay packing, is read in place; any
+   other is packed into panels, a block at a time, whatever its strides.
 
-   Each element of C is a sum of chains of multiply-adds, in the order of k, cut at the same places
-   for the same k: its value depends on neither m, n, the strides, the number of threads nor the
-   vector width. */
+   Each element of C is a sum of chains of multiply-adds, in the order of k, split at the same
+   indices for the same k: its value depends on neither m, n, the strides, the number of threads nor
+   the vector width. */
 
 #if defined(__AVX512F__)
 enum { MATMUL_BYTES = 64, MATMUL_ROWS = 8 };
@@ -31,8 +32,8 @@ enum { MATMUL_BYTES = 16, MATMUL_ROWS = 8 };
 
 enum { MATMUL_HALF = MATMUL_ROWS / 2 };
 
-/* What is left of a row takes a narrow vector if that is enough: many processors make two of them
-   in the time of one of 64 bytes. */
+/* The remainder of a row takes a narrow vector if it fits: many processors run two of them in the
+   time of one of 64 bytes. */
 enum { MATMUL_NARROW_BYTES = MATMUL_BYTES > 32 ? MATMUL_BYTES / 2 : MATMUL_BYTES };
 
 enum { MATMUL_FEW = 32, MATMUL_LONG = 4096, MATMUL_PARTS = 48 };
@@ -53,14 +54,15 @@ static inline int64_t matmul_smaller(int64_t x, int64_t y)
     return x < y ? x : y;
 }
 
-/* The length of the parts when `size` > 0 is cut into the fewest nearly equal parts <= `limit`. */
+/* The length of each part when `size` > 0 is split into as few nearly equal parts <= `limit` as
+   possible. */
 static inline int64_t matmul_part(int64_t size, int64_t limit)
 {
     int64_t parts = (size + limit - 1) / limit;
     return (size + parts - 1) / parts;
 }
 
-/* Compilers turn the loop into one vector instruction. */
+/* x * y + sum in each lane. The loop compiles to one vector instruction. */
 static inline matmul_vector_F matmul_multiply_add_F(F x, matmul_vector_F y, matmul_vector_F sum)
 {
     for (int lane = 0; lane < MATMUL_LANES_F; lane++) {
@@ -78,7 +80,7 @@ static inline matmul_narrow_F matmul_multiply_add_narrow_F(F x, matmul_narrow_F 
     return sum;
 }
 
-/* to[i] = from[i] for i < count, fewer than MATMUL_LANES, in moves of 1, 2, 4 and so on. */
+/* to[i] = from[i] for i < count < MATMUL_LANES, in moves of 1, 2, 4, ... elements. */
 static inline void matmul_move_F(int64_t count, const F *from, F *to)
 {
     #pragma GCC unroll 4
@@ -91,7 +93,7 @@ static inline void matmul_move_F(int64_t count, const F *from, F *to)
     }
 }
 
-/* C[rows][columns] = (or += if `add`) sums[rows][columns], whose rows are MATMUL_COLUMNS apart. */
+/* C[rows][columns] = (or += if `add`) sums[rows][columns], of row stride MATMUL_COLUMNS. */
 static void matmul_put_F(int64_t rows, int64_t columns, const F *sums,
                          F *c, int64_t c_row, bool add)
 {
@@ -117,9 +119,9 @@ static void matmul_put_F(int64_t rows, int64_t columns, const F *sums,
 }
 
 /* C[rows][columns] = (or += if `add`) A[rows][k] @ B[k][columns] for up to `tall` rows and up to
-   `vectors` * MATMUL_LANES columns, or MATMUL_NARROW if there are no vectors: both are constants
-   where this is called, so that the sums are in registers. Missing rows repeat the last one. Rows
-   are reached from two places, which takes fewer registers than a pointer for each. */
+   `vectors` * MATMUL_LANES columns, or MATMUL_NARROW if `vectors` is 0. Callers pass constants for
+   both, so that the sums are in registers. Missing rows repeat the last one. Rows are addressed
+   from two base pointers, which takes fewer registers than a pointer for each. */
 static inline __attribute__((always_inline)) void matmul_sums_F(
     int64_t tall, int64_t vectors, int64_t rows, int64_t columns, int64_t k,
     const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
@@ -185,7 +187,7 @@ static inline __attribute__((always_inline)) void matmul_sums_F(
     }
 }
 
-/* matmul_sums for the fewest rows and vectors that are enough; one copy, as it is long. */
+/* The microkernel: matmul_sums, instantiated for each size. Not inlined, as it is long. */
 static __attribute__((noinline)) void matmul_part_F(
     int64_t rows, int64_t columns, int64_t k,
     const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
@@ -215,8 +217,8 @@ static __attribute__((noinline)) void matmul_part_F(
 }
 
 /* C[rows][columns] = (or += if `add`) A[rows][k] @ B[k][columns], for rows in 1 .. MATMUL_ROWS and
-   columns in 1 .. MATMUL_COLUMNS. B must have whole vectors, the last one of which is a narrow one
-   where that is enough. */
+   columns in 1 .. MATMUL_COLUMNS. Rows of B must be readable in whole vectors, the last one narrow
+   where that fits. */
 static inline void matmul_tile_F(int64_t rows, int64_t columns, int64_t k,
                                  const F *a, int64_t a_row, int64_t a_col,
                                  const F *b, int64_t b_row, F *c, int64_t c_row, bool add)
@@ -231,7 +233,7 @@ static inline void matmul_tile_F(int64_t rows, int64_t columns, int64_t k,
     matmul_part_F(rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
 }
 
-/* panel[p][i] = x[i][p] for p < k and i < size, and 0 for size <= i < width. */
+/* Packs a panel: panel[p][i] = x[i][p] for p < k and i < size, and 0 for size <= i < width. */
 static inline void matmul_pack_F(int64_t width, int64_t size, int64_t k,
                                  const F *x, int64_t x_row, int64_t x_col, F *panel)
 {
@@ -246,7 +248,7 @@ static inline void matmul_pack_F(int64_t width, int64_t size, int64_t k,
             }
         }
     } else {
-        /* 16 of k at a time: the cache lines of x are read once, the panel stays in cache. */
+        /* 16 of k at a time: each cache line of x is read once, the panel stays in cache */
         for (int64_t start = 0; start < k; start += 16) {
             for (int64_t i = 0; i < width; i++) {
                 for (int64_t p = start; p < matmul_smaller(k, start + 16); p++) {
@@ -257,7 +259,7 @@ static inline void matmul_pack_F(int64_t width, int64_t size, int64_t k,
     }
 }
 
-/* x[size][k] as panels of `width` rows, one after another. */
+/* Packs x[size][k] into consecutive panels of `width` rows. */
 static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
                                      const F *x, int64_t x_row, int64_t x_col, F *panels)
 {
@@ -268,7 +270,8 @@ static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
     }
 }
 
-/* rows[p] = B[p][0 .. n], and anything, for n < MATMUL_LANES. */
+/* rows[p] = B[p][0 .. n - 1], padded to a whole vector with unspecified values, for n <
+   MATMUL_LANES. */
 static inline void matmul_whole_rows_F(int64_t n, int64_t k,
                                        const F *b, int64_t b_row, int64_t b_col, F *rows)
 {
@@ -286,8 +289,8 @@ static inline void matmul_whole_rows_F(int64_t n, int64_t k,
     }
 }
 
-/* One depth of k and at most MATMUL_BLOCK columns, without threads. The last tile of a row of tiles
-   is moved back to overlap the one before it, so that its vectors are whole. */
+/* The product for one block of k and at most MATMUL_BLOCK columns, on one thread. The last tile of
+   a row of tiles overlaps the one before it, so that its vectors are whole. */
 static void matmul_small_F(int64_t m, int64_t n, int64_t k,
                            const F *a, int64_t a_row, int64_t a_col,
                            const F *b, int64_t b_row, int64_t b_col,
@@ -319,7 +322,7 @@ static void matmul_small_F(int64_t m, int64_t n, int64_t k,
         int64_t j = matmul_smaller(column, n - columns);
         for (int64_t i = 0; i < m; i += MATMUL_ROWS) {
             int64_t rows = matmul_smaller(MATMUL_ROWS, m - i);
-            /* Rows of C that follow each other may be whole vectors too: the next row comes later. */
+            /* rows of C may be stored in whole vectors: the excess is overwritten by the next */
             bool whole = slim && c_row == n && (i + rows - 1) * n + vector <= m * n;
             matmul_tile_F(rows, whole ? vector : columns, k, a + i * a_row, a_row, a_col,
                           b + j, b_row, c + i * c_row + j, c_row, false);
@@ -328,7 +331,7 @@ static void matmul_small_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
-/* Loops over tiles are shared out by the threads, one after the other. */
+/* The blocked product. Each loop over tiles is a parallel loop. */
 static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                             const F *a, int64_t a_row, int64_t a_col,
                             const F *b, int64_t b_row, int64_t b_col,
@@ -343,7 +346,7 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     bool pack_b = b_col != 1 || m > 8 * tall;
     for (int64_t j0 = 0; j0 < n; j0 += n_part) {
         int64_t columns = matmul_smaller(n_part, n - j0);
-        /* The columns of B that are read where they are: whole tiles, or whole vectors. */
+        /* columns of B that are read in place: whole tiles, or whole vectors */
         int64_t in_place = columns % MATMUL_LANES_F == 0 ? columns : columns / wide * wide;
         in_place = pack_b ? 0 : in_place;
         for (int64_t p0 = 0; p0 < k; p0 += k_part) {
@@ -380,8 +383,8 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
-/* matmul_small with one depth of k on the stack of a thread: a vector of columns of B at a time,
-   where it has to be copied. */
+/* matmul_small with the packed block of B on the stack of a thread: a vector of columns at a time
+   where B has to be packed. */
 static void matmul_narrow_parts_F(int64_t m, int64_t n, int64_t k,
                                   const F *a, int64_t a_row, int64_t a_col,
                                   const F *b, int64_t b_row, int64_t b_col, F *c, int64_t c_row)
@@ -394,10 +397,10 @@ static void matmul_narrow_parts_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
-/* At most MATMUL_FEW rows and columns, each element the sum of more than MATMUL_LONG terms: threads
-   share out the parts of k, MATMUL_PARTS at a time, for whose sums the workspace has room. They are
-   added up in order. Where the columns of C fill no vector and its rows do, the sums are those of its
-   transpose. */
+/* The product for at most MATMUL_FEW rows and columns and k > MATMUL_LONG (split-k): threads
+   compute partial products of parts of k, MATMUL_PARTS of them at a time, in the workspace, which
+   are then added in order. Where a row of C is shorter than a vector and a column is not, the
+   partial products are those of its transpose. */
 static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
                           const F *a, int64_t a_row, int64_t a_col,
                           const F *b, int64_t b_row, int64_t b_col,
@@ -430,7 +433,7 @@ static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
-/* The bytes matmul needs for scratch, for any number of threads. */
+/* The size in bytes of matmul's workspace, for any number of threads. */
 static inline int64_t matmul_workspace_F(int64_t m, int64_t n, int64_t k)
 {
     int64_t panels = matmul_smaller(m, MATMUL_BLOCK) + matmul_smaller(n, MATMUL_BLOCK) + 64;
@@ -438,8 +441,8 @@ static inline int64_t matmul_workspace_F(int64_t m, int64_t n, int64_t k)
 }
 
 /* C = A @ B: element (i, p) of A is a[i * a_row + p * a_col], and so on (strides in elements, any
-   sign); rows of C are contiguous, c_row apart, and C overlaps neither A nor B.
-   `workspace`: matmul_workspace(m, n, k) bytes, of any alignment, this call's alone while it runs. */
+   sign); rows of C are contiguous, c_row apart, and C overlaps neither A nor B. `workspace`:
+   matmul_workspace(m, n, k) bytes, of any alignment, which no other thread uses meanwhile. */
 static inline void matmul_F(int64_t m, int64_t n, int64_t k,
                             const F *a, int64_t a_row, int64_t a_col,
                             const F *b, int64_t b_row, int64_t b_col,

@@ -1,6 +1,6 @@
-/* numpy.matmul(a, b) for two stacks of small matrices: `count` products as matmul makes them, of
-   operands a_step and b_step numbers apart, into results c_step apart. The threads share them out,
-   `places` at a time, each of which has room for a product in `workspace`. */
+/* numpy.matmul(a, b) for two stacks of small matrices: `count` products by matmul. The strides of
+   the stacks are a_step, b_step and c_step elements. Threads share the products, each of `places`
+   ranges of them with its own part of `workspace`. */
 static inline void matmul_batch_F(int64_t count, int64_t m, int64_t n, int64_t k,
                                   const F *a, int64_t a_step, int64_t a_row, int64_t a_col,
                                   const F *b, int64_t b_step, int64_t b_row, int64_t b_col,

@@ -1,10 +1,10 @@
-/* numpy.matmul(a, b), some rows of C at a time by one thread, for what is done with these rows while
-   they are in its cache. The numbers are those of matmul, bit for bit.
+/* numpy.matmul(a, b), a few rows of C at a time on one thread, so that an epilogue finds them in
+   its cache. The results are those of matmul, to the bit.
 
-   B is either in rows of whole vectors, and read where it is, or in panels that matmul_panels has
-   made: for each of the parts into which matmul cuts k, MATMUL_COLUMNS columns side by side. */
+   B either has rows of whole vectors and is read in place, or is packed by matmul_panels: for each
+   of the parts into which matmul splits k, panels of MATMUL_COLUMNS columns. */
 
-/* B[k][n] as panels, by all threads; they are n, made a multiple of 32, times k numbers. */
+/* Packs B[k][n] into panels, in parallel: k times n, rounded up to a multiple of 32, elements. */
 static inline void matmul_panels_F(int64_t n, int64_t k, const F *b, int64_t b_row, int64_t b_col,
                                    F *panels)
 {
@@ -20,8 +20,8 @@ static inline void matmul_panels_F(int64_t n, int64_t k, const F *b, int64_t b_r
     }
 }
 
-/* C[m][n] = A[m][k] @ B[k][n]: element (i, p) of A is a[i * a_row + p * a_col]; rows of C are
-   c_row apart, and those of B b_row; b_row is 0 for panels. */
+/* C[m][n] = A[m][k] @ B[k][n]: element (i, p) of A is a[i * a_row + p * a_col]; the row strides of
+   C and B are c_row and b_row; b_row is 0 where B is packed. */
 static inline void matmul_rows_F(int64_t m, int64_t n, int64_t k,
                                  const F *a, int64_t a_row, int64_t a_col,
                                  const F *b, int64_t b_row, F *c, int64_t c_row)

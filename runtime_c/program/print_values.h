@@ -1,4 +1,4 @@
-/* print(x) of a number, or of the elements of an array in their order, in brackets. */
+/* Prints a number, or the elements of an array in row-major order, in brackets. */
 static inline void print_values_F(const F *x, size_t size, bool is_array)
 {
     printf("%s", is_array ? "[" : "");

@@ -1,6 +1,6 @@
-/* The threads of parallel loops; without OpenMP there is one. */
+/* Threads of parallel regions; one without OpenMP. */
 
-/* The number of the calling thread in its team. */
+/* The number of the calling thread in its team (omp_get_thread_num). */
 #if defined(_OPENMP)
 extern int omp_get_thread_num(void);
 static inline int thread_number(void)
@@ -14,7 +14,7 @@ static inline int thread_number(void)
 }
 #endif
 
-/* How many threads a team is to have: all that there are, but at most so many. */
+/* The size of a team: all available threads, at most `most`. */
 #if defined(_OPENMP)
 extern int omp_get_max_threads(void);
 static inline int thread_count(int64_t most)

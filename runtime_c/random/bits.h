@@ -1,5 +1,5 @@
-/* numpy.ndarray.view: the bits of a number and back, without undefined behaviour. Compilers turn
-   each of these into no instruction at all, in vector loops too. */
+/* numpy.ndarray.view: the bits of a number and back, without undefined behaviour. Each compiles to
+   no instruction, in vectorised loops too. */
 static inline uint32_t bits_f32(float x)
 {
     uint32_t bits;
@@ -28,7 +28,7 @@ static inline double float_from_bits_f64(uint64_t bits)
     return x;
 }
 
-/* The same by the dtype of the bits, which halves are kept as. */
+/* The same, named by the dtype of the bits, as which 16-bit floats are stored. */
 static inline float float_from_bits_u32(uint32_t bits)
 {
     return float_from_bits_f32(bits);

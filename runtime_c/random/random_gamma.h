@@ -1,7 +1,8 @@
-/* jax.random.gamma: one sample for a parameter and a key.
-   Method: Marsaglia and Tsang, "A simple method for generating gamma variables" (2000); below 1, the
-   sample for the parameter plus one times a power of a uniform number, as they say there. Keys are
-   made and taken as JAX does, so that the samples are the same. */
+/* jax.random.gamma: a sample of the gamma distribution of shape `alpha`.
+   Method: rejection sampling (G. Marsaglia and W. Tsang, "A simple method for generating gamma
+   variables", ACM Transactions on Mathematical Software 26(3), 2000); for alpha < 1 a sample of
+   shape alpha + 1 times U^(1 / alpha), U uniform, as they propose. Keys are split and consumed in
+   JAX's order, so the samples are JAX's. */
 static inline F random_gamma_F(F alpha, uint64_t key)
 {
     F boost = 1;
@@ -11,8 +12,7 @@ static inline F random_gamma_F(F alpha, uint64_t key)
     return (shifted - (F)1 / 3) * gamma_volume_F(shifted, threefry_2x32_u64(key, 0)) * boost;
 }
 
-/* jax.random.loggamma: the logarithm of such a sample, which is a number where the sample would be
-   zero. */
+/* jax.random.loggamma: the logarithm of such a sample, finite where the sample would underflow. */
 static inline F random_loggamma_F(F alpha, uint64_t key)
 {
     F boost = 0;
@@ -24,7 +24,7 @@ static inline F random_loggamma_F(F alpha, uint64_t key)
     return log_F(shifted - (F)1 / 3) + log_F(volume) + boost;
 }
 
-/* The sample for a parameter of at least 1, divided by the parameter minus 1/3. */
+/* A sample of shape alpha >= 1 divided by d = alpha - 1/3: Marsaglia and Tsang's v^3. */
 static inline F gamma_volume_F(F alpha, uint64_t key)
 {
     F d = alpha - (F)1 / 3, c = (F)1 / 3 / sqrt_F(d);
@@ -46,7 +46,7 @@ static inline F gamma_volume_F(F alpha, uint64_t key)
     }
 }
 
-/* The uniform float that a key gives as its first: the float from [1, 2) whose fraction is random,
+/* The first uniform number that a key gives in JAX: a float in [1, 2) with random fraction bits,
    minus 1. */
 static inline float unit_float_f32(uint64_t key)
 {
@@ -61,8 +61,8 @@ static inline double unit_float_f64(uint64_t key)
     return float_from_bits_f64(fraction | 0x3FF0000000000000u) - 1.0;
 }
 
-/* The normal float that a key gives as its first: where the distribution function has a uniform
-   value. */
+/* The first standard normal number that a key gives in JAX: the inverse of the distribution
+   function at a uniform number. */
 static inline F normal_float_F(uint64_t key)
 {
     F low = nextafter_F(-1, 0);

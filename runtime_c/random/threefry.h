@@ -1,7 +1,7 @@
-/* jax.random: two words of random bits for a key and a counter, all 64 bits wide: the first word of
-   each is the upper half. Threefry-2x32 with 20 rounds: Salmon, Moraes, Dror, Shaw, "Parallel random
-   numbers: as easy as 1, 2, 3" (2011), and the authors' library Random123. A round is an addition, a
-   rotation and an exclusive or; after every fourth one the key is added. */
+/* jax.random: the 64 random bits of a 64-bit key and counter, each two 32-bit words, the first in
+   the upper half. Threefry-2x32 with 20 rounds: Salmon, Moraes, Dror, Shaw, "Parallel random
+   numbers: as easy as 1, 2, 3" (2011), and the authors' library Random123. A round is an addition,
+   a rotation and an exclusive or; after every fourth one the key is added. */
 static inline uint64_t threefry_2x32_u64(uint64_t key, uint64_t counter)
 {
     uint32_t second;
@@ -9,7 +9,7 @@ static inline uint64_t threefry_2x32_u64(uint64_t key, uint64_t counter)
     return (uint64_t)first << 32 | second;
 }
 
-/* The exclusive or of the two words: 32 random bits. Vector lanes need not be 64 bits wide here. */
+/* The exclusive or of the two words: 32 random bits. Loops over it vectorise with 32-bit lanes. */
 static inline uint32_t threefry_2x32_folded_u64(uint64_t key, uint64_t counter)
 {
     uint32_t second;

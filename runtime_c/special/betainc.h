@@ -1,10 +1,10 @@
 /* scipy.special.betainc: the regularized incomplete beta function I_x(a, b).
-   Method: a continued fraction (DLMF 8.17.22) of I_x(a, b) where x is below
-   (a + 1) / (a + b + 2), else of 1 - I_(1 - x)(b, a). Its factor x^a (1 - x)^b / B(a, b) is, for
-   a and b from 8 on, a product of exp(a (log(1 + m) - m)) and of what Stirling's formula leaves, so
-   that nothing large cancels. Single precision in double.
+   Method: a continued fraction (DLMF 8.17.22) of I_x(a, b) where x is below (a + 1) / (a + b + 2),
+   else of 1 - I_(1 - x)(b, a). For a, b >= 8, its factor x^a (1 - x)^b / B(a, b) is a product of
+   terms exp(a (log(1 + m) - m)) and the remainders of Stirling's formula, so that large terms do
+   not cancel. Single precision in double.
    Largest error measured in double precision: 5e-14, relative, where the result is above 1e-30;
-   where it is one less the other side it has that in units of one. */
+   absolute where it is 1 minus the other tail. */
 static inline float betainc_f32(float a, float b, float x)
 {
     return (float)betainc_f64((double)a, (double)b, (double)x);
@@ -28,7 +28,7 @@ static inline double betainc_f64(double a, double b, double x)
     return result > 0.0 ? result : 0.0;
 }
 
-/* (a + b) x - a, as if rounded once. */
+/* (a + b) x - a, with the sum and the product as two doubles each. */
 static inline double betainc_distance_f64(double a, double b, double x)
 {
     double s = a + b;

@@ -16,7 +16,7 @@ static inline double erf_f64(double x)
     return copysign(a < 1.0 ? erf_small_f64(x) : large, x);
 }
 
-/* erf(r) for |r| <= 1, to single precision. */
+/* erf(r) for |r| <= 1, accurate to single precision. */
 static inline double erf_small_f32(double r)
 {
     double r2 = r * r;
@@ -30,7 +30,7 @@ static inline double erf_small_f32(double r)
     return p * r;
 }
 
-/* The same, to double precision. */
+/* The same, accurate to double precision. */
 static inline double erf_small_f64(double r)
 {
     double r2 = r * r;

@@ -1,6 +1,7 @@
 /* scipy.special.expi: the exponential integral Ei(x).
-   Method: -E_1(-x) on the left; up to 40 the power series (DLMF 6.6.2), about its zero that of the
-   difference to the zero; the asymptotic series beyond (DLMF 6.12.2). Single precision in double.
+   Method: -E_1(-x) for negative x; up to 40 the power series (DLMF 6.6.2), near the zero of Ei its
+   difference to that at the zero; the asymptotic series beyond (DLMF 6.12.2). Single precision in
+   double.
    Largest error measured: 0.51 ulp in single, 12 ulp in double precision. */
 static inline float expi_f32(float x)
 {

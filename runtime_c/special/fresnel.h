@@ -1,7 +1,6 @@
-/* scipy.special.fresnel, the first: Fresnel's integral S(x) of sin(pi t^2 / 2).
-   Method: the power series up to 1.6 (DLMF 7.6.4, 7.6.6), and the continued fraction of the
-   complementary error function of a complex number beyond, from its end (DLMF 7.9.2). Single
-   precision in double.
+/* scipy.special.fresnel, first result: Fresnel's integral S(x) of sin(pi t^2 / 2).
+   Method: the power series up to 1.6 (DLMF 7.6.4, 7.6.6), and beyond it the continued fraction of
+   erfc at a complex argument, evaluated backwards (DLMF 7.9.2). Single precision in double.
    Largest error measured: 0.51 ulp in single, 2e-15, relative, in double precision. */
 static inline float fresnel_sine_f32(float x)
 {
@@ -20,7 +19,7 @@ static inline double fresnel_sine_f64(double x)
     return x != x ? x : copysign(sum, x);
 }
 
-/* scipy.special.fresnel, the second: Fresnel's integral C(x) of cos(pi t^2 / 2). */
+/* scipy.special.fresnel, second result: Fresnel's integral C(x) of cos(pi t^2 / 2). */
 static inline float fresnel_cosine_f32(float x)
 {
     return (float)fresnel_cosine_f64((double)x);
@@ -41,7 +40,7 @@ static inline double fresnel_cosine_f64(double x)
     return x != x ? x : copysign(sum, x);
 }
 
-/* Both, for x > 1.6: 1/2 (1 + i) less exp(i pi x^2 / 2) x over a continued fraction. */
+/* C(x) + i S(x) for x > 1.6: (1 + i) / 2 minus exp(i pi x^2 / 2) x over a continued fraction. */
 static inline double fresnel_far_f64(double x, double *cosine)
 {
     double square = x * x, low = fma(x, x, -square);

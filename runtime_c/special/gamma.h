@@ -1,8 +1,8 @@
 /* scipy.special.gamma: the gamma function.
    Method: for 0 < x < 8 the recurrence leads to 2 + z, |z| <= 1/2, for which there is a polynomial,
    interpolated at Chebyshev points with mpmath (40 digits); from 8 on Stirling's formula (DLMF
-   5.11.3), its power in two halves; for negative x the reflection of |x| (DLMF 5.5.3). Single precision in
-   double.
+   5.11.3), the power as the product of two equal factors; for negative x the reflection formula
+   (DLMF 5.5.3). Single precision in double.
    Largest error measured: 0.51 ulp in single, 6 ulp in double precision. */
 static inline float gamma_f32(float x)
 {

@@ -2,10 +2,10 @@
    Method: with D = x^a exp(-x) / Gamma(a + 1), D times a series where x is below a + 1 or 3/2 (DLMF
    8.7.1), a continued fraction of the other tail beyond (DLMF 8.9.2), and from a = 2500 on Temme's
    uniform expansion (DLMF 8.12.3, 8.12.8). D is computed from log(1 + m) - m, m = (x - a) / a, and
-   Stirling's series, so that nothing large cancels. The upper tail of small a and x has a series
-   of its own. Single precision in double.
-   Largest error measured in double precision: 2e-14, relative, where the result is above 1e-30;
-   it grows with the logarithm of smaller ones, to 3e-13 at 1e-300. */
+   Stirling's series, so that large terms do not cancel. The upper tail of small a and x has a
+   series of its own. Single precision in double.
+   Largest error measured in double precision: 2e-14, relative, where the result is above 1e-30; it
+   grows with the logarithm of smaller ones, to 3e-13 at 1e-300. */
 static inline float igamma_f32(float a, float x)
 {
     return (float)igamma_f64((double)a, (double)x);
@@ -34,8 +34,8 @@ static inline double igammac_f64(double a, double x)
     return igamma_tail_f64(a, x, true);
 }
 
-/* jax.lax.igamma_grad_a: the derivative of P(a, x) in a. Method: those of the series, of the
-   continued fraction, and of Temme's expansion, by their terms. */
+/* jax.lax.igamma_grad_a: the derivative of P(a, x) with respect to a.
+   Method: term by term, of the series, the continued fraction, or Temme's expansion. */
 static inline float igamma_grad_a_f32(float a, float x)
 {
     return (float)igamma_grad_a_f64((double)a, (double)x);
@@ -49,8 +49,9 @@ static inline double igamma_grad_a_f64(double a, double x)
     return factor > 0.0 ? factor * igamma_slope_f64(a, x) : 0.0;
 }
 
-/* jax.lax.random_gamma_grad: the derivative in a of a sample x of the gamma distribution, which
-   keeps P(a, x): minus that of P in a over that in x. */
+/* jax.lax.random_gamma_grad: the derivative with respect to a of a sample x of the gamma
+   distribution at fixed P(a, x), by implicit differentiation: -(dP/da) / (dP/dx) (M. Figurnov, S.
+   Mohamed and A. Mnih, "Implicit reparameterization gradients", 2018). */
 static inline float random_gamma_grad_f32(float a, float x)
 {
     return (float)random_gamma_grad_f64((double)a, (double)x);
@@ -120,8 +121,7 @@ static inline double log1p_rest_f64(double m)
     return s * (2.0 * s2 * p - m);
 }
 
-/* The sum of x^n / ((a + 1) ... (a + n)), and its derivative in a and that of the logarithm of D,
-   weighted by it. */
+/* The sum of x^n / ((a + 1) ... (a + n)); *slope is its derivative with respect to a. */
 static inline double igamma_series_f64(double a, double x, double *slope)
 {
     double term = 1.0, sum = 1.0, rate = 0.0, change = 0.0;
@@ -138,7 +138,7 @@ static inline double igamma_series_f64(double a, double x, double *slope)
 }
 
 /* The continued fraction x + 1 - a - 1 (1 - a) / (x + 3 - a - ...) by Lentz's method (W. Lentz,
-   Applied Optics 15, 1976), and the derivative of its logarithm in a. */
+   Applied Optics 15, 1976), and the derivative of its logarithm with respect to a. */
 static inline double igamma_fraction_f64(double a, double x, double *slope)
 {
     *slope = 0.0;
@@ -162,7 +162,7 @@ static inline double igamma_fraction_f64(double a, double x, double *slope)
     return f;
 }
 
-/* Q(a, x) for a < 1 and x < 2: of the two parts of 1 - P neither is near 1. */
+/* Q(a, x) for a < 1 and x < 2: as a sum of two terms, neither of them near 1. */
 static inline double igammac_small_f64(double a, double x)
 {
     double term = 1.0, sum = 0.0;
@@ -176,7 +176,7 @@ static inline double igammac_small_f64(double a, double x)
     return -power - (power + 1.0) * a * sum;
 }
 
-/* The derivative of P(a, x) in a, over D. */
+/* The derivative of P(a, x) with respect to a, divided by D. */
 static inline double igamma_slope_f64(double a, double x)
 {
     if (a >= 2500.0 && fabs(x - a) < 0.6 * a) return igamma_uniform_slope_f64(a, x);
@@ -190,8 +190,8 @@ static inline double igamma_slope_f64(double a, double x)
     return -(a * (log_f64(x) - digamma_f64(a + 1.0) - slope) + 1.0) / fraction;
 }
 
-/* c_k(eta), k up to 4, by powers of eta: the coefficients of Temme's expansion in powers of 1 / a
-   (N. Temme, The asymptotic expansion of the incomplete gamma functions, SIAM Journal on
+/* c_k(eta) for k up to 4 as power series in eta: the coefficients of Temme's expansion in powers of
+   1 / a (N. Temme, The asymptotic expansion of the incomplete gamma functions, SIAM Journal on
    Mathematical Analysis 10, 1979; DLMF 8.12.10), computed with mpmath (60 digits). */
 static const double temme_coefficients[5][26] = {
     {
@@ -251,8 +251,8 @@ static const double temme_coefficients[5][26] = {
     },
 };
 
-/* P or Q for a >= 2500: half a scaled complementary error function, and a correction, times
-   exp(-a phi), phi = eta^2 / 2 = x / a - 1 - log(x / a). */
+/* P or Q for a >= 2500: half of erfcx plus a correction, times exp(-a phi), phi = eta^2 / 2 = x / a
+   - 1 - log(x / a). */
 static inline double igamma_uniform_f64(double a, double x, bool upper)
 {
     double m = (x - a) / a;
@@ -271,7 +271,7 @@ static inline double igamma_uniform_f64(double a, double x, bool upper)
     return (m > 0.0) == upper ? tail : 1.0 - tail;
 }
 
-/* The derivative of that in a, over D. */
+/* The derivative of P with respect to a by the same expansion, divided by D. */
 static inline double igamma_uniform_slope_f64(double a, double x)
 {
     double m = (x - a) / a;

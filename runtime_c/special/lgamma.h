@@ -71,7 +71,7 @@ static inline double lgamma_two_f64(double z)
     return p;
 }
 
-/* What Stirling's formula leaves of log Gamma(y), for y >= 8. */
+/* The remainder of Stirling's formula for log Gamma(y), y >= 8. */
 static inline double stirling_f64(double y)
 {
     double v = 1.0 / (y * y);

@@ -1,5 +1,5 @@
 /* scipy.special.polygamma: the n-th derivative of digamma, as (-1)^(n + 1) n! zeta(n + 1, x) (DLMF
-   25.11.12), in logarithms where these two are too large and too small; digamma itself for n = 0,
+   25.11.12), through logarithms where the factors over- and underflow; digamma itself for n = 0,
    and NaN where n is not one of 0, 1, 2, ... 10^6, or above 170 for negative x.
    Largest error measured: 0.51 ulp in single, 8 ulp in double precision for positive x, n < 20. */
 static inline float polygamma_f32(float n, float x)
@@ -22,7 +22,7 @@ static inline double polygamma_f64(double n, double x)
     return fmod(n, 2.0) == 0.0 ? -size : size;
 }
 
-/* q^s zeta(s, q) for s >= 2 and q > 0, as zeta_positive computes the factor. */
+/* q^s zeta(s, q) for s >= 2 and q > 0, by the method of zeta_positive. */
 static inline double zeta_scaled_f64(double s, double q)
 {
     double total = 0.0;

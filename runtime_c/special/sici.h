@@ -1,6 +1,6 @@
-/* scipy.special.sici, the first: the sine integral.
-   Method: the power series up to 4 (DLMF 6.6.5), and the continued fraction of E_1(i x) beyond (DLMF
-   6.9.1), by Lentz's method. Single precision in double.
+/* scipy.special.sici, first result: the sine integral.
+   Method: the power series up to 4 (DLMF 6.6.5), and the continued fraction of E_1(i x) beyond
+   (DLMF 6.9.1), by Lentz's method. Single precision in double.
    Largest error measured: 0.51 ulp in single, 4 ulp in double precision. */
 static inline float sine_integral_f32(float x)
 {
@@ -21,7 +21,7 @@ static inline double sine_integral_f64(double x)
     return copysign(sum, x);
 }
 
-/* scipy.special.sici, the second: the cosine integral, for negative x that of |x|, as in SciPy.
+/* scipy.special.sici, second result: the cosine integral, for negative x that of |x|, as in SciPy.
    Largest error measured: 0.51 ulp in single, 4 ulp in double precision, or of 0.5 near zeros. */
 static inline float cosine_integral_f32(float x)
 {
@@ -45,7 +45,8 @@ static inline double cosine_integral_f64(double x)
     return 0x1.2788cfc6fb619p-1 + log_f64(a) + sum;
 }
 
-/* Both, for x > 4: the fraction 1 / (1 + i x - 1 / (3 + i x - 4 / (5 + i x - ...))) is p + i q. */
+/* Both for x > 4: the continued fraction 1 / (1 + i x - 1 / (3 + i x - 4 / (5 + i x - ...))) is p +
+   i q. */
 static inline double sine_integral_far_f64(double x, double *cosine)
 {
     double c_re = 1.0, c_im = x, d_re = 0.0, d_im = 0.0, f_re = 1.0, f_im = x;

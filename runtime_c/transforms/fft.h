@@ -1,24 +1,28 @@
-/* numpy.fft.fft and its kin: X[k] = sum over j of x[j] exp(-2 pi i j k / n), of any length n.
+/* numpy.fft.fft, ifft, rfft and irfft, of any length n:
+   X[k] = sum over j of x[j] exp(-2 pi i j k / n).
 
-   Everything is a transform in lanes (fft_lanes.h): FFT_LANES transforms of one length side by side
-   in vector registers. What fills the lanes is
-     - many transforms of one length (FFT_TOGETHER); or, for a single one of length n = rows x
-       columns, its own parts (FFT_SPLIT): transforms along the columns, a factor
-       exp(-2 pi i j k / n) each, a transposition, transforms along the rows (D. H. Bailey, "FFTs in
-       external or hierarchical memory", Journal of Supercomputing 4(1), 1990). All of a large
-       transform then happens in the cache but for two walks through memory.
-     - lengths with a large prime factor become the convolution with a chirp exp(pi i k^2 / n)
-       (L. Bluestein, IEEE Transactions on Audio and Electroacoustics 18(4), 1970), of a length that
-       splits well (FFT_CHIRP).
+   The kernel is a transform in lanes (fft_lanes.h): FFT_LANES transforms of one length side by side
+   in vector registers. There are three methods to fill the lanes.
+     FFT_TOGETHER  many transforms of one length.
+     FFT_SPLIT     one transform of length n = rows x columns, the four-step method: transforms
+                   along the columns, twiddle factors exp(-2 pi i j k / n), a transposition,
+                   transforms along the rows (D. H. Bailey, "FFTs in external or hierarchical
+                   memory", Journal of Supercomputing 4(1), 1990). A large transform passes over
+                   memory only twice.
+     FFT_CHIRP     lengths with a large prime factor: the convolution with a chirp exp(pi i k^2 / n)
+                   (L. Bluestein, IEEE Transactions on Audio and Electroacoustics 18(4), 1970), by
+                   split transforms of a length with small prime factors.
    2n real numbers are transformed as n complex ones (fft_pairs.h). An inverse transform is a forward
    one with real and imaginary parts exchanged.
 
-   `plan` holds whole numbers and `table` the factors, made by transpile/library/fft.py to the last bit;
-   the names below say where in `plan` things are, and where in `table` it says that parts begin.
+   `plan` holds integers and `table` twiddle factors, which transpile/library/fft.py computes in
+   extended precision. The names below are indices into `plan`; those that end in _TABLE, and
+   FFT_FINE, FFT_COARSE and FFT_SPECTRUM, hold offsets into `table`.
    Error: at most 0.6 eps sqrt(log2 n) in the 2-norm, measured for each n up to 300 and many larger
    ones against transforms in extended precision. */
 
-/* Places in a plan. FFT_LENGTH is that of the real transform, FFT_CORE that of the complex one. */
+/* Indices into a plan. FFT_LENGTH is the length of the transform, FFT_CORE that of the complex
+   transform that computes it. */
 enum {
     FFT_KIND, FFT_METHOD, FFT_LENGTH, FFT_CORE, FFT_ROWS, FFT_COLUMNS, FFT_BLOCK, FFT_INSIDE,
     FFT_SLOTS, FFT_ROW_RADICES, FFT_COLUMN_RADICES, FFT_ROW_TABLE, FFT_COLUMN_TABLE, FFT_FINE,
@@ -29,7 +33,7 @@ enum { FFT_FORWARD, FFT_INVERSE, FFT_REAL, FFT_HERMITIAN };
 
 enum { FFT_TOGETHER, FFT_SPLIT, FFT_CHIRP };
 
-/* Fewer elements are not shared among threads. */
+/* With fewer elements, one thread is faster than several. */
 enum { FFT_SHARED = 32768 };
 
 static inline int64_t fft_smaller(int64_t x, int64_t y)
@@ -42,9 +46,9 @@ static inline int64_t fft_larger(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-/* Between the steps of a split transform: `rows` pairs times their factors (a row of them every
-   `block`, imaginary parts behind real ones by `plane`; and where the block is not the first, those
-   of `turn`), transposed; the first `count` go to `out`. */
+/* Twiddle and transpose a block between the two steps of a split transform: `rows` vectors times
+   the factors at w (row stride `block`, imaginary parts at offset `plane`) and, unless `turn` is
+   NULL, the factor of each row there, transposed; the first `count` vectors go to `out`. */
 static inline void fft_twist_F(int64_t rows, const fft_pair_F *x, const F *w, int64_t block,
                                int64_t plane, const F *turn, fft_pair_F *out, int64_t count)
 {
@@ -76,9 +80,9 @@ static inline void fft_twist_F(int64_t rows, const fft_pair_F *x, const F *w, in
     }
 }
 
-/* Step one of a split transform: the columns [from, to) in groups of lanes, element (j, k) of the
-   (rows, columns) matrix at (j * columns + k) * step; each result times exp(-2 pi i j k / n), and
-   transposed: `middle` gets, for each group of rows, columns pairs with the rows in lanes. */
+/* First step of a split transform: the groups [from, to) of FFT_LANES columns. Element (j, k) of
+   the (rows, columns) matrix is at (j * columns + k) * step. Results times exp(-2 pi i j k / n) are
+   transposed into `middle`: for each group of rows `columns` pairs with the rows in lanes. */
 __attribute__((noinline))
 static void fft_columns_F(const int64_t *plan, const F *table, const F *re, const F *im,
                           int64_t step, fft_pair_F *middle, fft_pair_F *scratch, int64_t from,
@@ -115,8 +119,8 @@ static void fft_columns_F(const int64_t *plan, const F *table, const F *re, cons
     }
 }
 
-/* Step two: the rows of the groups [from, to); element row + rows * k of the result goes to that
-   multiple of `step`, if it is below `limit`. */
+/* Second step: the groups [from, to) of FFT_LANES rows. Element row + rows * k of the result goes
+   to that multiple of `step` if it is below `limit`. */
 __attribute__((noinline))
 static void fft_rows_F(const int64_t *plan, const F *table, fft_pair_F *middle,
                        fft_pair_F *scratch, F *re, F *im, int64_t step, int64_t limit,
@@ -142,8 +146,8 @@ static void fft_rows_F(const int64_t *plan, const F *table, fft_pair_F *middle,
     }
 }
 
-/* A split transform of elements `step` apart; `slots` threads have scratch memory of `room` pairs
-   each. The operand has been read when the first result is written. */
+/* A split transform of elements of stride `step`, by `slots` threads with `room` pairs of scratch
+   memory each. The whole operand is read before the first result is written. */
 __attribute__((noinline))
 static void fft_split_F(const int64_t *plan, const F *table, const F *re, const F *im,
                         int64_t step, F *to_re, F *to_im, int64_t to_step, int64_t limit,
@@ -168,8 +172,8 @@ static void fft_split_F(const int64_t *plan, const F *table, const F *re, const 
     }
 }
 
-/* The same by a convolution with a chirp, whose transforms, of length rows x columns, happen in
-   `buffer`. */
+/* The same by Bluestein's convolution with a chirp, whose split transforms, of length rows x
+   columns, are in place in `buffer`. */
 __attribute__((noinline))
 static void fft_chirp_F(const int64_t *plan, const F *table, const F *re, const F *im,
                         int64_t step, F *to_re, F *to_im, int64_t to_step, int64_t limit,
@@ -205,7 +209,7 @@ static void fft_chirp_F(const int64_t *plan, const F *table, const F *re, const 
     }
 }
 
-/* As many transforms as lanes, whose operands and results begin at these places. */
+/* FFT_LANES transforms, whose operands and results begin at offsets `lane` and `to_lane`. */
 __attribute__((noinline))
 static void fft_together_F(const int64_t *plan, const F *table, const F *x, int64_t step,
                            const int64_t *lane, F *y, int64_t to_step, const int64_t *to_lane,
@@ -254,8 +258,8 @@ static void fft_together_F(const int64_t *plan, const F *table, const F *x, int6
     }
 }
 
-/* One transform, split or by a chirp. `buffer` holds FFT_CORE complex numbers where the operand is
-   half of a Hermitian one, and after them those of a chirp. */
+/* One transform, split or by a chirp. `buffer` holds FFT_CORE complex numbers for a Hermitian
+   operand, then those of the chirp. */
 __attribute__((noinline))
 static void fft_alone_F(const int64_t *plan, const F *table, const F *x, int64_t step, F *y,
                         int64_t to_step, bool is_complex, fft_pair_F *middle, fft_pair_F *scratch,
@@ -311,7 +315,7 @@ static void fft_alone_F(const int64_t *plan, const F *table, const F *x, int64_t
     }
 }
 
-/* The pairs of scratch memory for one thread: of all, of the middle, and of the lanes. */
+/* Sizes of scratch memory for one thread, in pairs: in all, of `middle`, and of the lanes. */
 static inline void fft_rooms_F(const int64_t *plan, int64_t *rooms)
 {
     int64_t rows = plan[FFT_ROWS], columns = plan[FFT_COLUMNS], core = plan[FFT_CORE];
@@ -323,7 +327,7 @@ static inline void fft_rooms_F(const int64_t *plan, int64_t *rooms)
     rooms[0] = rooms[1] + rooms[2] + (together ? 0 : numbers / FFT_LANES_F + 1);
 }
 
-/* The bytes that fft needs for scratch. */
+/* The size in bytes of the workspace of fft_all. */
 static inline int64_t fft_workspace_F(const int64_t *plan)
 {
     int64_t rooms[3], slots = plan[FFT_SLOTS];
@@ -332,10 +336,10 @@ static inline int64_t fft_workspace_F(const int64_t *plan)
     return pairs * 2 * FFT_BYTES + 64;
 }
 
-/* Transform (i, j) of outer x inner ones reads the numbers of x that begin at i * x_outer +
-   j * x_inner and are x_step apart, and writes those of y likewise; all in units of F. x may be y,
-   if their places are the same. `workspace`: fft_workspace(plan) bytes, of any alignment, this
-   call's alone while it runs. */
+/* All transforms of a plan: number (i, j) of outer x inner ones reads x from i * x_outer + j *
+   x_inner on with stride x_step, and writes y likewise; strides are in units of F. x may be y if
+   the strides are equal. `workspace`: fft_workspace(plan) bytes, of any alignment, which no other
+   thread uses meanwhile. */
 __attribute__((noinline))
 static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_t inner,
                       const F *x, int64_t x_outer, int64_t x_inner, int64_t x_step,
@@ -386,7 +390,7 @@ static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_
     }
 }
 
-/* numpy.fft.fft and ifft of complex numbers, strides in numbers. */
+/* numpy.fft.fft and ifft of complex numbers; strides are in elements. */
 static inline void fft_complex_C(const int64_t *plan, const R *table, int64_t outer, int64_t inner,
                                  const C *x, int64_t x_outer, int64_t x_inner, int64_t x_step,
                                  C *y, int64_t y_outer, int64_t y_inner, int64_t y_step,
@@ -396,7 +400,7 @@ static inline void fft_complex_C(const int64_t *plan, const R *table, int64_t ou
               (R *)y, 2 * y_outer, 2 * y_inner, 2 * y_step, true, workspace);
 }
 
-/* numpy.fft.rfft, fft and ifft of real numbers. */
+/* numpy.fft.rfft, and fft and ifft of real numbers; strides are in elements. */
 static inline void fft_real_C(const int64_t *plan, const R *table, int64_t outer, int64_t inner,
                               const R *x, int64_t x_outer, int64_t x_inner, int64_t x_step,
                               C *y, int64_t y_outer, int64_t y_inner, int64_t y_step,
@@ -406,7 +410,7 @@ static inline void fft_real_C(const int64_t *plan, const R *table, int64_t outer
               (R *)y, 2 * y_outer, 2 * y_inner, 2 * y_step, false, workspace);
 }
 
-/* numpy.fft.irfft. */
+/* numpy.fft.irfft; strides are in elements. */
 static inline void fft_hermitian_C(const int64_t *plan, const R *table, int64_t outer,
                                    int64_t inner, const C *x, int64_t x_outer, int64_t x_inner,
                                    int64_t x_step, R *y, int64_t y_outer, int64_t y_inner,

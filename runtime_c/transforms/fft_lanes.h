@@ -1,10 +1,10 @@
 /* numpy.fft.fft of many transforms of one length, side by side in the lanes of vector registers: a
    pair of vectors (real parts, imaginary parts) for each element.
 
-   Method: the self-sorting one of T. G. Stockham in passes of radix 2, 3, 4, 5, 8 and any small
-   prime, as described by P. N. Swarztrauber, "FFT algorithms for vector computers" (Parallel
-   Computing 1(1), 1984): no permutation, and every access is a whole vector. Reading and writing
-   transforms that lie along memory transposes them in registers. */
+   Method: Stockham's self-sorting algorithm in passes of radix 2, 3, 4, 5, 8 and any small prime,
+   as described by P. N. Swarztrauber, "FFT algorithms for vector computers" (Parallel Computing
+   1(1), 1984): no bit reversal, and every access is a whole vector. Transforms along the contiguous
+   axis are transposed in registers as they are loaded and stored. */
 
 #if defined(__AVX512F__)
 enum { FFT_BYTES = 64 };
@@ -27,8 +27,8 @@ typedef int32_t fft_places_f32 __attribute__((vector_size(FFT_BYTES)));
 
 typedef int64_t fft_places_f64 __attribute__((vector_size(FFT_BYTES)));
 
-/* Lane i is lane first + i % 2 * odd + i / 2 * two of a and b, one after the other. Compilers turn
-   the loops into constants, or into one instruction. */
+/* A shuffle: lane i is lane first + i % 2 * odd + i / 2 * two of the concatenation of a and b. The
+   loops compile to constants, or to one instruction. */
 static inline fft_vector_F fft_shuffle_F(fft_vector_F a, fft_vector_F b, int first, int odd,
                                          int two)
 {
@@ -49,31 +49,31 @@ static inline fft_vector_F fft_shuffle_F(fft_vector_F a, fft_vector_F b, int fir
 #endif
 }
 
-/* a0 b0 a1 b1 ... of the first halves. */
+/* Interleaves the first halves: a0 b0 a1 b1 ... */
 static inline fft_vector_F fft_low_F(fft_vector_F a, fft_vector_F b)
 {
     return fft_shuffle_F(a, b, 0, FFT_LANES_F, 1);
 }
 
-/* a0 b0 a1 b1 ... of the second halves. */
+/* Interleaves the second halves: a0 b0 a1 b1 ... */
 static inline fft_vector_F fft_high_F(fft_vector_F a, fft_vector_F b)
 {
     return fft_shuffle_F(a, b, FFT_HALF_F, FFT_LANES_F, 1);
 }
 
-/* a0 a2 ... b0 b2 ... */
+/* The even lanes: a0 a2 ... b0 b2 ... */
 static inline fft_vector_F fft_even_F(fft_vector_F a, fft_vector_F b)
 {
     return fft_shuffle_F(a, b, 0, 2, 4);
 }
 
-/* a1 a3 ... b1 b3 ... */
+/* The odd lanes: a1 a3 ... b1 b3 ... */
 static inline fft_vector_F fft_odd_F(fft_vector_F a, fft_vector_F b)
 {
     return fft_shuffle_F(a, b, 1, 2, 4);
 }
 
-/* As many vectors as lanes: lane j of vector i becomes lane i of vector j. */
+/* Transposes a square block in registers: lane j of vector i becomes lane i of vector j. */
 static inline void fft_transpose_F(fft_vector_F *rows)
 {
     #pragma GCC unroll 4
@@ -91,7 +91,7 @@ static inline void fft_transpose_F(fft_vector_F *rows)
     }
 }
 
-/* x * y + sum. Compilers turn the loop into one vector instruction. */
+/* x * y + sum in each lane. The loop compiles to one vector instruction. */
 static inline fft_vector_F fft_multiply_add_F(F x, fft_vector_F y, fft_vector_F sum)
 {
     for (int lane = 0; lane < FFT_LANES_F; lane++) {
@@ -100,7 +100,7 @@ static inline fft_vector_F fft_multiply_add_F(F x, fft_vector_F y, fft_vector_F 
     return sum;
 }
 
-/* x * y + sum, lane by lane. */
+/* x * y + sum in each lane, for a vector x. */
 static inline fft_vector_F fft_multiply_all_F(fft_vector_F x, fft_vector_F y, fft_vector_F sum)
 {
     for (int lane = 0; lane < FFT_LANES_F; lane++) {
@@ -144,16 +144,16 @@ static inline fft_pair_F fft_times_F(fft_pair_F a, const F *w)
                         fft_multiply_add_F(w[0], a.im, w[1] * a.re)};
 }
 
-/* a times w, lane by lane. */
+/* a times w in each lane. */
 static inline fft_pair_F fft_times_all_F(fft_pair_F a, fft_pair_F w)
 {
     return (fft_pair_F){fft_multiply_all_F(w.re, a.re, -(w.im * a.im)),
                         fft_multiply_all_F(w.re, a.im, w.im * a.re)};
 }
 
-/* The passes: for p < m and q < s, the radix-r transform of x[(k m + p) s + q], k < r, each result
-   k > 0 times exp(-2 pi i p k / (r m)), goes to y[(p r + k) s + q]. The factors of p begin at
-   w + 2 (r - 1) p; those of p = 0 are 1. */
+/* A Stockham pass of radix r: for p < m and q < s, the transform of x[(k m + p) s + q], k < r,
+   times the twiddle factors exp(-2 pi i p k / (r m)) for k > 0, goes to y[(p r + k) s + q]. The
+   factors of p begin at w + 2 (r - 1) p; those of p = 0 are 1. */
 __attribute__((noinline))
 static void fft_pass2_F(int64_t m, int64_t s, const F *w, const fft_pair_F *x, fft_pair_F *y)
 {
@@ -277,7 +277,7 @@ static void fft_pass8_F(int64_t m, int64_t s, const F *w, const fft_pair_F *x, f
     }
 }
 
-/* Of odd radix r, with the cosines and sines of 2 pi k / r, k < r, before the factors. */
+/* The pass of any odd radix r; the cosines and sines of 2 pi k / r, k < r, precede the factors. */
 __attribute__((noinline))
 static void fft_pass_F(int64_t r, int64_t m, int64_t s, const F *w, const fft_pair_F *x,
                        fft_pair_F *y)
@@ -312,8 +312,8 @@ static void fft_pass_F(int64_t r, int64_t m, int64_t s, const F *w, const fft_pa
     }
 }
 
-/* The transforms of length n in the lanes of x; returns where they are then, in x or in y. Both
-   hold n pairs. `radices` ends with 0. */
+/* The transforms of length n in the lanes of x; the result is in x or in y, whichever is returned.
+   Both hold n pairs. `radices` ends with 0. */
 __attribute__((noinline))
 static fft_pair_F *fft_lanes_F(int64_t n, const int64_t *radices, const F *w, fft_pair_F *x,
                                fft_pair_F *y)
@@ -349,7 +349,7 @@ static fft_pair_F *fft_lanes_F(int64_t n, const int64_t *radices, const F *w, ff
     return x;
 }
 
-/* Tell whether the lanes are adjacent complex numbers. */
+/* True if the lanes are adjacent complex numbers. */
 static inline bool fft_adjacent_F(const F *re, const F *im, const int64_t *lane, int64_t count)
 {
     bool adjacent = im == re + 1 || re == im + 1;
@@ -359,7 +359,8 @@ static inline bool fft_adjacent_F(const F *re, const F *im, const int64_t *lane,
     return adjacent;
 }
 
-/* Whole blocks of as many elements as lanes, of transforms that lie along memory; how many. */
+/* Loads transforms along the contiguous axis in square blocks; returns the number of elements
+   loaded of each. */
 __attribute__((noinline))
 static int64_t fft_load_along_F(int64_t n, const F *x, bool exchanged, const int64_t *lane,
                                 fft_pair_F *to)
@@ -383,7 +384,8 @@ static int64_t fft_load_along_F(int64_t n, const F *x, bool exchanged, const int
     return j;
 }
 
-/* Element j of lane l is at j * step + lane[l]; where `re` or `im` is NULL it is zero. */
+/* Loads n elements of each lane: element j of lane l is at j * step + lane[l]. NULL stands for
+   zeros. */
 __attribute__((noinline))
 static void fft_load_F(int64_t n, const F *re, const F *im, int64_t step, const int64_t *lane,
                        fft_pair_F *to)
@@ -410,7 +412,7 @@ static void fft_load_F(int64_t n, const F *re, const F *im, int64_t step, const 
     }
 }
 
-/* The other way round of fft_load_along. */
+/* The inverse of fft_load_along, scaled. */
 __attribute__((noinline))
 static int64_t fft_store_along_F(int64_t n, const fft_pair_F *from, F scale, F *x, bool exchanged,
                                  const int64_t *lane)
@@ -435,7 +437,7 @@ static int64_t fft_store_along_F(int64_t n, const fft_pair_F *from, F scale, F *
     return j;
 }
 
-/* Scaled, the first `count` lanes; a part whose pointer is NULL is dropped. */
+/* The inverse of fft_load, scaled, for the first `count` lanes; NULL drops that part. */
 __attribute__((noinline))
 static void fft_store_F(int64_t n, const fft_pair_F *from, F scale, F *re, F *im, int64_t step,
                         const int64_t *lane, int64_t count)

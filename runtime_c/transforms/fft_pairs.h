@@ -1,7 +1,8 @@
-/* Transforms of real numbers by those of half as many complex ones, which take two neighbours for a
-   real and an imaginary part (fft.h): the steps between the two. */
+/* Transforms of 2n real numbers by those of n complex ones (fft.h): adjacent numbers are the real
+   and imaginary parts. The steps that convert between the two spectra; see W. Press and others,
+   Numerical Recipes, the section on the FFT of real functions. */
 
-/* As many complex numbers as lanes, from one place on, and backwards from its end. */
+/* Loads and stores of FFT_LANES complex numbers from x on, or backwards from x. */
 static inline fft_pair_F fft_take_F(const F *x)
 {
     const fft_vector_F *in = (const fft_vector_F *)x;
@@ -31,8 +32,8 @@ static inline void fft_put_back_F(F *x, fft_pair_F value)
               (fft_pair_F){fft_reversed_F(value.re), fft_reversed_F(value.im)});
 }
 
-/* a and b are elements k and half - k of the transform of pairs, w the factor of k; they become
-   those of the transform of single numbers. */
+/* Elements k and half - k of the complex transform, a and b, become those of the real transform; w
+   is the twiddle factor of k. */
 static inline void fft_single_out_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
 {
     fft_pair_F even = {(F)0.5 * (a->re + b->re), (F)0.5 * (a->im - b->im)};
@@ -42,7 +43,7 @@ static inline void fft_single_out_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
     *b = (fft_pair_F){even.re - odd.re, odd.im - even.im};
 }
 
-/* The other way round, twice as large. */
+/* The inverse, times 2. */
 static inline void fft_pair_up_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
 {
     fft_pair_F even = {a->re + b->re, a->im - b->im}, odd = {a->re - b->re, a->im + b->im};
@@ -51,8 +52,8 @@ static inline void fft_pair_up_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
     *b = (fft_pair_F){even.re + odd.im, odd.re - even.im};
 }
 
-/* From the transform of n / 2 pairs of real numbers that of the n numbers, in place: elements
-   `step` apart, of which the result has one more. w: exp(-2 pi i k / n) for k <= n / 4. */
+/* The spectrum of n real numbers from that of their n / 2 pairs, in place, with stride `step`; it
+   has one element more. w: exp(-2 pi i k / n) for k <= n / 4. */
 __attribute__((noinline))
 static void fft_from_pairs_F(int64_t half, F *x, int64_t step, const F *w)
 {
@@ -81,7 +82,7 @@ static void fft_from_pairs_F(int64_t half, F *x, int64_t step, const F *w)
     }
 }
 
-/* The other way round, twice as large: out[half] of complex numbers, from half + 1. */
+/* The inverse, times 2: out[half] from the half + 1 elements of x. */
 __attribute__((noinline))
 static void fft_to_pairs_F(int64_t half, const F *x, int64_t step, const F *w, F *out)
 {
@@ -109,7 +110,7 @@ static void fft_to_pairs_F(int64_t half, const F *x, int64_t step, const F *w, F
     }
 }
 
-/* fft_from_pairs in lanes. */
+/* fft_from_pairs for transforms in lanes. */
 __attribute__((noinline))
 static void fft_lanes_from_pairs_F(int64_t half, fft_pair_F *x, const F *w)
 {
@@ -126,7 +127,7 @@ static void fft_lanes_from_pairs_F(int64_t half, fft_pair_F *x, const F *w)
     }
 }
 
-/* fft_to_pairs in lanes, in place. */
+/* fft_to_pairs for transforms in lanes, in place. */
 __attribute__((noinline))
 static void fft_lanes_to_pairs_F(int64_t half, fft_pair_F *x, const F *w)
 {
