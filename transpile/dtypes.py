@@ -1,6 +1,6 @@
-"""The names of `jax.dtypes`: dtypes that NumPy has not, and functions of dtypes.
+"""The names of `jax.dtypes`: extended dtypes, bfloat16, and functions of dtypes.
 
-An extended dtype is that of arrays whose elements are no numbers. Keys of random numbers have one.
+An extended dtype is that of arrays whose elements are not numbers, such as PRNG keys.
 """
 
 from __future__ import annotations
@@ -33,32 +33,31 @@ iinfo = np.iinfo
 
 
 def __getattr__(name: str) -> Any:
-    """bfloat16, where its package is installed."""
+    """bfloat16, if `ml_dtypes` is installed."""
     if name == "bfloat16" and types.BFLOAT16 is not None:
         return types.BFLOAT16.type
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class TypePromotionError(ValueError):
-    """A value does not fit into the dtype that it is to have."""
+    """A value cannot be converted to a dtype without loss."""
 
 
 class extended(np.generic):
-    """The kind of all dtypes that are not NumPy's: for `issubdtype` only."""
+    """The abstract type of all extended dtypes: for `issubdtype` only."""
 
 
 class prng_key(extended):
-    """The kind of the dtypes of keys: for `issubdtype` only."""
+    """The abstract type of the dtypes of PRNG keys: for `issubdtype` only."""
 
 
 class KeyType:
-    """The dtype of keys, `key<fry>`, for the generator Threefry; arrays of it are
-    `random.KeyArray`."""
+    """The dtype of PRNG keys, `key<fry>`, those of Threefry; arrays of it are `random.KeyArray`."""
 
     type = prng_key
     name = "key<fry>"
     itemsize = 8
-    abstract: ClassVar[Callable[[KeyType, tuple[int, ...]], Any]]  # the class of keys says
+    abstract: ClassVar[Callable[[KeyType, tuple[int, ...]], Any]]  # set by `random.keys`
 
     def __repr__(self) -> str:
         return self.name
@@ -71,26 +70,26 @@ class KeyType:
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Whether a dtype is of a kind, as `numpy.issubdtype`, for extended dtypes, their kinds, and
-    bfloat16 as well."""
-    first, second = _kind(a), _kind(b)
+    """Whether a dtype is a subtype of another or of an abstract type, as `numpy.issubdtype`;
+    also for extended dtypes and bfloat16."""
+    first, second = _scalar_type(a), _scalar_type(b)
     if first.__name__ == "bfloat16":
         return issubclass(np.floating, second) or second is first
     return issubclass(first, second)
 
 
-def _kind(dtype: Any) -> Any:
-    """The scalar type of a dtype, or the kind itself."""
+def _scalar_type(dtype: Any) -> Any:
+    """The scalar type of a dtype; a scalar or abstract type itself."""
     if isinstance(dtype, KeyType):
         return dtype.type
-    is_kind = isinstance(dtype, type) and issubclass(dtype, np.generic)
-    return dtype if is_kind else as_dtype(dtype).type
+    is_scalar_type = isinstance(dtype, type) and issubclass(dtype, np.generic)
+    return dtype if is_scalar_type else as_dtype(dtype).type
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """The dtype in which values of a dtype are stored: itself, as 64 bits are always enabled.
 
-    Raises ValueError for the dtype of keys without `allow_extended_dtype`.
+    Raises ValueError for an extended dtype without `allow_extended_dtype`.
     """
     if isinstance(dtype, KeyType):
         if not allow_extended_dtype:
@@ -109,12 +108,12 @@ def result_type(*args: Any) -> Any:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """The number of bits of an element."""
+    """The width of an element in bits."""
     return 8 * int((dtype if isinstance(dtype, KeyType) else as_dtype(dtype)).itemsize)
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python type of the numbers of a value's kind: bool, int, float or complex."""
+    """The Python scalar type of a value's kind: bool, int, float or complex."""
     return _SCALARS[kind_letter(np.result_type(x))]
 
 

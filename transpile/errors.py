@@ -5,11 +5,11 @@ Each message says what happened, where in the user's code (file and line), and w
 
 
 class TranspileError(Exception):
-    """The base of the errors that have no better standard base."""
+    """The base class of errors for which no standard one fits better."""
 
 
 class UnsupportedError(TranspileError, NotImplementedError):
-    """A NumPy function, a dtype or an argument that transpile cannot compile (yet)."""
+    """A NumPy function, dtype or argument that transpile cannot compile."""
 
 
 class TracerError(TypeError):
@@ -17,7 +17,7 @@ class TracerError(TypeError):
 
 
 class ConcretizationTypeError(TracerError):
-    """A traced value was used as a concrete one; its siblings name the particular use."""
+    """A traced value was used as a concrete one; subclasses name the use."""
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
@@ -33,11 +33,11 @@ class TracerFloatConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(TracerError):
-    """A traced value was given to code that wants a real NumPy array."""
+    """A traced value was passed to code that needs a NumPy array."""
 
 
 class UnexpectedTracerError(TracerError):
-    """A tracer was used after the trace it belongs to had ended: a side effect leaked it."""
+    """A tracer was used after its trace had ended: a side effect of the function leaked it."""
 
 
 class CompilerNotFoundError(TranspileError):
@@ -45,21 +45,20 @@ class CompilerNotFoundError(TranspileError):
 
 
 class CompilationError(TranspileError):
-    """The C compiler failed; the message carries the command, the C line and its output."""
+    """The C compiler failed; the message has its command, its output and the line of C."""
 
 
 class LibraryNotFoundError(TranspileError):
-    """A library that a program has to be linked with was not found; the message says what to
-    install."""
+    """A library that a program is linked with was not found; the message says what to install."""
 
 
 class CacheWarning(UserWarning):
-    """The on-disk cache cannot be used as asked; the program still runs."""
+    """The on-disk cache cannot be used as configured; programs run without it."""
 
 
 class InternalError(TranspileError):
-    """A compiler pass broke a rule of its own intermediate form: a bug in transpile."""
+    """An invariant of an intermediate representation does not hold: a bug in transpile."""
 
 
 class FrozenDrawWarning(UserWarning):
-    """Random numbers were drawn from `numpy.random` while tracing, and are constants now."""
+    """Random numbers were drawn from `numpy.random` while tracing: they are constants now."""

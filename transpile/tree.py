@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from transpile.pytree.keys import KeyPath, keystr
@@ -51,12 +51,12 @@ __all__ = [
 ]
 
 IsLeaf = Callable[..., bool]
-NOTHING: Any = object()  # in the place of an argument left out
+_MISSING: Any = object()  # the default of arguments for which None is a value
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Leaf]) -> Any:
-    """The tree of a structure with the given leaves, in order; raises ValueError for another number
-    of them."""
+    """The tree of a structure with the given leaves, in order; raises ValueError for a wrong number
+    of leaves."""
     return treedef.unflatten(leaves)
 
 
@@ -74,7 +74,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = N
     """A tree with each leaf replaced by `f(leaf, *parts)`: the parts are the subtrees in its
     position in the trees of `rest`.
 
-    The first tree is a prefix of these: raises ValueError, which says where, if it is none.
+    Raises ValueError, with the path, if the first tree is not a prefix of these.
     """
     first, treedef = flatten(tree, is_leaf)
     columns = [parts_of("tree_map tree", tree, treedef, other) for other in rest]
@@ -84,13 +84,13 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = N
 def reduce(
     function: Callable[[Any, Any], Any],
     tree: Any,
-    initializer: Any = NOTHING,
+    initializer: Any = _MISSING,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
     """The leaves of a tree combined from left to right, as by `functools.reduce`; no leaves give
     `initializer`, or a TypeError."""
     values = leaves(tree, is_leaf)
-    if initializer is NOTHING:
+    if initializer is _MISSING:
         return functools.reduce(function, values)
     return functools.reduce(function, values, initializer)
 
@@ -99,27 +99,28 @@ def reduce_associative(
     operation: Callable[[Any, Any], Any],
     tree: Any,
     *,
-    identity: Any = NOTHING,
+    identity: Any = _MISSING,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
-    """The leaves combined in pairs as a balanced tree, in order; no leaves give `identity`, or a
-    TypeError.
+    """The leaves reduced in order, by a balanced binary tree of calls; no leaves give `identity`,
+    or a TypeError.
 
     The operation is assumed to be associative.
     """
     values = leaves(tree, is_leaf)
     if not values:
-        if identity is NOTHING:
+        if identity is _MISSING:
             raise TypeError("Must specify identity for parallel reduction of empty sequence.")
         return identity
-    return _combined(operation, values)
+    return _balanced(operation, values)
 
 
-def _combined(operation: Callable[[Any, Any], Any], values: list[Any]) -> Any:
+def _balanced(operation: Callable[[Any, Any], Any], values: list[Any]) -> Any:
+    """The reduction of values by halves, of logarithmic depth."""
     if len(values) == 1:
         return values[0]
     half = len(values) // 2
-    return operation(_combined(operation, values[:half]), _combined(operation, values[half:]))
+    return operation(_balanced(operation, values[:half]), _balanced(operation, values[half:]))
 
 
 def all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
@@ -128,9 +129,9 @@ def all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """The full tree with each leaf replaced by the leaf of the prefix that stands for it.
+    """The full tree with each leaf replaced by the leaf of the prefix above it.
 
-    Raises ValueError, which says where, if it is no prefix.
+    Raises ValueError, with the path, if the first tree is not a prefix of the second.
     """
     repeated, treedef = broadcast_prefix(prefix_tree, full_tree, is_leaf)
     return treedef.unflatten(repeated)
@@ -143,8 +144,8 @@ def transpose(
 
     inner_treedef  None: that of the first inner tree
 
-    Raises TypeError where the tree is not made so, ValueError where the outer structure is not
-    there at all.
+    Raises TypeError if the tree is not an outer tree of inner trees, and ValueError if the outer
+    structure is not a prefix of it.
     """
     if inner_treedef is None:
         inner_treedef = structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
@@ -168,28 +169,30 @@ def flatten_with_path(
     is_leaf_takes_path  `is_leaf` is called with the path and the part
     """
     if is_leaf is not None and is_leaf_takes_path:
-        is_leaf = _PathLeaves(tree, is_leaf)
+        is_leaf = _PathPredicate(tree, is_leaf)
     values, treedef = flatten(tree, is_leaf)
     return list(zip(treedef.key_paths(), values, strict=True)), treedef
 
 
-class _PathLeaves:
-    """An `is_leaf` of parts alone for one of paths and parts: parts are asked for in order."""
+class _PathPredicate:
+    """Adapts an `is_leaf` of (path, subtree) to one of subtrees.
+
+    It walks the tree in parallel with `flatten`, which calls it for each subtree in preorder."""
 
     def __init__(self, tree: Any, is_leaf: IsLeaf) -> None:
-        self._order = self._walk((), tree)
+        self._answers = self._preorder((), tree)
         self._is_leaf = is_leaf
 
-    def _walk(self, path: KeyPath, part: Any) -> Any:
-        is_leaf = self._is_leaf(path, part)
+    def _preorder(self, path: KeyPath, part: Any) -> Iterator[bool]:
+        is_leaf = bool(self._is_leaf(path, part))
         yield is_leaf
         if not is_leaf and node_of_value(part) is not None:
             children, treedef = flatten(part, is_leaf=lambda x: x is not part)
             for key, child in zip(treedef.keys, children, strict=True):
-                yield from self._walk((*path, key), child)
+                yield from self._preorder((*path, key), child)
 
     def __call__(self, _: Any) -> bool:
-        return bool(next(self._order))
+        return next(self._answers)
 
 
 def leaves_with_path(
@@ -212,13 +215,13 @@ def map_with_path(
     return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *columns, strict=True)])
 
 
-# ------------------------------------------------------------------------------------- other things
+# ------------------------------------------------------------------------ fields and differences
 
 
 def static(**kwargs: Any) -> Any:
     """A `dataclasses.field` that is part of the structure: `mode: str = tree.static(default="a")`.
 
-    Takes the arguments of `dataclasses.field`.
+    It is auxiliary data, and must be hashable. Takes the arguments of `dataclasses.field`.
     """
     metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
     return dataclasses.field(metadata=metadata, **kwargs)
@@ -242,7 +245,7 @@ def differences(expected: TreeDef, actual: TreeDef, path: str = "") -> list[str]
 
 
 def call_mismatch(compiled: TreeDef, called: TreeDef) -> TypeError:
-    """The error of a call whose (args, kwargs) have another structure than a program's."""
+    """The error of a call whose (args, kwargs) differ in structure from a program's."""
     lines = []
     for position, what in enumerate(("args", "kwargs")):
         lines += differences(compiled.subtrees[position], called.subtrees[position], what)

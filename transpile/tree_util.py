@@ -1,4 +1,4 @@
-"""Pytrees by the names of `jax.tree_util`: `tree_map` and its like, paths, registration, Partial.
+"""Pytrees by the names of `jax.tree_util`: `tree_map` and others, paths, registration, `Partial`.
 
 The functions are those of `tree.py`, and classes are registered as `pytree/treedef.py` says.
 """
@@ -102,7 +102,7 @@ def treedef_children(treedef: TreeDef) -> list[TreeDef]:
 
 
 def treedef_is_leaf(treedef: TreeDef) -> bool:
-    """Whether a structure is that of a leaf, or of a container without children."""
+    """Whether a structure has one node: a leaf, or a container without children."""
     return treedef.num_nodes == 1
 
 
@@ -128,12 +128,12 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
 
 def is_tree_node(typ: type) -> bool:
-    """Whether a class is one of containers."""
+    """Whether a class is registered as a container."""
     return node_of(typ) is not None
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """The children of a container and its other data; raises ValueError for a leaf."""
+    """The children of a container and its auxiliary data; raises ValueError for a leaf."""
     node = _container(tree)
     children, data = node.flatten(tree)
     named: Any = type(tree)
@@ -145,7 +145,8 @@ def _is_plain_namedtuple(node: NodeType, tree: Any) -> bool:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Pairs, Hashable]:
-    """The (key, child) pairs of a container and its other data; raises ValueError for a leaf."""
+    """The (key, child) pairs of a container, and its auxiliary data; raises ValueError for a
+    leaf."""
     node = _container(tree)
     if node.with_keys is not None:
         return node.with_keys(tree)
@@ -171,11 +172,11 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], T],
     flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]] | None = None,
 ) -> None:
-    """Make a class a container that tells the keys of its children.
+    """Make a class a container whose children have keys.
 
     flatten_with_keys  value -> ((key, child) pairs, data)
     unflatten_func     (data, children) -> value
-    flatten_func       value -> (children, data), the same without the keys, if that is quicker
+    flatten_func       value -> (children, data), the same without keys, where that is faster
     """
 
     def flatten(value: T) -> tuple[Iterable[Any], Hashable]:
@@ -199,9 +200,9 @@ def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
 
 
 def register_static(cls: type[T]) -> type[T]:
-    """A class decorator: values of the class are part of the structure, and have no leaves.
+    """A class decorator: instances are auxiliary data, containers without children.
 
-    They must be hashable and comparable.
+    They must be hashable and comparable, as structures are compared.
     """
     register(
         NodeType(
@@ -212,7 +213,7 @@ def register_static(cls: type[T]) -> type[T]:
 
 
 class PyTreeRegistry:
-    """The classes of containers. There is one registry, `default_registry`."""
+    """The registered container classes. There is one registry, `default_registry`."""
 
     flatten = staticmethod(tree_flatten)
     flatten_with_path = staticmethod(tree_flatten_with_path)
@@ -221,12 +222,12 @@ class PyTreeRegistry:
 
     @staticmethod
     def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable] | None:
-        """The children of a container and its other data; None for a leaf."""
+        """The children of a container and its auxiliary data; None for a leaf."""
         return None if node_of_value(tree) is None else flatten_one_level(tree)
 
     @staticmethod
     def flatten_one_level_with_keys(tree: Any) -> tuple[Pairs, Hashable] | None:
-        """The (key, child) pairs of a container and its other data; None for a leaf."""
+        """The (key, child) pairs of a container and its auxiliary data; None for a leaf."""
         return None if node_of_value(tree) is None else flatten_one_level_with_keys(tree)
 
     @staticmethod
@@ -244,10 +245,10 @@ default_registry = PyTreeRegistry()
 
 
 class Partial(functools.partial[Any]):
-    """`functools.partial` as a container: its arguments are children, its function the structure.
+    """`functools.partial` as a container: its arguments are children, its function auxiliary data.
 
-    So it can be an argument or a result of a traced function. A partial of a partial keeps that one
-    whole as its function.
+    So it can be an argument or a result of a traced function. A partial of a partial is nested, not
+    merged with it as by `functools.partial`.
     """
 
     def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Partial:
@@ -258,7 +259,7 @@ class Partial(functools.partial[Any]):
 
 
 class _Whole:
-    """A partial that another one does not flatten into."""
+    """A partial in a type that `functools.partial` does not merge."""
 
     def __init__(self, function: functools.partial[Any]) -> None:
         self.function = function

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from transpile.util.frozen_records import changed, dataclass, once, replace, same
+from transpile.util.frozen_records import changed, dataclass, memoized, replace, same
 
 
 def fresh():
@@ -257,7 +257,7 @@ def test_what_is_found_once_is_kept_in_the_record_and_not_in_its_copies():
     point, _ = fresh()
     asked = []
 
-    @once
+    @memoized
     def norm(p):
         """How long it is."""
         asked.append(p)

@@ -35,7 +35,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.primitive import TABLE
 from transpile.machine import Machine
-from transpile.util.frozen_records import dataclass, once
+from transpile.util.frozen_records import dataclass, memoized
 
 # A trip count of this size comes from a bound that is known at run time only.
 UNBOUNDED = 1 << 62
@@ -167,7 +167,7 @@ def program_cost(program: Program) -> Cost:
     return total
 
 
-@once
+@memoized
 def work(statement: Statement) -> int:
     """An estimate of a statement's time, relative to a vector addition."""
     own = _ACCESS_WEIGHT * (len(loads(statement)) + len(written(statement)))

@@ -21,7 +21,7 @@ from transpile.ir.loop_ir import Apply, Declare, Expr, IndexValue, Kernel, Liter
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.ir.primitive import Magnitude
 from transpile.ir.types import FLOAT32, FLOAT64
-from transpile.util.frozen_records import once
+from transpile.util.frozen_records import memoized
 
 # Bounds ignore rounding; an angle may exceed its bound by at most this factor.
 _ROUNDINGS = 2
@@ -38,7 +38,7 @@ def angles(parts: Iterable[Expr]) -> dict[Expr, float]:
     return limits
 
 
-@once
+@memoized
 def ordinary_angles(kernel: Kernel) -> frozenset[Expr]:
     """The angles in a kernel that are NaN or provably within that magnitude."""
     body = kernel.body

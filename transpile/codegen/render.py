@@ -41,7 +41,7 @@ from transpile.schedule.stack import STACK
 from transpile.symbols import c_helpers
 from transpile.symbols.c_helpers import Item
 from transpile.symbols.lapack import Libraries, notes, prototypes
-from transpile.util.fp_environment import in_usual_modes
+from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import dataclass
 
 
@@ -80,7 +80,7 @@ class KernelFunction:
 
 
 @contract(requires=(NO_DEAD_SCALARS, STACK_BOUNDED, WORKSPACE_PLANNED))
-@in_usual_modes
+@in_default_fp_environment
 def render(
     program: Program,
     options: Options,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import gcd
 
-from transpile.util.frozen_records import dataclass, once
+from transpile.util.frozen_records import dataclass, memoized
 
 # ---------------------------------------------------------------------------------- dimensions
 
@@ -175,7 +175,7 @@ Index = int | Dim
 Bounds = tuple[int | None, int | None]
 
 
-@once
+@memoized
 def _dimension(symbol: Symbol) -> Dim:
     return Dim((((symbol,), 1),))
 

@@ -33,7 +33,7 @@ from transpile.ir.loop_ir import (
     Within,
 )
 from transpile.ir.types import BOOL
-from transpile.util.frozen_records import changed, once, replace, same
+from transpile.util.frozen_records import changed, memoized, replace, same
 
 # ---------------------------------------------------------------------------------- traversals
 
@@ -129,13 +129,13 @@ def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
 _COMPOUND = frozenset({For, If, While})
 
 
-@once
+@memoized
 def _inside(statement: Statement) -> tuple[Statement, ...]:
     """All statements inside one."""
     return tuple(walk(children(statement)))
 
 
-@once
+@memoized
 def loads(statement: Statement) -> tuple[Load, ...]:
     """The elements that a statement itself reads, including the target of an update."""
     elements = tuple(p for p in parts(statement) if isinstance(p, Load))
@@ -144,7 +144,7 @@ def loads(statement: Statement) -> tuple[Load, ...]:
     return elements
 
 
-@once
+@memoized
 def parts(statement: Statement) -> tuple[Expr, ...]:
     """The expressions of a statement itself, with their subexpressions."""
     return tuple(p for e in expressions(statement) for p in subexpressions(e))
@@ -294,14 +294,14 @@ def indices(statement: Statement) -> Iterator[Index]:
             pass
 
 
-@once
+@memoized
 def symbols_read(statement: Statement) -> frozenset[Symbol]:
     """The symbols in the indices of a statement, including nested statements."""
     own = {symbol for index in indices(statement) for symbol in symbols_of(index)}
     return frozenset(own.union(*map(symbols_read, children(statement))))
 
 
-@once
+@memoized
 def names_read(statement: Statement) -> frozenset[str]:
     """The scalars and loop indices that a statement reads or updates, including nested
     statements."""
@@ -367,7 +367,7 @@ def seen_by(program: Program, kernel: Kernel) -> Mapping[str, Buffer]:
     return ChainMap(others, cast("dict[str, Buffer]", buffers))
 
 
-@once
+@memoized
 def used_buffers(kernel: Kernel) -> tuple[tuple[str, ...], frozenset[str]]:
     """The buffers that a kernel reads or writes, in order of use, and those that it writes."""
     local = {s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc)}
@@ -414,7 +414,7 @@ def names_in(program: Program) -> set[str]:
     return set(program.buffers()).union(*map(names_of_kernel, program.kernels))
 
 
-@once
+@memoized
 def names_of_kernel(kernel: Kernel) -> frozenset[str]:
     """The scalars, local arrays and loops of a kernel."""
     loops = {s.symbol.name for s in walk(kernel.body) if isinstance(s, For)}
@@ -435,7 +435,7 @@ def declared_name(statement: Statement) -> str:
             return ""
 
 
-@once
+@memoized
 def is_independent(loop: For) -> bool:
     """True if a loop carries no dependence: no iteration writes a scalar declared outside, or an
     element whose subscripts do not vary with the loop. (By construction, subscripts that vary are

@@ -39,7 +39,7 @@ from transpile.lower.builder import kernel_body, loop_depth
 from transpile.lower.storage import Storage
 from transpile.machine import USUAL, Machine
 from transpile.symbols.identifiers import Names, program_name
-from transpile.util.fp_environment import in_usual_modes
+from transpile.util.fp_environment import in_default_fp_environment
 
 # A kernel's comment quotes at most this many lines of Python.
 LONGEST_COMMENT = 6
@@ -59,7 +59,7 @@ Items = Sequence[Nest | Node]
     ),
     provides=(OWN_SHAPES, NO_ALIASES, NO_LANES, INNERMOST_LANES, ONE_VERSION),
 )
-@in_usual_modes
+@in_default_fp_environment
 def lower(graph: Graph, donated: Donated = (), machine: Machine = USUAL) -> Program:
     """The program that computes an optimised graph; `donated` are positions of its inputs, with
     that of the only output that may take its memory where an input is assigned to."""

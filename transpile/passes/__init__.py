@@ -25,7 +25,7 @@ from transpile.passes.scalarize import scalarize_reductions
 from transpile.passes.simplify import simplify
 from transpile.passes.unalias_outputs import unalias_outputs
 from transpile.primitives.control.operands import graphs_of, operands_of, rebuilt
-from transpile.util.fp_environment import in_usual_modes
+from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import replace
 
 PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
@@ -51,7 +51,7 @@ PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
 )
 
 
-@in_usual_modes
+@in_default_fp_environment
 def optimise(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Run every pass over the graph and its regions; verify the graph after each pass."""
     graph.check()

@@ -21,7 +21,7 @@ from transpile.machine import USUAL, Machine
 from transpile.primitives import axes, dot, elementwise, indexing
 from transpile.primitives.reductions import identity
 from transpile.trace.trace import evaluate
-from transpile.util.frozen_records import once
+from transpile.util.frozen_records import memoized
 
 # An array may have thousands of updates, and as many slices: the search for what a slice reads ends
 # after so many, so that its time is not their product.
@@ -305,7 +305,7 @@ def _slice_of_update(builder: Builder, equation: Equation) -> Atom | None:
     return builder.apply(axes.slice_, x, **{**params, **ends})
 
 
-@once
+@memoized
 def _updated_region(update: Equation) -> list[tuple[int, int]] | None:
     """The range of subscripts that an update writes, along each axis; None if not constant."""
     x, new, *starts = update.inputs

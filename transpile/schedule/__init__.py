@@ -44,7 +44,7 @@ from transpile.schedule.memory_plan import plan_memory
 from transpile.schedule.parallelize import parallelize_loops
 from transpile.schedule.stack import move_arrays_off_stack
 from transpile.schedule.vectorize import vectorize_loops
-from transpile.util.fp_environment import in_usual_modes
+from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import changed, replace, same
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
@@ -132,7 +132,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
 )
 
 
-@in_usual_modes
+@in_default_fp_environment
 def schedule(program: Program, options: Options) -> Program:
     """The program after every pass, verified after each that changed it."""
     check(program)

@@ -1,9 +1,9 @@
-"""The processor's floating-point modes: rounding, and whether subnormal numbers are zeros.
+"""The default floating-point environment: rounding to nearest, subnormals not flushed to zero.
 
-They belong to a thread, and other libraries change them: loading one that was linked with gcc's
-`-ffast-math` flushes subnormal numbers to zero from then on. NumPy computes with the modes that are
-set, and so do compiled programs. But what is decided while a program is compiled, constants that
-are folded above all, goes to the cache, and must be the same in every process.
+The environment belongs to a thread, and other libraries change it: loading one that was linked with
+gcc's `-ffast-math` sets flush-to-zero. NumPy and compiled programs compute in the current one. But
+what is decided at compile time, constant folding above all, goes to the cache, and must be the same
+in every process.
 """
 
 from __future__ import annotations
@@ -19,37 +19,39 @@ import numpy as np
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-_LARGEST = 256  # bytes: more than any processor's fenv_t
+_FENV_BYTES = 256  # more than sizeof(fenv_t) on any processor
 
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    """The C library's <fenv.h>."""
+    """The library that has the functions of <fenv.h>."""
     loaded = ctypes.CDLL(None)
     return loaded if hasattr(loaded, "fesetenv") else ctypes.CDLL("libm.so.6")
 
 
 @functools.cache
-def _usual() -> ctypes.c_void_p:
-    """FE_DFL_ENV, the modes in which a process starts."""
+def _default() -> ctypes.c_void_p:
+    """FE_DFL_ENV, the environment in which a process starts."""
     if sys.platform == "darwin":
         return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(_library(), "_FE_DFL_ENV")))
     return ctypes.c_void_p(-1)
 
 
-def in_usual_modes(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """The function, computing as in a process that has changed nothing: with the modes in which it
-    started, and without NumPy's errors and warnings (`numpy.seterr`)."""
+def in_default_fp_environment(
+    function: Callable[Parameters, Result],
+) -> Callable[Parameters, Result]:
+    """A decorator: the function runs in the default environment, and ignores floating-point errors
+    whatever `numpy.seterr` says."""
 
     @functools.wraps(function)
-    def computing(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        library, before = _library(), ctypes.create_string_buffer(_LARGEST)
-        library.fegetenv(before)
-        library.fesetenv(_usual())
+    def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        library, saved = _library(), ctypes.create_string_buffer(_FENV_BYTES)
+        library.fegetenv(saved)
+        library.fesetenv(_default())
         try:
             with np.errstate(all="ignore"):
                 return function(*args, **kwargs)
         finally:
-            library.fesetenv(before)
+            library.fesetenv(saved)
 
-    return computing
+    return wrapped

@@ -1,8 +1,8 @@
-"""Dataclasses whose methods are generated at first use, and which memoise functions of them.
+"""Dataclasses whose methods are generated at the first instance, and memoised functions of them.
 
-Python makes the methods of a dataclass by compiling their text, which takes half a millisecond a
-class: a third of what it took to import this package, most of it for classes of which a process
-makes no instance. `dataclass` here is that of the standard library, at the first instance.
+Python generates the methods of a dataclass as text and compiles it, which takes half a millisecond
+a class: a third of what it took to import this package, most of it for classes of which a process
+has no instance. `dataclass` here is that of the standard library, at the first instance.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from transpile.util.fork_safe_lock import Lock
 
-__all__ = ["cached_property", "changed", "dataclass", "once", "replace", "same"]
+__all__ = ["cached_property", "changed", "dataclass", "memoized", "replace", "same"]
 
 _Record = TypeVar("_Record")
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 _Item = TypeVar("_Item")
 _lock = Lock()
-_waiting: dict[type, Callable[[], None]] = {}
+_pending: dict[type, Callable[[], None]] = {}  # class -> what generates its methods
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
     def dataclass(cls: type | None = None, /, *, frozen: bool = False, eq: bool = True) -> Any:
-        """As `dataclasses.dataclass`; `fields(cls)` and the like want an instance to be there."""
+        """As `dataclasses.dataclass`; `fields(cls)` and its like work once there is an instance."""
 
         def wrap(cls: type) -> type:
             def __init__(self: Any, /, *args: Any, **kwargs: Any) -> None:
@@ -42,26 +42,26 @@ else:
 
             if "__init__" in cls.__dict__:
                 return dataclasses.dataclass(frozen=frozen, eq=eq)(cls)
-            # What the standard library takes out of the class; an attempt may be interrupted.
-            given = {k: v for k, v in vars(cls).items() if isinstance(v, dataclasses.Field)}
+            # The standard library deletes these from the class, and an attempt may be interrupted.
+            declared = {k: v for k, v in vars(cls).items() if isinstance(v, dataclasses.Field)}
             cls.__init__, cls.__setstate__ = __init__, __setstate__
-            _waiting[cls] = lambda: _write(cls, given, frozen, eq)
+            _pending[cls] = lambda: _generate(cls, declared, frozen, eq)
             return cls
 
         return wrap if cls is None else wrap(cls)
 
 
 def replace(record: _Record, /, **changes: Any) -> _Record:
-    """As `dataclasses.replace`, in a third of the time: a compiler rebuilds much of its programs.
+    """As `dataclasses.replace`, in a third of the time: passes rebuild much of a program.
 
-    What an instance keeps beside its fields (a `cached_property`) does not go over.
+    What an instance holds beside its fields (a `cached_property`) is not copied.
     """
     cls: Any = type(record)
     copy: _Record = object.__new__(cls)
-    kept, values = record.__dict__, copy.__dict__
+    original, values = record.__dict__, copy.__dict__
     names = _field_names(cls)
     for name in names:
-        values[name] = kept[name]
+        values[name] = original[name]
     values.update(changes)
     if len(values) != len(names):
         raise TypeError(f"{cls.__name__} has no field {sorted(changes.keys() - set(names))}")
@@ -72,84 +72,86 @@ def replace(record: _Record, /, **changes: Any) -> _Record:
 
 @lru_cache(maxsize=1024)
 def _field_names(cls: Any) -> tuple[str, ...]:
-    """The fields of a dataclass; `__dataclass_fields__` has its class variables, too."""
+    """The names of a dataclass's fields; `__dataclass_fields__` includes class variables."""
     return tuple([field.name for field in dataclasses.fields(cls)])
 
 
 def changed(record: _Record, /, **values: Any) -> _Record:
-    """The record with these values; itself where it has them already."""
-    kept = record.__dict__
+    """The record with these field values; itself, not a copy, if it has these objects already."""
+    fields = record.__dict__
     for name, value in values.items():
-        if kept[name] is not value:
+        if fields[name] is not value:
             return replace(record, **values)
     return record
 
 
 def same(before: tuple[_Item, ...], after: tuple[_Item, ...]) -> tuple[_Item, ...]:
-    """The tuple before, if the one after has the same objects in it."""
+    """The tuple `before` if `after` has the same objects, else `after`: so they are shared."""
     if after is before or len(after) != len(before):
         return after
     return before if all(map(is_, before, after)) else after
 
 
-def once(find: Callable[[_Record], _Found]) -> Callable[[_Record], _Found]:
-    """A function of a record that never changes, which finds its answer once and keeps it in that
-    record: a compiler asks the same of all parts of a program at every step, and a step leaves
-    most of them as they were."""
-    name = f"_{find.__name__}"
+def memoized(compute: Callable[[_Record], _Result]) -> Callable[[_Record], _Result]:
+    """A decorator of a function of an immutable record: the result is stored in the record.
 
-    @wraps(find)
-    def answer(record: _Record) -> _Found:
-        kept = record.__dict__
-        if name not in kept:
-            kept[name] = find(record)
-        found: _Found = kept[name]
-        return found
+    Every pass asks the same of all nodes of a program, and leaves most nodes as they were.
+    """
+    name = f"_{compute.__name__}"
 
-    return answer
+    @wraps(compute)
+    def lookup(record: _Record) -> _Result:
+        stored = record.__dict__
+        if name not in stored:
+            stored[name] = compute(record)
+        result: _Result = stored[name]
+        return result
+
+    return lookup
 
 
-class cached_property(Generic[_Found]):
-    """As `functools.cached_property`, without a lock: that one has, before Python 3.12, a lock for
-    all instances, which a forked child may find taken for ever. Threads that find the value at the
-    same time all get the one that was kept first. It is named after its function:
-    `__set_name__` runs while a class is made, where an interrupt becomes a RuntimeError."""
+class cached_property(Generic[_Result]):
+    """As `functools.cached_property`, without a lock: before Python 3.12 that one has a lock for
+    all instances, which a forked child may inherit locked for ever. Threads that compute the value
+    at the same time all get the one that was stored first. The name is that of the function, not of
+    `__set_name__`, which runs while a class is created, where an interrupt becomes a
+    RuntimeError."""
 
-    def __init__(self, find: Callable[[Any], _Found]) -> None:
-        self._find = find
-        self._name = find.__name__
-        self.__doc__ = find.__doc__
+    def __init__(self, compute: Callable[[Any], _Result]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
 
     @overload
-    def __get__(self, instance: None, owner: type | None = None) -> cached_property[_Found]: ...
+    def __get__(self, instance: None, owner: type | None = None) -> cached_property[_Result]: ...
 
     @overload
-    def __get__(self, instance: object, owner: type | None = None) -> _Found: ...
+    def __get__(self, instance: object, owner: type | None = None) -> _Result: ...
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        return instance.__dict__.setdefault(self._name, self._find(instance))
+        return instance.__dict__.setdefault(self._name, self._compute(instance))
 
 
 def _complete(cls: type) -> None:
-    """Make a class, and those that it extends, the dataclasses that they say they are.
+    """Generate the pending methods of a class and of its bases.
 
-    An interrupt may end this between any two lines. Then the next instance does all of it again:
-    the constructor that calls this is replaced last.
+    An interrupt may come between any two lines. Then the next instance starts over: the constructor
+    that calls this is replaced last.
     """
     with _lock:
         for base in reversed(cls.__mro__):
-            write = _waiting.get(base)
-            if write is not None:
-                write()
-                _waiting.pop(base, None)
+            generate = _pending.get(base)
+            if generate is not None:
+                generate()
+                _pending.pop(base, None)
 
 
-def _write(cls: Any, given: dict[str, Any], frozen: bool, eq: bool) -> None:
-    """The methods, as closures: the standard library compiles a text for each."""
-    for name, unchanged in given.items():
-        setattr(cls, name, unchanged)
+def _generate(cls: Any, declared: dict[str, Any], frozen: bool, eq: bool) -> None:
+    """Add the methods, as closures: the standard library compiles a text for each."""
+    for name, field in declared.items():
+        setattr(cls, name, field)
     if cls.__doc__ is None:
         cls.__doc__ = cls.__name__
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
@@ -160,17 +162,19 @@ def _write(cls: Any, given: dict[str, Any], frozen: bool, eq: bool) -> None:
         if not frozen:
             methods["__hash__"] = None
     if frozen:
-        methods |= _refusals(cls, {f.name for f in fields})
+        methods |= _immutability(cls, {f.name for f in fields})
     for name, function in methods.items():
-        # Python itself gives a class with an __eq__ the __hash__ None.
+        # A class with __eq__ and without __hash__ has the __hash__ None.
         if cls.__dict__.get(name) is None:
             setattr(cls, name, function)
-    cls.__init__ = _constructor(cls)  # until then other threads wait in the other one
+    cls.__init__ = _constructor(cls)  # until then other threads wait for the lock in the former one
     if "__setstate__" in cls.__dict__:
         del cls.__setstate__
 
 
 def _representation(names: list[str]) -> Callable[[Any], str]:
+    """`__repr__`, with these fields."""
+
     @recursive_repr()
     def __repr__(self: Any) -> str:
         listed = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
@@ -180,10 +184,10 @@ def _representation(names: list[str]) -> Callable[[Any], str]:
 
 
 def _comparison(names: list[str]) -> dict[str, Any]:
-    """Equality and hashes by the fields."""
+    """`__eq__` and `__hash__` of the tuple of these fields."""
     if len(names) > 1:
         values: Callable[[Any], tuple[Any, ...]] = attrgetter(*names)
-    else:  # of one name, attrgetter gives the value itself
+    else:  # attrgetter of one name returns no tuple
         values = eval(f"lambda self: ({''.join(f'self.{name}, ' for name in names)})")
 
     def __eq__(self: Any, other: object) -> Any:
@@ -195,7 +199,9 @@ def _comparison(names: list[str]) -> dict[str, Any]:
     return {"__eq__": __eq__, "__hash__": __hash__}
 
 
-def _refusals(cls: Any, names: set[str]) -> dict[str, Any]:
+def _immutability(cls: Any, names: set[str]) -> dict[str, Any]:
+    """`__setattr__` and `__delattr__` of a frozen dataclass."""
+
     def __setattr__(self: Any, name: str, value: Any) -> None:
         if type(self) is cls or name in names:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -210,7 +216,7 @@ def _refusals(cls: Any, names: set[str]) -> dict[str, Any]:
 
 
 def _constructor(cls: Any) -> Callable[..., None]:
-    """The `__init__` of a dataclass."""
+    """`__init__`, compiled from a text: it is called most."""
     fields = dataclasses.fields(cls)
     names: dict[str, Any] = {"_missing": dataclasses.MISSING, "_assign": object.__setattr__}
     parameters, lines = [], []

@@ -28,7 +28,7 @@ from transpile.ir.loop_ir import (
     Update,
 )
 from transpile.ir.loop_rewrite import indices, parts, walk
-from transpile.util.frozen_records import dataclass, once
+from transpile.util.frozen_records import dataclass, memoized
 
 # `int64_t i = ; i < ; i++`, of which the ends are counted for themselves; `const double x`.
 _OF_LOOP = 5
@@ -68,7 +68,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
     )
 
 
-@once
+@memoized
 def _summary(kernel: Kernel) -> Summary:
     length = 0
     is_complex = reduces_short = is_parallel = is_marked = False

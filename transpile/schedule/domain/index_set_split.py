@@ -57,7 +57,7 @@ from transpile.ir.types import BOOL
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, once, replace, same
+from transpile.util.frozen_records import changed, memoized, replace, same
 
 
 @contract(
@@ -224,7 +224,7 @@ def _has_choices(body: tuple[Statement, ...]) -> bool:
     return any(_has_choice(statement) for statement in walk(body))
 
 
-@once
+@memoized
 def _has_choice(statement: Statement) -> bool:
     return any(isinstance(part, Within) or _is_decided_select(part) for part in parts(statement))
 
