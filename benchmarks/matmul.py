@@ -21,6 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from transpile.symbols import c_helpers
+
 SHAPES = (
     "1024x1024x1024 512x1024x1024 128x512x784 256x256x256 1000x1000x1000 20000x64x64 20000x16x64"
     " 64x64x20000 16x1024x1024 1024x16x1024 128x128x128 64x64x64 50x50x50 48x48x48 32x32x32"
@@ -57,25 +59,19 @@ int64_t bytes_F(int64_t m, int64_t n, int64_t k)
 
 
 def instantiate(text: str) -> str:
-    """Each item that speaks of F twice, for float and for double; the others once."""
-    copies = []
-    for item in re.split(r"\n\n+(?=\S)", text):
-        code = re.sub(r"/\*.*?\*/", "", item, flags=re.DOTALL)
-        if not re.search(r"\b(\w+_)?F\b", code):
-            copies.append(item)
-            continue
-        for ctype, suffix in (("float", "_f32"), ("double", "_f64")):
-            copies.append(re.sub(r"_F\b", suffix, re.sub(r"\bF\b", ctype, item)))
-    return "\n\n".join(copies)
+    """The text for float and for double."""
+    pairs = (("float", "_f32"), ("double", "_f64"))
+    return "\n".join(re.sub(r"_F\b", s, re.sub(r"\bF\b", c, text)) for c, s in pairs)
 
 
 def compile_kernel(march: str) -> ctypes.CDLL:
-    runtime = Path(__file__).parent.parent / "runtime_c"
-    texts = [(runtime / name).read_text() for name in ("multiply_add.h", "matmul.h")]
+    names = [
+        f"{name}_{dtype}" for name in ("matmul", "matmul_workspace") for dtype in ("f32", "f64")
+    ]
     includes = [f"#include <{name}.h>" for name in ("math", "stdint", "stdbool", "string")]
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "matmul.c"), Path(folder, "matmul.so")
-        parts = ["\n".join(includes), *map(instantiate, (*texts, DRIVER))]
+        parts = ["\n".join(includes), *c_helpers.collect(names), instantiate(DRIVER)]
         source.write_text("\n\n".join(parts))
         command = ["gcc", *FLAGS.split(), f"-march={march}", source, "-o", library, "-lm"]
         subprocess.run(command, check=True)

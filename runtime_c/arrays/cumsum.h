@@ -106,7 +106,7 @@ static inline void cumsum_F(int64_t rows, int64_t n, int64_t reverse, const F *x
     F *starts = scratch, sum = (F)-0.0;
     for (int64_t part = 0; part < rows * groups; part += CUMSUM_PART) {
         const int64_t next = part + CUMSUM_PART, end = next < rows * groups ? next : rows * groups;
-        #pragma omp parallel for schedule(static) if (rows * n > CUMSUM_SHARED)
+        #pragma omp parallel for NUM_THREADS schedule(static) if (rows * n > CUMSUM_SHARED)
         for (int64_t k = part; k < end; k++) {
             const int64_t row = k / groups;
             cumsum_group_F(n, k % groups * CUMSUM_LANES, step, x + row * n + begin,
@@ -122,7 +122,7 @@ static inline void cumsum_F(int64_t rows, int64_t n, int64_t reverse, const F *x
                 sum += total;
             }
         }
-        #pragma omp parallel for schedule(static) if (rows * n > CUMSUM_SHARED)
+        #pragma omp parallel for NUM_THREADS schedule(static) if (rows * n > CUMSUM_SHARED)
         for (int64_t k = part; k < end; k++) {
             const int64_t row = k / groups;
             cumsum_group_F(n, k % groups * CUMSUM_LANES, step, x + row * n + begin,

@@ -267,7 +267,7 @@ static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t forma
                           const void *x, void *out, int64_t places, void *scratch)
 {
     int64_t rows = outer * inner, size = words * (int64_t)sizeof(U);
-    #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
+    #pragma omp parallel for NUM_THREADS schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         U *own = (U *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
         /* a thread takes adjacent rows, which share cache lines along an inner axis */
@@ -395,7 +395,7 @@ static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t fo
                              int64_t places, void *scratch)
 {
     int64_t rows = outer * inner, size = words * (int64_t)sizeof(U);
-    #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
+    #pragma omp parallel for NUM_THREADS schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
         int64_t row = rows * place / places, end = rows * (place + 1) / places;
@@ -425,7 +425,7 @@ static inline void sort_pairs_U(int64_t outer, int64_t n, int64_t inner, int64_t
                                 void *scratch)
 {
     int64_t rows = outer * inner, size = words * (int64_t)sizeof(U);
-    #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
+    #pragma omp parallel for NUM_THREADS schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
         for (int64_t row = rows * place / places; row < rows * (place + 1) / places; row++) {

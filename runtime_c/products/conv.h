@@ -123,7 +123,7 @@ static void conv_copy_F(const int64_t *plan, bool is_large, int64_t images, cons
 {
     int64_t size[6] = {images, plan[CONV_GROUPS], plan[CONV_CHANNELS]}, from[6], to[6], extent[6];
     int64_t numbers = plan[CONV_TOGETHER] * plan[CONV_IMAGE];
-    #pragma omp parallel for schedule(static) if (is_large)
+    #pragma omp parallel for NUM_THREADS schedule(static) if (is_large)
     for (int64_t i = 0; i < numbers; i += 4096) {
         memset(copy + i, 0, (size_t)matmul_smaller(4096, numbers - i) * sizeof(F));
     }
@@ -139,7 +139,7 @@ static void conv_copy_F(const int64_t *plan, bool is_large, int64_t images, cons
         from[i] = plan[CONV_FROM + axis];
         to[i] = plan[CONV_COPY + axis];
     }
-    #pragma omp parallel for schedule(static) collapse(3) if (is_large)
+    #pragma omp parallel for NUM_THREADS schedule(static) collapse(3) if (is_large)
     for (int64_t a = 0; a < extent[0]; a++) {
         for (int64_t b = 0; b < extent[1]; b++) {
             for (int64_t c = 0; c < extent[2]; c++) {
@@ -342,7 +342,7 @@ static inline void conv_planes_F(const int64_t *plan, int64_t operations, const 
     F *panels = (F *)(w_at + (terms + 7) / 8 * 8), *copy = panels + groups * conv_panel(plan);
     conv_offsets(plan, plan + CONV_X_TAPS, copied[2], 0, terms, at);
     conv_offsets(plan, plan + CONV_W_TAPS, plan[CONV_WEIGHTS + 2], 0, terms, w_at);
-    #pragma omp parallel for schedule(static) collapse(2) if (is_large)
+    #pragma omp parallel for NUM_THREADS schedule(static) collapse(2) if (is_large)
     for (int64_t g = 0; g < groups; g++) {
         for (int64_t i = 0; i < features; i += tall) {
             conv_planes_panel_F(plan, g, i, w, w_at, panels);
@@ -350,14 +350,14 @@ static inline void conv_planes_F(const int64_t *plan, int64_t operations, const 
     }
     for (int64_t begin = 0; begin < plan[CONV_BATCH]; begin += plan[CONV_TOGETHER]) {
         int64_t images = matmul_smaller(plan[CONV_TOGETHER], plan[CONV_BATCH] - begin);
-        #pragma omp parallel for schedule(dynamic, 4) if (is_large)
+        #pragma omp parallel for NUM_THREADS schedule(dynamic, 4) if (is_large)
         for (int64_t plane = 0; plane < images * groups * channels; plane++) {
             int64_t n = plane / channels / groups, g = plane / channels % groups;
             int64_t c = plane % channels;
             conv_copy_plane_F(plan, x + (begin + n) * from[0] + g * from[1] + c * from[2],
                               copy + n * copied[0] + g * copied[1] + c * copied[2]);
         }
-        #pragma omp parallel for schedule(dynamic) collapse(2) if (is_large)
+        #pragma omp parallel for NUM_THREADS schedule(dynamic) collapse(2) if (is_large)
         for (int64_t band = 0; band < images * groups * bands; band++) {
             for (int64_t i = 0; i < features; i += tall) {
                 int64_t n = band / bands / groups, g = band / bands % groups;
@@ -439,7 +439,7 @@ static inline void conv_features_F(const int64_t *plan, int64_t operations, cons
                 int64_t count = matmul_smaller(part, terms - k);
                 conv_offsets(plan, plan + CONV_X_TAPS, plan[CONV_COPY + 2], k, count, at);
                 conv_offsets(plan, plan + CONV_W_TAPS, weights[2], k, count, w_at);
-                #pragma omp parallel for schedule(dynamic) collapse(2) if (is_large)
+                #pragma omp parallel for NUM_THREADS schedule(dynamic) collapse(2) if (is_large)
                 for (int64_t j = 0; j < features; j += across) {
                     for (int64_t p = 0; p < count; p += CONV_DEPTH) {
                         conv_pack_F(across, matmul_smaller(across, features - j),
@@ -448,7 +448,7 @@ static inline void conv_features_F(const int64_t *plan, int64_t operations, cons
                                     panels + j * count + p * across);
                     }
                 }
-                #pragma omp parallel for schedule(dynamic) collapse(2) if (is_large)
+                #pragma omp parallel for NUM_THREADS schedule(dynamic) collapse(2) if (is_large)
                 for (int64_t j = 0; j < features; j += CONV_ACROSS * across) {
                     for (int64_t p = 0; p < pixels; p += rows) {
                         conv_features_part_F(plan, j, p, matmul_smaller(pixels, p + rows), count,

@@ -263,7 +263,7 @@ static inline void matmul_pack_F(int64_t width, int64_t size, int64_t k,
 static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
                                      const F *x, int64_t x_row, int64_t x_col, F *panels)
 {
-    #pragma omp parallel for schedule(static) if (size * k > MATMUL_COPY)
+    #pragma omp parallel for NUM_THREADS schedule(static) if (size * k > MATMUL_COPY)
     for (int64_t i = 0; i < size; i += width) {
         matmul_pack_F(width, matmul_smaller(width, size - i), k, x + i * x_row, x_row, x_col,
                       panels + i * k);
@@ -362,7 +362,7 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                 if (pack_a) {
                     matmul_pack_all_F(tall, rows, depth, a_block, a_row, a_col, packed_a);
                 }
-                #pragma omp parallel for schedule(static) collapse(2) \
+                #pragma omp parallel for NUM_THREADS schedule(static) collapse(2) \
                     if (rows * columns * depth > MATMUL_SMALL)
                 for (int64_t group = 0; group < columns; group += MATMUL_GROUP * wide) {
                     for (int64_t i = 0; i < rows; i += tall) {
@@ -410,7 +410,7 @@ static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
     int64_t to_row = turned ? 1 : n, to_col = turned ? m : 1, k_part = matmul_part(k, MATMUL_DEPTH);
     for (int64_t start = 0; start < k; start += MATMUL_PARTS * k_part) {
         int64_t end = matmul_smaller(k, start + MATMUL_PARTS * k_part);
-        #pragma omp parallel for schedule(static) if (m * n * (end - start) > MATMUL_SMALL)
+        #pragma omp parallel for NUM_THREADS schedule(static) if (m * n * (end - start) > MATMUL_SMALL)
         for (int64_t p = start; p < end; p += k_part) {
             F *sum = sums + (p - start) / k_part * m * n;
             const F *a_p = a + p * a_col, *b_p = b + p * b_row;

@@ -8,7 +8,7 @@ static inline void matmul_batch_F(int64_t count, int64_t m, int64_t n, int64_t k
                                   int64_t places, void *workspace)
 {
     int64_t room = (matmul_workspace_F(m, n, k) + 63) / 64 * 64;
-    #pragma omp parallel for schedule(static)
+    #pragma omp parallel for NUM_THREADS schedule(static)
     for (int64_t place = 0; place < places; place++) {
         for (int64_t i = count * place / places; i < count * (place + 1) / places; i++) {
             matmul_F(m, n, k, a + i * a_step, a_row, a_col, b + i * b_step, b_row, b_col,

@@ -160,12 +160,12 @@ static void fft_split_F(const int64_t *plan, const F *table, const F *re, const 
         fft_rows_F(plan, table, middle, scratch, to_re, to_im, to_step, limit, 0, rows);
         return;
     }
-    #pragma omp parallel for schedule(static)
+    #pragma omp parallel for NUM_THREADS schedule(static)
     for (int64_t slot = 0; slot < slots; slot++) {
         fft_columns_F(plan, table, re, im, step, middle, scratch + slot * room,
                       columns * slot / slots, columns * (slot + 1) / slots);
     }
-    #pragma omp parallel for schedule(static)
+    #pragma omp parallel for NUM_THREADS schedule(static)
     for (int64_t slot = 0; slot < slots; slot++) {
         fft_rows_F(plan, table, middle, scratch + slot * room, to_re, to_im, to_step, limit,
                    rows * slot / slots, rows * (slot + 1) / slots);
@@ -364,7 +364,7 @@ static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_
         return;
     }
     slots = fft_smaller(slots, groups);
-    #pragma omp parallel for schedule(static) if (slots > 1)
+    #pragma omp parallel for NUM_THREADS schedule(static) if (slots > 1)
     for (int64_t slot = 0; slot < slots; slot++) {
         fft_pair_F *middle = scratch + slot * rooms[0], *lanes = middle + rooms[1];
         for (int64_t g = groups * slot / slots; g < groups * (slot + 1) / slots; g++) {

@@ -79,6 +79,27 @@ def test_the_order_does_not_depend_on_the_order_of_the_names():
     assert collect(names) == collect(names[::-1]) == collect({*names})
 
 
+def test_every_parallel_loop_takes_the_number_of_threads():
+    parallel = {n for n, item in items().items() if "#pragma omp parallel" in item.text}
+    assert {"matmul_blocks_F", "sort_U", "fft_split_F"} <= parallel
+    for name in parallel:
+        text = items()[name].text
+        loops = re.findall(r"#pragma omp parallel.*", text)
+        assert all(loop.startswith("#pragma omp parallel for NUM_THREADS ") for loop in loops), name
+
+
+def test_the_number_of_threads_is_a_clause_of_each_parallel_loop():
+    for name in ("matmul_f64", "sort_u32", "fft_complex_c128"):
+        without, three = (
+            "\n".join(item.text for item in c_helpers.needed([name], threads)) for threads in (0, 3)
+        )
+        loops = without.count("#pragma omp parallel for ")
+        assert loops == three.count("#pragma omp parallel for num_threads(3) ") > 0
+        assert "num_threads" not in without
+        assert three.replace("num_threads(3) ", "") == without
+        assert "NUM_THREADS" not in three + without
+
+
 def test_unknown_names_are_no_helpers():
     assert find("nonsense_f64") is None
     assert find("exp") is None

@@ -5,7 +5,9 @@ that ends in `_F` (floats), `_S` (signed integers), `_U` (unsigned), `_C` (compl
 and complex) is a template: `absolute_i32` is `absolute_S` with whole words replaced, `S` by
 `int32_t` and `..._S` by `..._i32`. In it `U`, `..._U` are the unsigned integer of the same size,
 `R`, `..._R` the real partner of a complex dtype, `Z` the complex partner of a float; a dtype that
-has no such partner is its own. A program contains the helpers that it uses and no others.
+has no such partner is its own. `NUM_THREADS` in the directive of a parallel loop is the clause of
+that name, if the options give a number of threads, or nothing. A program contains the helpers that
+it uses and no others.
 """
 
 from __future__ import annotations
@@ -55,12 +57,12 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)
 # Up to a full stop behind a word, not behind an initial.
 _SENTENCE = re.compile(r".*?[a-z0-9|)]\.(?= [A-Z])")
-_PARALLEL = re.compile(r"#pragma omp parallel(?: for)?")
 _ENUM = re.compile(r"\benum\s*\w*\s*\{(.*?)\}", re.DOTALL)
 _TYPE = re.compile(r"^typedef\s.*?\b(\w+)\s*(?:__attribute__.*)?;$", re.MULTILINE)
 _CONSTANT = re.compile(r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", re.MULTILINE)
 _FUNCTION = re.compile(r"^(?:static|__attribute__).*?\b(?!__attribute__)(\w+)\s*\(", re.MULTILINE)
 WIDTH = 100
+_NUM_THREADS = "NUM_THREADS "  # where a parallel loop has the clause, with the space behind it
 
 
 def library_name(name: str, suffix: str) -> str | None:
@@ -260,6 +262,7 @@ def collect(names: Iterable[str]) -> list[str]:
 def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
     """These helpers and all that they use, callees first. A comment that several share is kept for
     the first alone. `threads`: the num_threads clause of their parallel loops; 0: none."""
+    clause = f"num_threads({threads}) " if threads else ""
     items: list[Item] = []
     comments: set[str] = set()
     done: set[str] = set()
@@ -275,9 +278,7 @@ def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
         for word in dict.fromkeys(_IDENTIFIER.findall(code)):
             if find(word) is not None:
                 visit(word)
-        text = _IDENTIFIER.sub(_to_library, item.text)
-        if threads:
-            text = _PARALLEL.sub(rf"\g<0> num_threads({threads})", text)
+        text = _IDENTIFIER.sub(_to_library, item.text.replace(_NUM_THREADS, clause))
         comment = "" if item.comment in comments else item.comment
         comments.add(item.comment)
         items.append(Item(item.names, text, comment))
