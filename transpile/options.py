@@ -19,8 +19,8 @@ from transpile.util.frozen_records import dataclass
 class Options:
     """How to compile a program.
 
-    opt_level     0 to 3, the compiler's -O level; for huge programs at most
-                  (`codegen/compile_budget.py`)
+    opt_level     0 to 3, the compiler's -O level; for huge programs at most. At 1 there is
+                  vectorisation, too (`codegen/compile_budget.py`)
     march         the target processor, as in -march (`native`, `x86-64-v3`, `""` for the default)
     openmp        run large loops on several threads
     num_threads   how many threads; 0: `OMP_NUM_THREADS`, or the processors that there are for us

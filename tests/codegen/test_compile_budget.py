@@ -62,13 +62,13 @@ def test_flags_of_the_level_follow_the_effort_only_for_gcc(kind):
     assert "-O1" in huge and set(huge) - set(usual) == {
         "-O1",
         *compile_budget._CALLS,
-        *compile_budget._HUGE,
+        *compile_budget._LANES,
     }
     assert "-O2" in flags("long", 2) and "-O1" in flags("huge", 2)
     assert "-ftree-slp-vectorize" in flags("huge", 2)
-    for asked in (0, 1):  # asked for less, a program gets no more
-        assert f"-O{asked}" in flags("huge", asked)
-        assert "-ftree-slp-vectorize" not in flags("huge", asked)
+    for effort in ("usual", "long", "huge"):  # asked for less, a program gets no more
+        assert "-O0" in flags(effort, 0) and "-ftree-slp-vectorize" not in flags(effort, 0)
+        assert "-O1" in flags(effort, 1) and "-ftree-slp-vectorize" in flags(effort, 1)
     with_own = flags("huge", extra_cflags=("-O3",))
     assert with_own.index("-O3") > with_own.index("-O1")  # the user has the last word
 
@@ -90,6 +90,18 @@ def test_text_log_and_assembly_are_of_one_effort(wanted, limits):
     for found, expected in zip(compiled(x, weights), network(x, weights), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
     assert vectors(compiled) == usual
+
+
+@pytest.mark.skipif(not IS_GCC, reason="only gcc gets flags for vectorisation")
+def test_programs_at_level_1_are_vectorised():
+    def sums(x):
+        return x @ x, np.isnan(x).any(), np.exp(x).sum(axis=1)
+
+    x = np.ones((70, 70))
+    options = {"opt_level": 1}
+    compiled = transpile.jit(sums, compiler_options=options).lower(x).compile()
+    assert " -O1 " in log_of(compiled) and vectors(compiled)
+    assert vectors(transpile.jit(sums).lower(x).compile())
 
 
 def test_usual_programs_say_nothing_of_effort():
