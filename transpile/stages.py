@@ -44,7 +44,7 @@ from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     import transpile.runtime.executable as programs
-    from transpile.runtime.executable import Executable, Lowering, MemoryAnalysis
+    from transpile.runtime.executable import BuildInfo, Executable, Lowering, MemoryAnalysis
 else:
     programs = Later("transpile.runtime.executable")
 
@@ -155,6 +155,7 @@ class Traced(_Stage):
         options: Options,
         keep_unused: bool = False,
         watch: Watch | None = None,
+        seconds: float = 0.0,
     ) -> None:
         types = [a.type for a in graph.outputs]
         super().__init__(signature, out_tree, tuple(types[p] for p in signature.positions))
@@ -165,6 +166,7 @@ class Traced(_Stage):
         self._lowered: Lowered | None = None
         self._lock = Lock()
         self.watch = watch
+        self._seconds = seconds
 
     @property
     def jaxpr(self) -> Graph:
@@ -193,6 +195,7 @@ class Traced(_Stage):
                     program,
                     self._options,
                     donated_inputs(kept, donated, self._signature.written, program),
+                    self._seconds,
                 )
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
@@ -270,7 +273,7 @@ class Lowered(_ProgramStage):
         lowering = self._lowering
         if debug_info:
             options = dataclasses.replace(lowering.options, debug=True)
-            lowering = programs.Lowering(lowering.graph, options, lowering.donated)
+            lowering = lowering.changed(options)
         return _text(lowering, dialect)
 
     @api_boundary
@@ -292,7 +295,7 @@ class Lowered(_ProgramStage):
             if options not in self._compiled:
                 lowering = self._lowering
                 if options != lowering.options:
-                    lowering = programs.Lowering(lowering.graph, options, lowering.donated)
+                    lowering = lowering.changed(options)
                 self._compiled[options] = Compiled(
                     lowering.build(), lowering, self, self._kept, self._where
                 )
@@ -364,6 +367,11 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
     def memory_analysis(self) -> MemoryAnalysis:
         """The bytes of arguments, results, workspace, aliased (donated) arguments and code."""
         return self._executable.memory_analysis()
+
+    def build_info(self) -> BuildInfo:
+        """What it took to build the program: the seconds of each phase, and the C compiler's
+        command. For a program from the cache, in the process that built it."""
+        return self._executable.build_info()
 
     def runtime_executable(self) -> Executable:
         """The loaded program, which takes and gives flat lists of arrays."""

@@ -15,6 +15,7 @@ from transpile.analysis.cost_model import is_brief, program_cost
 from transpile.build import toolchain
 from transpile.build.helper_objects import helper_objects
 from transpile.build.pool_linking import pool_for
+from transpile.build.stopwatch import Stopwatch
 from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
 from transpile.codegen.render import Text, render
@@ -32,41 +33,54 @@ from transpile.symbols.blas import Blas, SharedLibrary
 from transpile.symbols.lapack import Lapack
 from transpile.util.frozen_records import cached_property, replace
 from transpile.util.gc_pause import without_collector
+from transpile.util.lazy_logging import Log
+
+logger = Log("transpile.build")
+
+_SLOW = 10.0  # seconds of the compiler, above which a user will want to know
 
 
 class Pipeline:
     """The phases of one graph, compiled with some options.
 
-    donated   the inputs whose memory the program may write to, see `ir.graph.Donated`
+    donated         the inputs whose memory the program may write to, see `ir.graph.Donated`
+    trace_seconds   how long it took to trace the graph, for meta.json
     """
 
-    def __init__(self, graph: Graph, options: Options, donated: Donated) -> None:
+    def __init__(
+        self, graph: Graph, options: Options, donated: Donated, trace_seconds: float
+    ) -> None:
         self.graph = graph
         self.options = options
         self.donated = donated
+        self._times = Stopwatch(trace=trace_seconds, lower=0.0, render=0.0, compile=0.0)
 
     @cached_property
     def optimised(self) -> Graph:
         """The graph after the passes of `passes/`."""
-        return without_collector(lambda: optimise(self.graph, self.options.machine))
+        with self._times.phase("lower"):
+            return without_collector(lambda: optimise(self.graph, self.options.machine))
 
     @cached_property
     def lowered(self) -> Program:
         """The fused loops, before the schedule."""
-        program = without_collector(
-            lambda: lower(self.optimised, self.donated, self.options.machine)
-        )
+        with self._times.phase("lower"):
+            program = without_collector(
+                lambda: lower(self.optimised, self.donated, self.options.machine)
+            )
         return replace(program, sites=tuple(dict.fromkeys(self.graph.sites())))
 
     @cached_property
     def program(self) -> Program:
         """The loops after the passes of `schedule/`."""
-        return without_collector(lambda: schedule(self.lowered, self.options))
+        with self._times.phase("lower"):
+            return without_collector(lambda: schedule(self.lowered, self.options))
 
     @cached_property
     def text(self) -> Text:
         """The texts of program.c and program.h."""
-        return self.rendered("program.h")
+        with self._times.phase("render"):
+            return self.rendered("program.h")
 
     def rendered(self, header: str) -> Text:
         """The texts of the C file and its header, which the C file includes by this name."""
@@ -123,8 +137,11 @@ class Pipeline:
             entry = directory / "entry.c"
             text = python_entry(self.program, included, "program.h")
             entry.write_text(text, encoding="utf-8")
-            self._compile(entry, (*objects, *link_flags), jobs)
-        meta = json.dumps(self._meta(), sort_keys=True)
+            with self._times.phase("compile"):
+                commands = self._compile(entry, (*objects, *link_flags), jobs)
+        self._log()
+        build = {"commands": commands, "flags": self._flags, "seconds": self._times.seconds}
+        meta = json.dumps(self._meta() | {"build": build}, sort_keys=True)
         (directory / "meta.json").write_text(meta, encoding="utf-8")
 
     def write_standalone(self, directory: Path) -> None:
@@ -142,9 +159,9 @@ class Pipeline:
             (directory / "program.bin").write_bytes(self.text.constants)
         return source
 
-    def _compile(self, source: Path, link_flags: tuple[str, ...], jobs: SideBySide) -> None:
+    def _compile(self, source: Path, link_flags: tuple[str, ...], jobs: SideBySide) -> list[str]:
         """Compile a C file into the shared object PROGRAM beside it, which is linked with what
-        `jobs` make.
+        `jobs` make; returns the commands.
 
         Where a compiler runs for them, that is a command beside it and one to link. Otherwise it is
         one command, which takes less.
@@ -155,7 +172,7 @@ class Pipeline:
         libraries = [flag for flags in each for flag in flags]
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")
-        flags = toolchain.flags(compiler, self.options, self.text.effort, self.text.gcc_flags)
+        flags = self._flags
         words, output, logs = [*libraries, *link_flags], directory / PROGRAM, list[str]()
         if jobs.may_gain():
             built = source.with_suffix(".o")
@@ -168,6 +185,13 @@ class Pipeline:
             jobs.finish()
             logs.append(toolchain.build_shared(compiler, source, output, flags, words))
         (directory / "build.log").write_text("".join(logs), encoding="utf-8")
+        return [log.partition("\n")[0] for log in logs]
+
+    @cached_property
+    def _flags(self) -> tuple[str, ...]:
+        """The compiler's flags for the program."""
+        compiler = toolchain.find_compiler(self.options)
+        return toolchain.flags(compiler, self.options, self.text.effort, self.text.gcc_flags)
 
     def _meta(self) -> dict[str, object]:
         """The fields of meta.json from which `runtime.executable` calls the program."""
@@ -179,10 +203,22 @@ class Pipeline:
             "function": program.name,
             "workspace": program.workspace,
             "is_brief": is_brief(program, self.options.machine),
-            "effort": self.text.effort,
-            "gcc_flags": self.text.gcc_flags,
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],
         }
+
+    def _log(self) -> None:
+        """Log how long the phases took, and warn about a slow compiler."""
+        name, size, seconds = self.graph.name, len(self.text.source), self._times.seconds
+        phases = ", ".join(f"{phase} {time:.2f}" for phase, time in seconds.items())
+        total = sum(seconds.values())
+        logger.info("%s: built in %.2f s (%s), %d characters of C", name, total, phases, size)
+        if seconds["compile"] > _SLOW:
+            logger.warning(
+                "%s: the C compiler took %.0f s for %d characters of C, which the cache keeps. "
+                "Loops of Python are unrolled, `fori_loop` and `scan` are not; and "
+                "compiler_options={'opt_level': 1} takes less time",
+                *(name, seconds["compile"], size),
+            )
 
 
 def _noted(steps: Steps[str], logs: list[str]) -> Steps[None]:

@@ -148,7 +148,7 @@ def complete_entry(directory: int, name: str, key: str, ingredients: Mapping[str
     """Set the permissions and write the meta.json of a directory that a builder has filled, given
     by its descriptor; returns its size in bytes.
 
-    meta.json contains no time and no path, so that equal programs have equal files.
+    It adds no time and no path, so that entries differ in what their builders put there alone.
     """
     own: dict[str, Any] = {}
     files: dict[str, dict[str, Any]] = {}

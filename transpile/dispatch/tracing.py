@@ -8,6 +8,7 @@ arguments where they are arrays, and the trace is kept by its graph.
 from __future__ import annotations
 
 import dataclasses
+import time
 import weakref
 from collections.abc import Callable, Set
 from dataclasses import field
@@ -136,6 +137,7 @@ class Tracing:
             return self.table.traced.setdefault(key, traced), key, leaves
 
     def _trace_now(self, bound: Bound, call: Signature, leaves: list[Any], guarded: bool) -> Traced:
+        begin = time.perf_counter()
         guards = self._survey(bound) if guarded else None
         draws = FrozenDraws(self.function, dict(bound.statics.values())) if guarded else None
         executed = None
@@ -159,6 +161,7 @@ class Tracing:
             self.config.options,
             self.config.keep_unused,
             settled,
+            time.perf_counter() - begin,
         )
 
     def _graph(self, bound: Bound, call: Signature, leaves: list[Any]) -> tuple[Graph, Any]:

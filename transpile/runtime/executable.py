@@ -54,21 +54,54 @@ class MemoryAnalysis:
     generated_code_size_in_bytes: int
 
 
+@dataclass(frozen=True)
+class BuildInfo:
+    """What it took to build a program, in the process that built it.
+
+    from_cache        False if that was this process
+    trace_seconds     of tracing the function
+    lower_seconds     of the passes over graph and loops
+    render_seconds    of writing C
+    compile_seconds   of the C compiler, and of waiting for that of other C files
+    commands          the compiler's command lines: of the one that compiled the program and, where
+                      that was another one, of the one that linked it
+    flags             the compiler's flags
+    c_size            the bytes of the C text
+    """
+
+    from_cache: bool
+    trace_seconds: float
+    lower_seconds: float
+    render_seconds: float
+    compile_seconds: float
+    commands: tuple[str, ...]
+    flags: tuple[str, ...]
+    c_size: int
+
+
 class Lowering:
     """A graph with the options that it is compiled with.
 
-    donated   the positions of inputs whose memory the program may take; (input, output) for an
-              argument that is assigned to, and the output with its new value
+    donated         the positions of inputs whose memory the program may take; (input, output) for
+                    an argument that is assigned to, and the output with its new value
+    trace_seconds   how long it took to trace the graph, where that is known
     """
 
-    def __init__(self, graph: Graph, options: Options, donated: Donated = ()) -> None:
+    def __init__(
+        self, graph: Graph, options: Options, donated: Donated = (), trace_seconds: float = 0.0
+    ) -> None:
         self.graph = graph
         self.options = options
         self.donated = donated
+        self.trace_seconds = trace_seconds
+
+    def changed(self, options: Options) -> Lowering:
+        """The graph with other options."""
+        return Lowering(self.graph, options, self.donated, self.trace_seconds)
 
     @cached_property
     def _pipeline(self) -> Pipeline:
-        return driver.Pipeline(self.graph, self.options, self.donated)
+        return driver.Pipeline(self.graph, self.options, self.donated, self.trace_seconds)
 
     def optimised(self) -> Graph:
         """The graph after the passes of `passes/`."""
@@ -207,8 +240,14 @@ class Lowering:
 
         Raises CompilerNotFoundError, LibraryNotFoundError and CompilationError.
         """
-        entry, library = self._obtain(self._write, load_entry)
-        return Executable(self, entry, library)
+        built = []
+
+        def build(directory: Path) -> None:
+            self._write(directory)
+            built.append(True)
+
+        entry, library = self._obtain(build, load_entry)
+        return Executable(self, entry, library, from_cache=not built)
 
 
 def _routines(graph: Graph) -> Iterator[Equation]:
@@ -223,9 +262,12 @@ def _routines(graph: Graph) -> Iterator[Equation]:
 class Executable:
     """A loaded program. Safe to call from several threads and in forked children."""
 
-    def __init__(self, lowering: Lowering, entry: Entry, library: Library) -> None:
+    def __init__(
+        self, lowering: Lowering, entry: Entry, library: Library, *, from_cache: bool
+    ) -> None:
         self.lowering = lowering
         self.entry = entry
+        self.from_cache = from_cache
         graph, meta = lowering.graph, entry.meta
         aliases = {int(o): int(d) for o, d in meta["aliases"]}
         self.call = ProgramCall(
@@ -249,14 +291,25 @@ class Executable:
 
     def assembly(self) -> str:
         """The compiler's assembly for program.c."""
-        options = self.lowering.options
-        compiler = toolchain.find_compiler(options)
-        meta = self.entry.meta
-        flags = toolchain.flags(compiler, options, meta["effort"], meta["gcc_flags"])
+        compiler = toolchain.find_compiler(self.lowering.options)
         with scratch_directory() as directory:
             for name in ("program.c", "program.h"):
                 Path(directory, name).write_bytes(self._file(name))
-            return toolchain.assembly(compiler, Path(directory, "program.c"), flags)
+            return toolchain.assembly(compiler, Path(directory, "program.c"), self._flags())
+
+    def _flags(self) -> tuple[str, ...]:
+        return tuple(self.entry.meta["build"]["flags"])
+
+    def build_info(self) -> BuildInfo:
+        """What it took to build the program."""
+        meta = self.entry.meta["build"]
+        return BuildInfo(
+            self.from_cache,
+            **{f"{phase}_seconds": seconds for phase, seconds in meta["seconds"].items()},
+            commands=tuple(meta["commands"]),
+            flags=self._flags(),
+            c_size=self.entry.meta["files"]["program.c"]["size"],
+        )
 
     def _file(self, name: str) -> bytes:
         try:
