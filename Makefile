@@ -36,7 +36,7 @@ CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_
     numpy/test_numpy_elementwise.py functional/test_differentiate.py \
     functional/test_standard_basis.py functional/test_lost_derivatives.py lax/test_lax_branches.py \
     lax/test_lax_arrays.py nn/test_nn_attention.py random/test_random_distributions.py \
-    scipy/test_scipy_stats.py analysis/test_cost_model.py fusion passes lower/test_lower.py \
+    scipy/test_scipy_stats.py analysis/test_cost_model.py analysis/test_canonical_form.py fusion passes lower/test_lower.py \
     lower/test_assign_storage.py lower/test_builder.py lower/test_lower_control_flow.py \
     lower/test_library_calls.py lower/test_flow.py \
     schedule/test_blocked_reductions.py schedule/test_bool_reductions.py schedule/test_coalesce.py \

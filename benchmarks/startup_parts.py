@@ -26,9 +26,9 @@ COPIED = ("transpile", "runtime_c", "templates")
 PARTS = {
     "dataclass": ("frozen_records", "from dataclasses import dataclass"),
     "replace": ("frozen_records", "from dataclasses import replace"),
-    "Later": ("lazy_imports", "Later = import_module"),
+    "Later": ("lazy.imports", "Later = import_module"),
     "on_demand": (
-        "lazy_imports",
+        "lazy.imports",
         """
 _late = on_demand
 def on_demand(package, modules, names):
@@ -38,9 +38,9 @@ def on_demand(package, modules, names):
     return attribute, every
 """,
     ),
-    "lazy_registry": ("lazy_registry", "Rest.comes_from = lambda self, load: load()"),
-    "lazy_logging": (
-        "lazy_logging",
+    "lazy.registry": ("lazy.registry", "Rest.comes_from = lambda self, load: load()"),
+    "lazy.loggers": (
+        "lazy.loggers",
         """
 import logging
 def Log(name):
@@ -79,7 +79,9 @@ def copy(part, folder):
         shutil.copytree(ROOT / name, tree / name, ignore=ignored)
     if part in PARTS:
         module, text = PARTS[part]
-        with open(tree / "transpile" / "util" / f"{module}.py", "a", encoding="utf-8") as file:
+        with open(
+            tree / "transpile" / "util" / f"{module.replace('.', '/')}.py", "a", encoding="utf-8"
+        ) as file:
             file.write(f"\n{text}\n")
     return tree
 

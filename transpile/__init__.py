@@ -16,7 +16,7 @@ from transpile.api import (
 from transpile.ir.types import ShapeDtypeStruct
 from transpile.options import Options
 from transpile.util import moved_modules as _moved_modules  # noqa: F401 (for its effect)
-from transpile.util.lazy_imports import on_demand
+from transpile.util.lazy.imports import on_demand
 
 __version__ = "0.1.0"
 

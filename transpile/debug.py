@@ -23,7 +23,7 @@ from transpile.primitives.control.callbacks import Callback, Message, Same, debu
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.treedef import TreeDef
 from transpile.trace.call_signature import function_name
-from transpile.trace.executed_code import codes_of, takes_callback
+from transpile.trace.guards.executed_code import codes_of, takes_callback
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass

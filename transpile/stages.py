@@ -36,11 +36,11 @@ from transpile.runtime.dispatcher import (
 from transpile.runtime.mutated_arguments import donated_inputs, with_write_back
 from transpile.trace.call_key import described
 from transpile.trace.call_signature import Signature
-from transpile.trace.guards import Watch
+from transpile.trace.guards.checks import Watch
 from transpile.trace.tracebacks import api_boundary
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
-from transpile.util.lazy_imports import Later
+from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     import transpile.runtime.executable as programs

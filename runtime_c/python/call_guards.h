@@ -1,6 +1,6 @@
 /* Guards: checks that the values which a function captured when it was traced are unchanged.
 
-   transpile/trace/guards.py makes them, tuples (kind, holder, name, value). */
+   transpile/trace/guards/checks.py makes them, tuples (kind, holder, name, value). */
 
 #ifndef TRANSPILE_CALL_GUARDS_H
 #define TRANSPILE_CALL_GUARDS_H

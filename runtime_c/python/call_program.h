@@ -82,7 +82,7 @@ static int has_freed_memory(void)
     }
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
-    PyObject *module = PyImport_ImportModule("transpile.runtime.memory_pool");
+    PyObject *module = PyImport_ImportModule("transpile.runtime.memory.pool");
     PyObject *pool = module == NULL ? NULL : PyObject_GetAttrString(module, "MEMORY_POOL");
     PyObject *had = pool == NULL ? NULL : PyObject_CallMethod(pool, "release_all", NULL);
     const int again = had == Py_True;

@@ -7,7 +7,7 @@ from graphs import lowered, statements_of
 from transpile import numpy as jnp
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.dims import Dim, Symbol
-from transpile.ir.index_values import as_index
+from transpile.ir.indices.values import as_index
 from transpile.ir.loop_ir import Apply, Declare, IndexValue, Literal, Load
 from transpile.ir.types import INT64
 from transpile.primitives.indexing import PROMISED, gather

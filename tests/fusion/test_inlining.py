@@ -6,7 +6,7 @@ import pytest
 from graphs import random_graph, small_machine
 
 from transpile.fusion.elements import is_by_elements
-from transpile.fusion.inlining import materialised
+from transpile.fusion.inlining.decisions import materialised
 from transpile.fusion.materialize import materialise
 from transpile.fusion.nodes import Choices
 from transpile.fusion.scopes import scope_of

@@ -6,7 +6,7 @@ from helpers import ordinary, trace_to_graph
 from transpile import lax
 from transpile.fusion.scopes import scope_of
 from transpile.ir.dims import Dim
-from transpile.ir.index_values import as_index
+from transpile.ir.indices.values import as_index
 from transpile.ir.loop_ir import Literal
 from transpile.passes import optimise
 

@@ -13,13 +13,10 @@ from transpile.ir.dims import (
     floor_divide,
     is_within,
     modulo,
-    product,
-    recombine,
-    row_major,
     substitute,
     symbols_of,
-    unravel,
 )
+from transpile.ir.indices.row_major import product, recombine, row_major, unravel
 
 EXTENTS = {"i": 3, "j": 5, "k": 8, "one": 1}
 LOOPS = {name: Dim.symbol(name, 0, extent) for name, extent in EXTENTS.items()}

@@ -18,9 +18,9 @@ PACKAGE = Path(transpile.__file__).parent
 PHASES = [
     [
         "survey",
-        "inlining",
-        "inline_cost",
-        "reshape_cuts",
+        "inlining/decisions",
+        "inlining/cost",
+        "inlining/reshape_cuts",
         "elements",
         "index_lambda",
         "materialize",
@@ -71,7 +71,8 @@ def test_no_phase_calls_an_earlier_one(f, x):
 
     def look(frame, event, _):
         path = Path(frame.f_code.co_filename)
-        module = path.stem if path.parent.parent == PACKAGE else ""
+        parts = path.with_suffix("").relative_to(PACKAGE).parts if PACKAGE in path.parents else ()
+        module = "/".join(parts[1:]) if parts[:1] in (("fusion",), ("lower",)) else ""
         if event == "call":
             caller = next((m for m in reversed(running) if m in PHASE), None)
             name = frame.f_code.co_name

@@ -22,7 +22,7 @@ from transpile.trace.trace import current_trace
 from transpile.util import fork_safe_lock
 from transpile.util.fork_safe_lock import Lock, undivided
 from transpile.util.gc_pause import without_collector
-from transpile.util.lazy_imports import imported
+from transpile.util.lazy.imports import imported
 
 PACKAGE = Path(transpile.__file__).parent
 KEPT = {name: getattr(np, name) for name in ("array", "asarray", "full", "vectorize", "broadcast")}

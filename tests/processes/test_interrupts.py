@@ -27,7 +27,7 @@ from transpile.util import frozen_records
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property
 from transpile.util.gc_pause import without_collector
-from transpile.util.lazy_registry import Rest, Table
+from transpile.util.lazy.registry import Rest, Table
 
 # Python loses an interrupt that comes while it does away with a generator, or in a callback of its
 # collector (hypothesis has one), and says so.

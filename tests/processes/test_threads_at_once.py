@@ -7,7 +7,7 @@ import numpy as np
 import transpile
 from transpile import lax
 from transpile.functional import flatten_fun
-from transpile.util.lazy_imports import imported
+from transpile.util.lazy.imports import imported
 
 X = np.random.default_rng(0).normal(size=(50, 60))
 

@@ -79,7 +79,7 @@ NUMBERS = {
     ("codegen/plan/summary", "_OF_LOOP"): LENGTH,
     ("fusion/elements", "MOST_CHOICES"): "how deep C compilers let choices stand in each other",
     ("fusion/rematerialize", "ROUNDS"): "how long an iteration to a fixpoint goes on",
-    ("fusion/reshape_cuts", "MOST_RESHAPES"): "the text doubles with each",
+    ("fusion/inlining/reshape_cuts", "MOST_RESHAPES"): "the text doubles with each",
     ("library/convolution", "DEPTH"): "as in conv.h",
     ("library/convolution", "FEW"): "as in conv.h",
     ("library/convolution", "_FAR"): "what conv.h takes",
@@ -103,7 +103,7 @@ NUMBERS = {
 }
 
 LONGEST_FILE = 500
-MOST_MODULES = 15  # with __init__.py
+MOST_MODULES = 13  # with __init__.py
 LONGEST_FUNCTION = 60
 FILES = sorted(PACKAGE.rglob("*.py"))
 C_FILES = sorted(path for name in ("runtime_c", "templates") for path in (ROOT / name).rglob("*.*"))
@@ -199,10 +199,11 @@ def test_no_modules_import_each_other():
 
 
 def test_no_folder_is_crowded():
-    """A reader finds a module by its folder; one module of `scipy.stats` is one distribution."""
+    """A reader finds a module by its folder. The names of public modules are given: those of
+    `transpile` itself, and those of `scipy.stats`, one for each distribution."""
     sizes = Counter(path.parent for path in FILES)
     crowded = {relative(folder): n for folder, n in sizes.items() if n > MOST_MODULES}
-    assert crowded == {"scipy/stats": 17}
+    assert crowded == {".": 15, "scipy/stats": 17}
 
 
 def test_no_import_hides_inside_a_function():

@@ -117,5 +117,5 @@ def test_each_part_of_the_start_up_machinery_is_measured():
 
 
 def test_a_copy_without_a_part_runs(tmp_path):
-    tree = startup_parts.copy("lazy_logging", tmp_path)
+    tree = startup_parts.copy("lazy.loggers", tmp_path)
     assert all(seconds > 0 for seconds in startup_parts.measure(tree))

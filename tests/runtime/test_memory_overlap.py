@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
 import transpile
-from transpile.runtime.memory_overlap import overlap, overlaps_itself, unshared
+from transpile.runtime.memory.overlap import overlap, overlaps_itself, unshared
 
 # ------------------------------------------------------------------------------------- the tests
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile.runtime import memory_pool
-from transpile.runtime.memory_pool import LARGE, MemoryPool
+from transpile.runtime.memory import pool
+from transpile.runtime.memory.pool import LARGE, MemoryPool
 
 FLOAT = np.dtype(np.float64)
 COUNT = LARGE // 8
@@ -146,14 +146,14 @@ def test_a_large_workspace_is_lent_for_the_call():
     for _ in range(120):
         np.testing.assert_allclose(twice(x), expected)
     assert compiled.runtime_executable().call.spare == []
-    assert memory_pool.MEMORY_POOL.bytes_kept() >= LARGE
+    assert pool.MEMORY_POOL.bytes_kept() >= LARGE
     transpile.clear_caches()
-    assert memory_pool.MEMORY_POOL.bytes_kept() == 0
+    assert pool.MEMORY_POOL.bytes_kept() == 0
 
 
 def test_a_small_or_empty_result_is_an_array_of_its_own():
-    assert memory_pool.maker((COUNT - 1,), FLOAT) is None
-    assert memory_pool.maker((COUNT, 0), FLOAT) is None
+    assert pool.maker((COUNT - 1,), FLOAT) is None
+    assert pool.maker((COUNT, 0), FLOAT) is None
     assert transpile.jit(lambda x: x + 1)(np.zeros(10)).flags.owndata
 
 
@@ -163,13 +163,13 @@ def test_the_environment_says_how_much_is_kept(monkeypatch):
     monkeypatch.setenv("TRANSPILE_RESERVE_BYTES", "0")
     transpile.clear_caches()
     double(x)
-    assert memory_pool.MEMORY_POOL.bytes_kept() == 0
+    assert pool.MEMORY_POOL.bytes_kept() == 0
     monkeypatch.setenv("TRANSPILE_RESERVE_BYTES", "lots")
     with pytest.raises(ValueError, match="RESERVE_BYTES takes a number of bytes, not 'lots'"):
         transpile.jit(lambda x: x * 3)(x)
     monkeypatch.delenv("TRANSPILE_RESERVE_BYTES")
     transpile.jit(lambda x: x * 4)(x)
-    assert memory_pool.MEMORY_POOL.bytes_kept() == LARGE
+    assert pool.MEMORY_POOL.bytes_kept() == LARGE
 
 
 def test_a_result_lives_on_after_its_function():
@@ -188,7 +188,7 @@ SCARCE = """
 import os, resource, sys
 import numpy as np
 import transpile
-from transpile.runtime.memory_pool import MEMORY_POOL
+from transpile.runtime.memory.pool import MEMORY_POOL
 
 how, = sys.argv[1:]
 os.environ["TRANSPILE_CALLS"] = how

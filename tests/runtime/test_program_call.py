@@ -7,7 +7,8 @@ import pytest
 
 import transpile
 from transpile.errors import InternalError
-from transpile.runtime import fast_call, memory_pool
+from transpile.runtime import fast_call
+from transpile.runtime.memory import pool
 
 X = np.arange(12.0).reshape(3, 4)
 
@@ -129,9 +130,7 @@ NO_RESULTS = {
 @pytest.mark.parametrize("name", NO_RESULTS)
 def test_what_a_maker_makes_is_checked_in_python_and_in_c(name, monkeypatch):
     made = NO_RESULTS[name]
-    monkeypatch.setattr(
-        memory_pool, "maker", lambda shape, dtype: made if shape == (3, 4) else None
-    )
+    monkeypatch.setattr(pool, "maker", lambda shape, dtype: made if shape == (3, 4) else None)
     call = executable_of(lambda x: x + 1, X).call
     for run in (call.run, fast_call.program(call)):
         with pytest.raises(TypeError, match=r"maker of an array .* of its dtype and shape"):
@@ -148,7 +147,7 @@ def test_a_workspace_of_a_maker_is_checked_in_python_and_in_c(monkeypatch):
         sizes.append(shape)
         return lambda: np.empty(made(shape), dtype)
 
-    monkeypatch.setattr(memory_pool, "maker", maker)
+    monkeypatch.setattr(pool, "maker", maker)
     call = executable_of(lambda x: np.sort(np.exp(x), axis=0)[::-1], x).call
     assert sizes == [(call.workspace,)] and call.workspace
     for run in (call.run, fast_call.program(call)):

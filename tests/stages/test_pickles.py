@@ -149,6 +149,22 @@ def test_functions_of_a_script(tmp_path):
 OLD = json.loads((Path(__file__).parents[1] / "data" / "old_pickles.json").read_text())
 
 
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [
+        ("lax.arrays.binary_operators", transpile.lax.add),
+        ("lax.arrays.operators", transpile.lax.exp),
+        ("lax.arrays.rounding", transpile.lax.clamp),
+        ("lax.arrays.special", transpile.lax.lgamma),
+    ],
+)
+def test_functions_are_found_where_they_were(module, function):
+    """Pickles have functions by module and name."""
+    former = f"ctranspile.{module}\n{function.__qualname__}\n.".encode()
+    assert pickle.loads(former) is function
+    assert module not in function.__module__
+
+
 @pytest.mark.parametrize("name", OLD)
 def test_pickles_of_an_earlier_layout_are_read(name):
     """And what comes of them is an instance of the class that has moved, not of a copy."""

@@ -24,9 +24,10 @@ from transpile.machine import Machine
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.primitives import axes as a
-from transpile.primitives import bits, dot, indexing, reductions
+from transpile.primitives import dot, indexing, reductions
 from transpile.primitives import elementwise as e
 from transpile.primitives.elementary import primitives as f
+from transpile.primitives.elementwise import bits
 from transpile.schedule import schedule
 from transpile.trace.trace import evaluate
 

@@ -15,8 +15,8 @@ import transpile
 from transpile import errors
 from transpile.runtime import fast_call
 from transpile.trace.bytecode.reads import global_names, reads
-from transpile.trace.guard_survey import survey
-from transpile.trace.guards import ARRAY, ENTRY, FUNCTION, ITEMS, PAIRS, Guard, Watch
+from transpile.trace.guards.checks import ARRAY, ENTRY, FUNCTION, ITEMS, PAIRS, Guard, Watch
+from transpile.trace.guards.survey import survey
 
 X = np.ones(3)
 SCALE = 2.0

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile.trace.guard_survey import survey
-from transpile.trace.guards import FUNCTION
+from transpile.trace.guards.checks import FUNCTION
+from transpile.trace.guards.survey import survey
 
 X = np.ones(3)
 

@@ -6,13 +6,13 @@ import textwrap
 
 import pytest
 
-from transpile.util.lazy_imports import Later, on_demand
+from transpile.util.lazy.imports import Later, on_demand
 
 
 def test_a_module_is_imported_when_one_of_its_names_is_used():
     code = """
         import sys
-        from transpile.util.lazy_imports import Later
+        from transpile.util.lazy.imports import Later
         wave = Later("wave")
         assert "wave" not in sys.modules
         assert wave.WAVE_FORMAT_PCM == 1

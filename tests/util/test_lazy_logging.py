@@ -4,7 +4,7 @@ import logging
 import subprocess
 import sys
 
-from transpile.util.lazy_logging import Log
+from transpile.util.lazy.loggers import Log
 
 
 def test_lines_reach_the_logger_of_that_name(caplog):
@@ -23,7 +23,7 @@ def test_lines_reach_the_logger_of_that_name(caplog):
 def test_logging_is_imported_for_a_warning_only():
     code = """
 import sys
-from transpile.util.lazy_logging import Log
+from transpile.util.lazy.loggers import Log
 log = Log("transpile")
 log.debug("x"), log.info("y"), log.hears_information()
 assert "logging" not in sys.modules

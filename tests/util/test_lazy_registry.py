@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from transpile.util.lazy_registry import Rest, Table
+from transpile.util.lazy.registry import Rest, Table
 
 
 @pytest.fixture

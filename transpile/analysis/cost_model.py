@@ -9,7 +9,8 @@ shapes.
 from __future__ import annotations
 
 from transpile.ir.calls import Call
-from transpile.ir.dims import Index, Symbol, bounds, product, symbols_of
+from transpile.ir.dims import Index, Symbol, bounds, symbols_of
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
     Apply,
     Declare,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from transpile.disk_cache.concurrent_steps import Steps, finished
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.util.fork_safe_lock import Lock, undivided
-from transpile.util.lazy_imports import Later
+from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     import signal

@@ -33,7 +33,7 @@ from transpile.symbols.blas import Blas, SharedLibrary
 from transpile.symbols.lapack import Lapack
 from transpile.util.frozen_records import cached_property, replace
 from transpile.util.gc_pause import without_collector
-from transpile.util.lazy_logging import Log
+from transpile.util.lazy.loggers import Log
 
 logger = Log("transpile.build")
 

@@ -14,7 +14,7 @@ from transpile.disk_cache.concurrent_steps import Steps, finished
 from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
 from transpile.util.data_files import data_directory
-from transpile.util.lazy_imports import Later
+from transpile.util.lazy.imports import Later
 
 _INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 

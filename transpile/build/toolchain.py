@@ -29,7 +29,7 @@ from transpile.symbols.blas import Blas, find_blas
 from transpile.symbols.lapack import find_lapack
 from transpile.util.escapes import utf8
 from transpile.util.hashing import blake2b
-from transpile.util.lazy_imports import Later
+from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     import platform

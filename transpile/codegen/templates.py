@@ -37,7 +37,7 @@ from transpile.ir.loop_ir import DType, For, If, Statement, Swap, While
 from transpile.ir.loop_rewrite import walk
 from transpile.util.data_files import data_directory
 from transpile.util.hashing import blake2b
-from transpile.util.lazy_imports import Later, importing
+from transpile.util.lazy.imports import Later, importing
 
 if TYPE_CHECKING:
     import jinja2

@@ -50,7 +50,7 @@ from transpile.disk_cache.concurrent_steps import Steps, finished, in_one_step
 from transpile.disk_cache.file_locks import locked
 from transpile.disk_cache.process_directory import advised, check_space, temporary_directory
 from transpile.errors import CacheWarning, CompilationError, CompilerNotFoundError
-from transpile.util.lazy_logging import Log
+from transpile.util.lazy.loggers import Log
 
 __all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "default_cache", "key"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from transpile.disk_cache.cache_files import check_private
 from transpile.disk_cache.cache_ownership import check_execution
 from transpile.util.fork_safe_lock import undivided
-from transpile.util.lazy_imports import Later
+from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     import shutil

@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from transpile.runtime.dispatcher import Specializations
-from transpile.runtime.memory_pool import MEMORY_POOL
+from transpile.runtime.memory.pool import MEMORY_POOL
 from transpile.stages import Traced
 from transpile.util.fork_safe_lock import Lock
 

@@ -37,13 +37,13 @@ from transpile.trace.call_signature import (
     signature,
 )
 from transpile.trace.captured_arrays import retried
-from transpile.trace.executed_code import recorded
 from transpile.trace.frozen_draws import FrozenDraws
-from transpile.trace.guard_survey import survey
-from transpile.trace.guards import Watch
+from transpile.trace.guards.checks import Watch
+from transpile.trace.guards.executed_code import recorded
+from transpile.trace.guards.survey import survey
 from transpile.trace.trace import current_trace, trace_function
 from transpile.util.frozen_records import cached_property, dataclass
-from transpile.util.lazy_logging import Log
+from transpile.util.lazy.loggers import Log
 
 logger = Log("transpile")
 

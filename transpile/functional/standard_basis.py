@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape, product
+from transpile.ir.dims import Shape
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import Axis
 from transpile.ir.types import INT64
 from transpile.primitives.dot import free_axes

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, is_within, product, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, is_within, symbols_of
 from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var
-from transpile.ir.index_values import as_index, as_value, convert, of_indices
+from transpile.ir.indices.row_major import product
+from transpile.ir.indices.values import as_index, as_value, convert, of_indices
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Within
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import BOOL, INT64, kind_letter

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from transpile.fusion.elements import Elements, Values, merged_index
-from transpile.ir.dims import Dim, Index, Shape, Symbol, recombine, row_major, unravel
+from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Const, Equation, Source
-from transpile.ir.index_values import as_index
+from transpile.ir.indices.row_major import recombine, row_major, unravel
+from transpile.ir.indices.values import as_index
 from transpile.ir.loop_ir import Expr, Load
 from transpile.primitives import indexing
 from transpile.util.frozen_records import dataclass

@@ -30,7 +30,8 @@ from transpile.fusion.nodes import (
     Node,
     Scan,
 )
-from transpile.ir.dims import Dim, Index, product
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import Apply
 from transpile.ir.loop_rewrite import loads_of, subexpressions
 from transpile.primitives.indexing import gather

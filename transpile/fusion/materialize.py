@@ -20,7 +20,7 @@ from transpile.fusion.index_lambda import (
     update_of,
     value_of,
 )
-from transpile.fusion.inlining import materialised
+from transpile.fusion.inlining.decisions import materialised
 from transpile.fusion.nodes import (
     Block,
     Branch,

@@ -17,7 +17,7 @@ from transpile.fusion.elements import Values, values_of
 from transpile.fusion.index_lambda import index_of
 from transpile.ir.dims import Dim, Index, Symbol, bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
-from transpile.ir.index_values import convert
+from transpile.ir.indices.values import convert
 from transpile.ir.loop_ir import Expr, IndexValue, Literal
 from transpile.machine import USUAL, Machine
 from transpile.primitives.control import primitives

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from transpile.fusion.inline_cost import inline_costs, updates_in_place
+from transpile.fusion.inlining.cost import inline_costs, updates_in_place
+from transpile.fusion.inlining.reshape_cuts import tangled
 from transpile.fusion.nodes import Loops, array_operands
-from transpile.fusion.reshape_cuts import tangled
 from transpile.fusion.scopes import Bodies, Scope
 from transpile.ir.graph import Atom, Const, Equation, Var
 from transpile.library.plan import CallPlan, Views

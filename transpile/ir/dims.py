@@ -102,9 +102,9 @@ class Dim:
         if other == 0:
             return self
         sums = dict(self.terms)
-        for monomial, coefficient in _terms(other):
+        for monomial, coefficient in terms_of(other):
             sums[monomial] = sums.get(monomial, 0) + coefficient
-        return _normal(sums)
+        return normal_form(sums)
 
     def __mul__(self, other: Index) -> Index:
         if isinstance(other, int):
@@ -116,7 +116,7 @@ class Dim:
             for right, b in other.terms:
                 monomial = tuple(sorted(left + right, key=str))
                 sums[monomial] = sums.get(monomial, 0) + a * b
-        return _normal(sums)
+        return normal_form(sums)
 
     def __neg__(self) -> Index:
         return self * -1
@@ -172,6 +172,7 @@ class Dim:
 
 
 Index = int | Dim
+Shape = tuple[Index, ...]
 Bounds = tuple[int | None, int | None]
 
 
@@ -190,13 +191,14 @@ def _factor_text(index: Index) -> str:
     return str(index) if plain else f"({index})"
 
 
-def _terms(index: Index) -> tuple[tuple[Monomial, int], ...]:
+def terms_of(index: Index) -> tuple[tuple[Monomial, int], ...]:
+    """The terms of an index as a polynomial: products of atoms, and their coefficients."""
     if isinstance(index, Dim):
         return index.terms
     return (((), index),) if index else ()
 
 
-def _normal(sums: dict[Monomial, int]) -> Index:
+def normal_form(sums: dict[Monomial, int]) -> Index:
     """The index with these terms in normal form: no zeros, constants last, the rest by name."""
     terms = [(monomial, c) for monomial, c in sums.items() if c]
     if not terms:
@@ -338,11 +340,11 @@ def _split(index: Index, divisor: Index) -> tuple[Index, Index]:
     """The pair (q, r) with index = divisor*q + r, dividing term by term."""
     quotient: Index = 0
     rest: Index = 0
-    divisor_terms = _terms(divisor)
+    divisor_terms = terms_of(divisor)
     if len(divisor_terms) != 1:
         return (1, 0) if index == divisor else (0, index)
     atoms, unit = divisor_terms[0]
-    for monomial, coefficient in _terms(index):
+    for monomial, coefficient in terms_of(index):
         left = list(monomial)
         try:
             for atom in atoms:
@@ -354,9 +356,9 @@ def _split(index: Index, divisor: Index) -> tuple[Index, Index]:
         # 7*i // 4 does not split usefully (i + 3*i // 4 has no smaller range); 7 // 4 does.
         if part and left:
             whole, part = 0, coefficient
-        quotient = quotient + _normal({tuple(left): whole})
+        quotient = quotient + normal_form({tuple(left): whole})
         if part:
-            rest = rest + _normal({monomial: part})
+            rest = rest + normal_form({monomial: part})
     return quotient, rest
 
 
@@ -376,7 +378,7 @@ def floor_divide(index: Index, divisor: Index) -> Index:
     if isinstance(divisor, int):
         common = gcd(divisor, *(c for m, c in rest.terms if m))
         if common > 1 and divisor > 0:
-            scaled = _normal({m: c // common for m, c in rest.terms})
+            scaled = normal_form({m: c // common for m, c in rest.terms})
             return quotient + floor_divide(scaled, divisor // common)
         atom = _sole_atom(rest)
         if isinstance(atom, Quotient) and isinstance(atom.divisor, int) and divisor > 0:
@@ -407,7 +409,7 @@ def modulo(index: Index, divisor: Index) -> Index:
             return modulo(atom.dividend, divisor)
         common = gcd(divisor, *(c for _, c in rest.terms))
         if common > 1 and divisor > 0:
-            scaled = _normal({m: c // common for m, c in rest.terms})
+            scaled = normal_form({m: c // common for m, c in rest.terms})
             return modulo(scaled, divisor // common) * common
     return Dim((((Remainder(rest, divisor),), 1),))
 
@@ -429,9 +431,9 @@ def substitute(index: Index, values: Mapping[Symbol, Index]) -> Index:
         product: Index = coefficient
         for atom in monomial:
             product = _substituted(atom, values) * product
-        for changed, factor in _terms(product):
+        for changed, factor in terms_of(product):
             sums[changed] = sums.get(changed, 0) + factor
-    return _normal(sums)
+    return normal_form(sums)
 
 
 def _substituted(atom: Atom, values: Mapping[Symbol, Index]) -> Index:
@@ -450,51 +452,3 @@ def evaluate(index: Index, sizes: Mapping[str, int]) -> int:
     if not isinstance(value, int):
         raise TypeError(f"{index} still depends on {', '.join(map(str, symbols_of(value)))}")
     return value
-
-
-def product(dims: Iterable[Index]) -> Index:
-    """The product of dimensions: the number of elements of a shape."""
-    total: Index = 1
-    for dim in dims:
-        total = dim * total
-    return total
-
-
-Shape = tuple[Index, ...]
-
-
-def row_major(indices: Iterable[Index], shape: Iterable[Index]) -> Index:
-    """The position of an element in the row-major order of its array."""
-    flat: Index = 0
-    for index, extent in zip(indices, shape, strict=True):
-        flat = flat * extent + index
-    return flat
-
-
-def recombine(index: Index) -> Index:
-    """The index with every `d*(x // d) + x % d` recombined to `x`."""
-    if isinstance(index, int):
-        return index
-    sums = dict(index.terms)
-    for monomial, coefficient in index.terms:
-        if len(monomial) != 1 or not isinstance(monomial[0], Remainder):
-            continue
-        atom = monomial[0]
-        whole = floor_divide(atom.dividend, atom.divisor) * atom.divisor
-        terms = [(m, coefficient * c) for m, c in _terms(whole)]
-        if terms and all(sums.get(m) == c for m, c in terms):
-            for m, _ in terms:
-                del sums[m]
-            del sums[monomial]
-            return recombine(_normal(sums) + atom.dividend * coefficient)
-    return index
-
-
-def unravel(flat: Index, shape: Shape) -> Shape:
-    """The indices of the element at a row-major position; the inverse of `row_major`."""
-    indices: list[Index] = []
-    for axis in range(len(shape) - 1, -1, -1):
-        extent = shape[axis]
-        indices.append(modulo(flat, extent) if axis else flat)
-        flat = floor_divide(flat, extent)
-    return tuple(reversed(indices))

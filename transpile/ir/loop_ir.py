@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.calls import Call, Strided
-from transpile.ir.dims import Index, Shape, Symbol, product
+from transpile.ir.dims import Index, Shape, Symbol
 from transpile.ir.graph import UNKNOWN_SOURCE, Site, Source
+from transpile.ir.indices.row_major import product
 from transpile.ir.number_text import number_text
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import BOOL, INT64, SHORT_NAMES, UINT8

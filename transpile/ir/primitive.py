@@ -22,7 +22,7 @@ from transpile.ir.dims import Index
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
 from transpile.util.frozen_records import dataclass
-from transpile.util.lazy_registry import Rest, Table
+from transpile.util.lazy.registry import Rest, Table
 
 TypeRule = Callable[..., "ArrayType | tuple[ArrayType, ...]"]
 # The largest magnitude, or how it follows from those of the operands.

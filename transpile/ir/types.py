@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile.errors import UnsupportedError
-from transpile.ir.dims import Dim, Index, Shape, product
+from transpile.ir.dims import Dim, Index, Shape
+from transpile.ir.indices.row_major import product
 from transpile.util.frozen_records import dataclass
-from transpile.util.lazy_imports import Later
+from transpile.util.lazy.imports import Later
 
 # -------------------------------------------------------------------------------------- dtypes
 

@@ -11,20 +11,17 @@ from typing import Any
 from transpile.lax import linalg as linalg
 from transpile.lax.arrays import (
     barriers,
-    binary_operators,
     enums,
     joins,
-    operators,
     products,
     reductions,
-    rounding,
     shapes,
     slicing,
     sorting,
-    special,
 )
 from transpile.lax.control import associative, branches, custom_solves, fori, loops
 from transpile.lax.indexed import convolution, convolution_shapes, gather_scatter, windows
+from transpile.lax.operators import binary, rounding, special, unary
 
 _MODULES: tuple[Any, ...] = (
     associative,
@@ -39,8 +36,8 @@ _MODULES: tuple[Any, ...] = (
     enums,
     loops,
     rounding,
-    operators,
-    binary_operators,
+    unary,
+    binary,
     products,
     reductions,
     shapes,

@@ -12,8 +12,9 @@ from itertools import pairwise
 
 from transpile.errors import InternalError
 from transpile.intrinsics.products import Matmul
-from transpile.ir.dims import Dim, Index, Shape, Symbol, product
+from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Equation
+from transpile.ir.indices.row_major import product
 from transpile.library.plan import CallPlan, LoopedCall, Views, array, part
 from transpile.machine import Machine
 from transpile.primitives.dot import dot_general, free_axes

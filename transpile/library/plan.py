@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from transpile.ir.calls import Call, Strided
-from transpile.ir.dims import Dim, Index, Shape, Symbol, recombine, row_major, unravel
+from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Const, Equation, Var
+from transpile.ir.indices.row_major import recombine, row_major, unravel
 from transpile.ir.loop_ir import UNALLOCATED, Load
 from transpile.primitives.axes import reshape
 from transpile.util.frozen_records import cached_property, dataclass

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from transpile.intrinsics.scans import CumulativeSum
-from transpile.ir.dims import product
 from transpile.ir.graph import Equation
+from transpile.ir.indices.row_major import product
 from transpile.library.plan import CallPlan, LoopedCall, Views, part
 from transpile.machine import Machine
 from transpile.primitives.reductions import cumsum

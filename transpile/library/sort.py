@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from transpile.errors import UnsupportedError
 from transpile.intrinsics.sorting import Argsort, ArgsortFurther, Sort
-from transpile.ir.dims import product
 from transpile.ir.graph import Equation
+from transpile.ir.indices.row_major import product
 from transpile.library.plan import CallPlan, LoopedCall, Views, part
 from transpile.machine import Machine
 from transpile.primitives.sorting import sort

@@ -27,7 +27,7 @@ from transpile.fusion.nodes import (
 from transpile.fusion.scopes import Scope
 from transpile.ir.dims import Dim, Index, Symbol, substitute
 from transpile.ir.graph import Atom, Const, Graph, Var
-from transpile.ir.index_values import as_index
+from transpile.ir.indices.values import as_index
 from transpile.ir.loop_ir import Buffer
 from transpile.lower.call_storage import arrays_of_call, arrays_of_effect
 from transpile.lower.memory import Memory

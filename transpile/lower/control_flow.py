@@ -14,7 +14,7 @@ from transpile.analysis.cost_model import UNBOUNDED
 from transpile.fusion.nodes import Branch, Loop
 from transpile.ir.dims import Dim, Index, Symbol, substitute
 from transpile.ir.graph import has_effect
-from transpile.ir.index_values import as_index, convert
+from transpile.ir.indices.values import as_index, convert
 from transpile.ir.loop_ir import (
     Apply,
     Declare,

@@ -16,18 +16,18 @@ from transpile.ir.types import finfo
 from transpile.numpy.core.promotion import EXPORTS
 from transpile.numpy.subscripts.at import at
 from transpile.trace.tracer import RARE_FUNCTIONS
-from transpile.util.lazy_imports import imported
+from transpile.util.lazy.imports import imported
 
 # The modules of the functions that most programs use.
 _USUAL = (
     "core.coercion",
     "core.creation",
     "core.elementwise",
-    "core.joins",
     "core.reductions",
-    "core.shapes",
-    "core.transposes",
     "core.ufuncs",
+    "manipulation.joins",
+    "manipulation.shapes",
+    "manipulation.transposes",
     "math.contraction",
     "math.products",
     "subscripts.assignment",

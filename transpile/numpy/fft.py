@@ -9,7 +9,6 @@ import numpy as np
 
 from transpile.ir.dims import Dim
 from transpile.ir.types import FLOAT32, real_dtype
-from transpile.numpy.core.joins import roll
 from transpile.numpy.core.promotion import (
     EXPORTS,
     Array,
@@ -26,6 +25,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.joins import roll
 from transpile.primitives import axes as primitives
 from transpile.primitives.fft import fft as primitive
 from transpile.trace.trace import bind

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape, product
+from transpile.ir.dims import Shape
+from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import Axis
 from transpile.ir.source_info import function_source
 from transpile.ir.types import ArrayType, broadcast_shapes
@@ -31,7 +32,7 @@ from transpile.numpy.core.promotion import (
     transpose_to,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.shapes import expand_dims
+from transpile.numpy.manipulation.shapes import expand_dims
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import function_name, inner
 from transpile.trace.trace import trace_nested

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from transpile.numpy.core.creation import linspace
-from transpile.numpy.core.joins import repeat
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
@@ -24,9 +23,10 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import max, mean, min
-from transpile.numpy.core.shapes import squeeze
-from transpile.numpy.core.transposes import flip
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.joins import repeat
+from transpile.numpy.manipulation.shapes import squeeze
+from transpile.numpy.manipulation.transposes import flip
 from transpile.numpy.mapping import apply_along_axis
 from transpile.primitives import axes as primitives
 from transpile.trace.bytecode.call_resolution import resolved

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_COMPOSITES
-from transpile.ir.dims import product
 from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.indices.row_major import product
 from transpile.machine import USUAL, Machine
 from transpile.primitives import axes
 

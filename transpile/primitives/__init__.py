@@ -6,11 +6,10 @@ the first use, or when a name is looked up in the table that is not there yet.
 """
 
 from transpile.ir.primitive import RARE_FAMILIES
-from transpile.util.lazy_imports import imported
+from transpile.util.lazy.imports import imported
 
 _FAMILIES = (
     "axes",
-    "bits",
     "control.callbacks",
     "control.calls",
     "control.checkpoint",
@@ -18,7 +17,11 @@ _FAMILIES = (
     "convolution",
     "dot",
     "elementary.primitives",
-    "elementwise",
+    "elementwise.arithmetic",
+    "elementwise.bits",
+    "elementwise.comparisons",
+    "elementwise.identities",
+    "elementwise.parts",
     "fft",
     "indexing",
     "linalg.decompositions",

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape, product, row_major, unravel
+from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
+from transpile.ir.indices.row_major import product, row_major, unravel
 from transpile.ir.primitive import Axis, Linear, Order, Permuted, Primitive, register
 from transpile.ir.types import ArrayType
 from transpile.primitives.kinds import view

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import product
 from transpile.ir.graph import Const
+from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import TABLE, Linear, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64, ArrayType, computed_dtype

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from transpile.pytree.keys import KeyPath, keystr, simple_key
 from transpile.pytree.treedef import IsLeaf, TreeDef, flatten
 from transpile.util.frozen_records import dataclass
-from transpile.util.lazy_imports import Later
+from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     import difflib

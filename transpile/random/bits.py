@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape, product
+from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
+from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import finfo
 from transpile.numpy.core.promotion import convert, reshape_to

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape, product
+from transpile.ir.dims import Shape
+from transpile.ir.indices.row_major import product
 from transpile.numpy.core.promotion import NumpyErrors, broadcast_to, reshape_to
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives.random import random_gamma, random_loggamma

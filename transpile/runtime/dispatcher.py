@@ -26,14 +26,14 @@ from transpile.trace.call_key import Rejected
 from transpile.trace.tracebacks import hide_own_frames
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property, dataclass
-from transpile.util.lazy_imports import Later
+from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     from inspect import Signature
 
     from transpile.runtime import fast_call
     from transpile.runtime.program_call import ProgramCall
-    from transpile.trace.guards import Watch
+    from transpile.trace.guards.checks import Watch
 else:
     fast_call = Later("transpile.runtime.fast_call")
 

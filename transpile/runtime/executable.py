@@ -27,7 +27,7 @@ from transpile.runtime.loader import Library, load_entry, with_tables
 from transpile.runtime.program_call import ArrayKind, ProgramCall
 from transpile.util.atomic_files import replace_files
 from transpile.util.frozen_records import cached_property, dataclass
-from transpile.util.lazy_imports import Later
+from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     from transpile.build import driver

@@ -29,10 +29,10 @@ from transpile.runtime.dispatcher import Specialization
 from transpile.runtime.loader import DamagedLibraryError, loader_path
 from transpile.runtime.program_call import ProgramCall
 from transpile.trace.call_key import KEYWORDS
-from transpile.trace.guards import Watch
+from transpile.trace.guards.checks import Watch
 from transpile.util.fork_safe_lock import Lock
-from transpile.util.lazy_imports import Later
-from transpile.util.lazy_logging import Log
+from transpile.util.lazy.imports import Later
+from transpile.util.lazy.loggers import Log
 
 if TYPE_CHECKING:
     import sysconfig

@@ -34,7 +34,7 @@ from transpile.errors import InternalError, TranspileError
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 from transpile.util.hashing import blake2b
-from transpile.util.lazy_imports import Later, importing
+from transpile.util.lazy.imports import Later, importing
 
 if TYPE_CHECKING:
     import ctypes

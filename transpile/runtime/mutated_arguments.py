@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Donated, Graph
-from transpile.runtime.memory_overlap import overlap, overlaps_itself
+from transpile.runtime.memory.overlap import overlap, overlaps_itself
 from transpile.trace.call_signature import Signature
 
 Run = Callable[[Sequence[Any]], list[Any]]

@@ -21,10 +21,10 @@ import numpy as np
 from transpile.errors import InternalError
 from transpile.ir.graph import Site
 from transpile.ir.source_info import shown, user_source
-from transpile.runtime import memory_pool
 from transpile.runtime.callbacks import Callbacks
 from transpile.runtime.loader import Library
-from transpile.runtime.memory_overlap import unshared
+from transpile.runtime.memory import pool
+from transpile.runtime.memory.overlap import unshared
 
 Array = np.ndarray[Any, Any]
 Maker = Callable[[], Array]
@@ -69,8 +69,8 @@ class ProgramCall:
         self.is_brief = is_brief
         self.spare: list[Array] = []
         self.makers = (
-            *(memory_pool.maker(shape, dtype) for dtype, shape in outputs),
-            memory_pool.maker((workspace,), _BYTE),
+            *(pool.maker(shape, dtype) for dtype, shape in outputs),
+            pool.maker((workspace,), _BYTE),
         )
         self.callbacks = Callbacks(library.ffi, name, sites) if sites else None
         self._error = library.function(f"{name}_error")
@@ -125,7 +125,7 @@ class ProgramCall:
             scratch = self._scratch() if self.workspace else None
             pointers.append(self._null if scratch is None else from_buffer(scratch))
         except MemoryError:  # once more, without the free blocks of the memory pool
-            if not memory_pool.MEMORY_POOL.release_all():
+            if not pool.MEMORY_POOL.release_all():
                 raise
             del pointers[:], inputs[:], outputs[:]
             return self.run(leaves)

@@ -15,7 +15,8 @@ from transpile.analysis.cost_model import trips
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, NO_LANES
-from transpile.ir.dims import Dim, Index, row_major, substitute, symbols_of
+from transpile.ir.dims import Dim, Index, substitute, symbols_of
+from transpile.ir.indices.row_major import row_major
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,

@@ -3,7 +3,7 @@ special, stats."""
 
 from typing import TYPE_CHECKING
 
-from transpile.util.lazy_imports import on_demand
+from transpile.util.lazy.imports import on_demand
 
 if TYPE_CHECKING:  # each is imported when it is first used
     from transpile.scipy import linalg, special, stats

@@ -27,7 +27,7 @@ from transpile.trace.static_lookup import (
     module_of,
     scope_of,
 )
-from transpile.util.lazy_imports import imported
+from transpile.util.lazy.imports import imported
 
 _MOST_FUNCTIONS = 256
 _NOT_USERS = ("numpy", "transpile", "scipy")

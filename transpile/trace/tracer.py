@@ -20,7 +20,7 @@ from transpile.ir.source_info import assigned_name, user_source
 from transpile.ir.types import ArrayType
 from transpile.pytree.extended_dtypes import has_extended_type
 from transpile.trace.conversion_hints import format_hint, hint
-from transpile.util.lazy_registry import Rest, Table
+from transpile.util.lazy.registry import Rest, Table
 
 if TYPE_CHECKING:  # a trace makes tracers; a tracer asks its trace
     from transpile.trace.trace import Trace

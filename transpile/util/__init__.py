@@ -8,10 +8,10 @@ noise; transpile itself takes 172, 56 and 471).
 
     frozen_records.dataclass   dataclasses                      +19   +19   +48
     frozen_records.replace     dataclasses.replace               +3    +1   +15
-    lazy_imports.Later         imports at once                 +394   -44  -298
-    lazy_imports.on_demand     names imported at once          +351   -45   -47
-    lazy_registry              all primitives at once          +143    -1   -82
-    lazy_logging               logging                           +9    +1    +0
+    lazy.imports.Later         imports at once                 +394   -44  -298
+    lazy.imports.on_demand     names imported at once          +351   -45   -47
+    lazy.registry              all primitives at once          +143    -1   -82
+    lazy.loggers               logging                           +9    +1    +0
     hashing                    hashlib                          +10    -1    -8
     gc_pause                   a collector that runs on          +6    +1   +58
 

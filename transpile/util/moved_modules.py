@@ -1,8 +1,8 @@
 """Import modules under their former names, which are in users' pickles.
 
-Listed are the modules whose classes users pickle: stages, pytree structures, keys, the named tuples
-and enumerations of `lax`. A former name imports the module itself, not a copy, so that a class
-exists once.
+Listed are the modules of what users pickle: stages, pytree structures, keys, the named tuples and
+enumerations of `lax`, and its functions, which are pickled by name. A former name imports the
+module itself, not a copy, so that a class exists once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from typing import Any
 
 _MOVED = {
     "transpile.graph": "transpile.ir.graph",
+    "transpile.lax.arrays.binary_operators": "transpile.lax.operators.binary",
+    "transpile.lax.arrays.operators": "transpile.lax.operators.unary",
+    "transpile.lax.arrays.rounding": "transpile.lax.operators.rounding",
+    "transpile.lax.arrays.special": "transpile.lax.operators.special",
     "transpile.lax.convolution_shapes": "transpile.lax.indexed.convolution_shapes",
     "transpile.lax.kinds": "transpile.lax.arrays.enums",
     "transpile.nodes": "transpile.pytree.registry",

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from transpile.errors import InternalError
-from transpile.ir.dims import evaluate, product
+from transpile.ir.dims import evaluate
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import Buffer
 
 UNWRITTEN = 0

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from transpile.analysis.canonical_form import canonical_form
 from transpile.codegen.compile_budget import Effort, effort_for
 from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
 from transpile.codegen.plan.summary import summary_of
-from transpile.ir.canonical_form import canonical_form
 from transpile.ir.loop_ir import Kernel, Program
 from transpile.options import Options
 

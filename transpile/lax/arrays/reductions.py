@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.vectorize import vmap
-from transpile.ir.dims import Shape, product
+from transpile.ir.dims import Shape
 from transpile.ir.graph import Graph
+from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import ArrayType
 from transpile.lax.arrays.promotion import (

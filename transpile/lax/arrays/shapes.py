@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Shape, product
+from transpile.ir.dims import Dim, Shape
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import broadcast_shapes as numpys_broadcast_shapes
 from transpile.lax.arrays.promotion import (
     Array,

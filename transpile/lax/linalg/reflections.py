@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.vectorize import vmap
-from transpile.ir.dims import product
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import INT64
 from transpile.lax.control.fori import fori_loop
 from transpile.numpy.core.promotion import fill, reshape_to

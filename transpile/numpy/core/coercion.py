@@ -30,7 +30,7 @@ from transpile.trace.bytecode.call_resolution import OF_INSTANCES, OF_METHODS, S
 from transpile.trace.bytecode.made_arrays import note
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, named
-from transpile.util.lazy_imports import Later
+from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     from transpile.numpy.core import ranges

@@ -33,9 +33,9 @@ from transpile.numpy.core.promotion import (
     warn_if_imaginary_is_lost,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.shapes import broadcast_to_shape, diagonal, shape_argument
-from transpile.numpy.core.transposes import moveaxis
 from transpile.numpy.core.ufuncs import apply, call
+from transpile.numpy.manipulation.shapes import broadcast_to_shape, diagonal, shape_argument
+from transpile.numpy.manipulation.transposes import moveaxis
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind, current_trace

@@ -31,8 +31,8 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import all as all_of
-from transpile.numpy.core.shapes import imag, real
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.shapes import imag, real
 from transpile.primitives import elementwise as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method

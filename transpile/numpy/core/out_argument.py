@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from transpile.numpy.core.promotion import Array
-from transpile.numpy.core.shapes import ravel
+from transpile.numpy.manipulation.shapes import ravel
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
 
 

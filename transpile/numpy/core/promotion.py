@@ -17,8 +17,9 @@ import numpy as np
 from numpy.exceptions import AxisError, ComplexWarning
 
 from transpile.errors import TracerError, TranspileError, UnsupportedError
-from transpile.ir.dims import Dim, Shape, product
+from transpile.ir.dims import Dim, Shape
 from transpile.ir.graph import Const, Var
+from transpile.ir.indices.row_major import product
 from transpile.ir.source_info import user_source
 from transpile.ir.types import (
     BOOL,
@@ -44,7 +45,7 @@ from transpile.trace.tracer import (
     add_method,
     named,
 )
-from transpile.util.lazy_registry import Table
+from transpile.util.lazy.registry import Table
 
 Array = Any  # a Tracer, an ndarray, a scalar, or nested lists of them
 DType = np.dtype[Any]

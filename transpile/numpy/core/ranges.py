@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from transpile.numpy.core.creation import linspace
-from transpile.numpy.core.joins import concatenate
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
@@ -21,9 +20,10 @@ from transpile.numpy.core.promotion import (
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.shapes import expand_dims
-from transpile.numpy.core.transposes import moveaxis
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.joins import concatenate
+from transpile.numpy.manipulation.shapes import expand_dims
+from transpile.numpy.manipulation.transposes import moveaxis
 from transpile.trace.tracer import Tracer
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape, product
+from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
+from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import BY_UFUNC, TABLE, Primitive
 from transpile.ir.types import (
     BOOL,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import product
+from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import Primitive
 from transpile.numpy.core.promotion import (
     Array,

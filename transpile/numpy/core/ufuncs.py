@@ -34,12 +34,12 @@ from transpile.numpy.core.promotion import (
     weaken,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import bits as _bits  # noqa: F401 (any trace may call its ufuncs)
 from transpile.primitives import elementwise as primitives
 from transpile.primitives.elementary import primitives as elementary
+from transpile.primitives.elementwise import bits as _bits  # noqa: F401 (any trace may call its ufuncs)
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
-from transpile.util.lazy_registry import Table
+from transpile.util.lazy.registry import Table
 
 Operands = Sequence[Any]
 Loop = tuple[DType, ...]  # the dtypes of a ufunc's loop, inputs first

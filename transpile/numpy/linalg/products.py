@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import product
+from transpile.ir.indices.row_major import product
 from transpile.numpy.core.promotion import Array, as_array, axes_of, axis_of, refuse, reshape_to
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.linalg.common import check_2d, implements_linalg

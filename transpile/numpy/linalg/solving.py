@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape, product
+from transpile.ir.dims import Shape
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import INT64, broadcast_shapes, real_dtype
 from transpile.numpy.core.promotion import (
     Array,

@@ -22,8 +22,8 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
-from transpile.numpy.core.shapes import ravel
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.shapes import ravel
 
 UINT8 = np.dtype("uint8")
 _ORDERS = {"big": np.arange(7, -1, -1, dtype=UINT8), "little": np.arange(8, dtype=UINT8)}

@@ -22,8 +22,8 @@ from transpile.numpy.core.promotion import (
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.transposes import flip
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.transposes import flip
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.indexing import PROMISED, gather

@@ -30,9 +30,9 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
-from transpile.numpy.core.shapes import atleast_1d
-from transpile.numpy.core.transposes import transpose
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.shapes import atleast_1d
+from transpile.numpy.manipulation.transposes import transpose
 from transpile.numpy.math.convolutions import convolve
 from transpile.primitives import axes as primitives
 from transpile.trace.trace import bind

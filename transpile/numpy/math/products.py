@@ -30,9 +30,9 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
-from transpile.numpy.core.shapes import diagonal, expand_dims, ravel
-from transpile.numpy.core.transposes import moveaxis
 from transpile.numpy.core.ufuncs import SPECIAL, call, resolve
+from transpile.numpy.manipulation.shapes import diagonal, expand_dims, ravel
+from transpile.numpy.manipulation.transposes import moveaxis
 from transpile.primitives import dot as linalg
 from transpile.trace.trace import bind
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import product
 from transpile.ir.graph import Const
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
     NOTHING,

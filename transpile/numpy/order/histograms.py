@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import product
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import COMPLEX128, FLOAT32, FLOAT64, INT64
 from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (

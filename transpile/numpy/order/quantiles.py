@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape, product
+from transpile.ir.dims import Shape
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import FLOAT64, INT64, kind_letter
 from transpile.numpy.core.promotion import (
     NOTHING,

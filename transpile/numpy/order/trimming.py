@@ -21,8 +21,8 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import any as any_of
 from transpile.numpy.core.reductions import argmax
-from transpile.numpy.core.transposes import flip
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.transposes import flip
 from transpile.numpy.order.sets import length_of
 from transpile.primitives import axes as primitives
 from transpile.primitives.indexing import CLIP, gather

@@ -32,9 +32,9 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.scans import cumsum
-from transpile.numpy.core.shapes import ravel
-from transpile.numpy.core.transposes import moveaxis
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.shapes import ravel
+from transpile.numpy.manipulation.transposes import moveaxis
 from transpile.numpy.subscripts.basic import content, set_item
 from transpile.numpy.subscripts.take import along, as_indices, bounded, take, traced
 from transpile.primitives import axes as primitives

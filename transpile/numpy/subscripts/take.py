@@ -14,7 +14,6 @@ import numpy as np
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core import elementwise
 from transpile.numpy.core.extensions import accepts_more
-from transpile.numpy.core.joins import stack
 from transpile.numpy.core.promotion import (
     Array,
     add_methods,
@@ -31,8 +30,9 @@ from transpile.numpy.core.promotion import (
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.shapes import ravel
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.joins import stack
+from transpile.numpy.manipulation.shapes import ravel
 from transpile.numpy.order.sets import length_of, numbered
 from transpile.numpy.subscripts.advanced import from_start
 from transpile.numpy.subscripts.basic import get_item

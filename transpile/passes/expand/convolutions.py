@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Index, product
+from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.graph_rewrite import Builder
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import FLOAT32, FLOAT64, ArrayType
 from transpile.machine import Machine
 from transpile.passes.expand.labelled import Labelled, reshaped

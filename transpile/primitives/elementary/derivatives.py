@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitives.derivatives import nonzero
+from transpile.primitives.elementwise.derivatives import nonzero
 from transpile.primitives.rules import is_scalar_constant
 
 

@@ -21,7 +21,8 @@ from transpile.intrinsics.products import Matmul, MatmulRows
 from transpile.ir.calls import Call, Strided
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES, OWN_SHAPES
-from transpile.ir.dims import Dim, Index, Shape, Symbol, product
+from transpile.ir.dims import Dim, Index, Shape, Symbol
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import Alloc, Buffer, For, Load, Program, Statement
 from transpile.ir.loop_rewrite import (
     accesses,

@@ -32,7 +32,8 @@ from transpile.ir.contracts.loops import (
     OWN_SHAPES,
     STACK_BOUNDED,
 )
-from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
+from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.indices.row_major import product, row_major, unravel
 from transpile.ir.loop_ir import Alloc, Buffer, For, Kernel, Load, Program, Statement
 from transpile.ir.loop_rewrite import (
     map_accesses,

@@ -31,7 +31,8 @@ from transpile.ir.contracts.loops import (
     OWN_SHAPES,
     STACK_BOUNDED,
 )
-from transpile.ir.dims import Dim, Index, Shape, Symbol, product, substitute
+from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from transpile.intrinsics.products import Matmul, MatmulBatch
 from transpile.ir.calls import Call
-from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
+from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.indices.row_major import product, row_major, unravel
 from transpile.ir.loop_ir import Buffer, For, Kernel, Load, Statement
 from transpile.ir.loop_rewrite import accesses, is_independent, walk
 from transpile.util.frozen_records import dataclass

@@ -19,7 +19,8 @@ from transpile.intrinsics.tiles import TransposeTile
 from transpile.ir.calls import Call, Strided
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import COALESCED, NO_LANES, OF_LOOPS, STACK_BOUNDED
-from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, product, substitute, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, substitute, symbols_of
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import COALESCED, LINEAR_SUBSCRIPTS, OWN_SHAPES
-from transpile.ir.dims import Index, Shape, Symbol, product, recombine, row_major
+from transpile.ir.dims import Index, Shape, Symbol
+from transpile.ir.indices.row_major import product, recombine, row_major
 from transpile.ir.loop_ir import Alloc, Kernel, Program
 from transpile.ir.loop_rewrite import accesses, map_accesses, map_kernels, seen_by, walk
 from transpile.options import Options

@@ -26,7 +26,7 @@ from transpile.ir.contracts.loops import (
     SUBEXPRESSIONS_SHARED,
 )
 from transpile.ir.dims import Dim, Index, bounds, symbols_of
-from transpile.ir.index_values import as_index
+from transpile.ir.indices.values import as_index
 from transpile.ir.loop_ir import Apply, Declare, Expr, For, Literal, Program, Statement
 from transpile.ir.loop_rewrite import (
     map_bodies,

@@ -19,7 +19,8 @@ from collections.abc import Iterator, Mapping
 from transpile.analysis.cost_model import UNBOUNDED
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES
-from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, product, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, symbols_of
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
     Buffer,
     Declare,

@@ -25,7 +25,8 @@ from transpile.ir.contracts.loops import (
     OF_LOOPS,
     STACK_BOUNDED,
 )
-from transpile.ir.dims import Dim, Index, Shape, Symbol, product
+from transpile.ir.dims import Dim, Index, Shape, Symbol
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,

@@ -24,7 +24,8 @@ from transpile.analysis.cost_model import trips
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED
-from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, product, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, symbols_of
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,

@@ -28,7 +28,8 @@ from transpile.ir.contracts.loops import (
     OF_TEMPORARIES,
     STACK_BOUNDED,
 )
-from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute
+from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.indices.row_major import product, row_major
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,

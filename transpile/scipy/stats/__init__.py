@@ -6,7 +6,7 @@ formula gives, without an error.
 
 from typing import TYPE_CHECKING
 
-from transpile.util.lazy_imports import on_demand
+from transpile.util.lazy.imports import on_demand
 
 if TYPE_CHECKING:  # each is imported when it is first used
     from transpile.scipy.stats import (

@@ -11,7 +11,6 @@ import numpy as np
 from transpile.ir.graph import Const
 from transpile.ir.types import BOOL, finfo, kind_letter
 from transpile.lax.arrays.enums import RoundingMethod
-from transpile.lax.arrays.operators import signed
 from transpile.lax.arrays.promotion import (
     Array,
     DType,
@@ -28,6 +27,7 @@ from transpile.lax.arrays.promotion import (
     shape_of,
     spelled,
 )
+from transpile.lax.operators.unary import signed
 from transpile.numpy.core.promotion import (
     broadcast_in_dim,
     reshape_to,
@@ -37,8 +37,8 @@ from transpile.numpy.core.promotion import (
     weaken,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import bits
 from transpile.primitives import elementwise as primitives
+from transpile.primitives.elementwise import bits
 from transpile.trace.trace import bind
 
 __all__ = [

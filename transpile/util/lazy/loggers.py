@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from transpile.util.lazy_imports import imported
+from transpile.util.lazy.imports import imported
 
 
 class Log:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 
 from transpile.fusion.elements import is_by_elements
 from transpile.fusion.index_lambda import arithmetic
-from transpile.fusion.inline_cost import spreads
+from transpile.fusion.inlining.cost import spreads
 from transpile.fusion.nodes import Choices
 from transpile.fusion.survey import Survey
 from transpile.ir.graph import Atom, Equation, Var
-from transpile.ir.index_values import as_index
+from transpile.ir.indices.values import as_index
 from transpile.ir.loop_ir import Literal
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from transpile.analysis.canonical_form import canonical_form
 from transpile.intrinsics.callbacks import Callback
 from transpile.intrinsics.tiles import TransposeTile
 from transpile.ir.calls import Strided
-from transpile.ir.canonical_form import canonical_form
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.graph import Site
 from transpile.ir.loop_ir import (

@@ -25,9 +25,9 @@ from transpile.lax.arrays.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import weaken
-from transpile.primitives import bits
 from transpile.primitives import elementwise as primitives
 from transpile.primitives.elementary import primitives as elementary
+from transpile.primitives.elementwise import bits
 from transpile.trace.trace import bind
 
 Unary = Callable[[Array], Any]

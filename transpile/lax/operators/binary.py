@@ -9,17 +9,6 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.primitive import Primitive
-from transpile.lax.arrays.operators import (
-    INEXACT,
-    NUMBERS,
-    as_bits,
-    by_primitive,
-    check_has_complex,
-    kinds_of,
-    published,
-    signed,
-    weak_like,
-)
 from transpile.lax.arrays.promotion import (
     Array,
     DType,
@@ -30,10 +19,21 @@ from transpile.lax.arrays.promotion import (
     of_dtype,
     same_dtypes,
 )
+from transpile.lax.operators.unary import (
+    INEXACT,
+    NUMBERS,
+    as_bits,
+    by_primitive,
+    check_has_complex,
+    kinds_of,
+    published,
+    signed,
+    weak_like,
+)
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import bits
 from transpile.primitives import elementwise as primitives
 from transpile.primitives.elementary import primitives as elementary
+from transpile.primitives.elementwise import bits
 from transpile.trace.trace import bind
 
 Binary = Callable[[Array, Array], Any]

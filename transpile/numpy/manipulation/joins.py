@@ -32,7 +32,13 @@ from transpile.numpy.core.promotion import (
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.shapes import atleast_1d, atleast_2d, atleast_3d, ravel, shape_argument
+from transpile.numpy.manipulation.shapes import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    ravel,
+    shape_argument,
+)
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.indexing import CLIP, gather

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Shape, floor_divide, product
+from transpile.ir.dims import Dim, Shape, floor_divide
+from transpile.ir.indices.row_major import product
 from transpile.numpy.core.promotion import (
     Array,
     add_methods,

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from transpile.fusion.elements import is_by_elements, is_unrolled
 from transpile.fusion.scopes import Scope
-from transpile.ir.dims import Index, bounds, product
+from transpile.ir.dims import Index, bounds
 from transpile.ir.graph import Atom, Const, Equation, Var
+from transpile.ir.indices.row_major import product
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general

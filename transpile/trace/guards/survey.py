@@ -2,7 +2,7 @@
 reaches, and of the objects that this code reads.
 
 The access paths in the bytecode (`trace/bytecode/reads.py`) are resolved against globals, closures
-and arguments, and each step gets a guard (`trace/guards.py`): `model.layers[0].rate` is guarded
+and arguments, and each step gets a guard (`checks.py`): `model.layers[0].rate` is guarded
 from the global `model` to the rate. Functions, methods and properties on the way are analysed too.
 A value that escapes, into a call or a loop, is guarded whole: a container with its items, an object
 with those of its attributes that any of the code names.
@@ -33,8 +33,7 @@ import numpy as np
 
 from transpile.trace.bytecode.reads import Read, Step, reads
 from transpile.trace.bytecode.rewriting import original
-from transpile.trace.executed_code import TAKE_CALLBACKS
-from transpile.trace.guards import (
+from transpile.trace.guards.checks import (
     ARRAY,
     ATTRIBUTE,
     CELL,
@@ -46,6 +45,7 @@ from transpile.trace.guards import (
     Watch,
     function_guard,
 )
+from transpile.trace.guards.executed_code import TAKE_CALLBACKS
 from transpile.trace.static_lookup import (
     MISSING,
     asks_python,

@@ -1,0 +1,1 @@
+"""Inlining: which values are substituted into their uses, by what that costs."""

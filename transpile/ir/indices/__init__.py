@@ -1,0 +1,1 @@
+"""Indices: row-major positions, and scalar expressions that are arithmetic on loop indices."""

@@ -1,0 +1,1 @@
+"""Elementwise operators, with JAX's names and rules."""

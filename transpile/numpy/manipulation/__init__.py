@@ -1,0 +1,1 @@
+"""Array manipulation: shapes, transposes, joins and splits."""

@@ -1,0 +1,211 @@
+"""Primitives of arithmetic: sums, products, quotients, signs, extrema, divisors.
+
+The C column is their whole lowering. Integer arithmetic that may overflow calls helpers
+(`add(x, y)`), which wrap as NumPy does and have no undefined behaviour. JVP rules of more than a
+line are in `derivatives.py`.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from transpile.ir.primitive import Linear
+from transpile.primitives.elementwise import derivatives as d
+from transpile.primitives.kinds import (
+    combining,
+    elementwise,
+    highest,
+    lowest,
+    number,
+    scaled,
+)
+from transpile.primitives.rules import flat
+
+add = combining(
+    "add",
+    np.add,
+    "x + y",
+    i="add(x, y)",
+    b="x | y",
+    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t),
+    transpose=lambda ct, x, y: [ct, ct],
+    neutral=number(biu=0, f=-0.0, c=complex(-0.0, -0.0)),
+    absorbing=number(b=1),
+    on_indices=operator.add,
+    magnitude=operator.add,
+    of_bools="logical_or",
+)
+subtract = elementwise(
+    "subtract",
+    np.subtract,
+    "x - y",
+    i="subtract(x, y)",
+    dtypes="iufc",
+    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: -t),
+    transpose=lambda ct, x, y: [ct, -ct if isinstance(y, Linear) else None],
+    neutral=number(iufc=0),
+    on_indices=operator.sub,
+    magnitude=operator.add,
+)
+multiply = combining(
+    "multiply",
+    np.multiply,
+    "x * y",
+    i="multiply(x, y)",
+    b="x & y",
+    z="multiply(x, y)",
+    jvp=(lambda t, out, x, y: t * y, lambda t, out, x, y: x * t),
+    transpose=lambda ct, x, y: [ct * y, None] if isinstance(x, Linear) else [None, x * ct],
+    neutral=number(biuf=1),
+    absorbing=number(biu=0),
+    on_indices=scaled,
+    magnitude=operator.mul,
+    of_bools="logical_and",
+)
+divide = elementwise(
+    "divide",
+    np.divide,
+    "x / y",
+    z="divide(x, y)",
+    dtypes="fc",
+    jvp=(lambda t, out, x, y: t / y, lambda t, out, x, y: t * -(out / y)),
+    transpose=lambda ct, x, y: [ct / y, None],
+    neutral=number(f=1),
+    weight=4,
+)
+floor_divide = elementwise(
+    "floor_divide",
+    np.floor_divide,
+    "floor_divide(x, y)",
+    dtypes="iuf",
+    jvp=(flat, flat),
+    weight=8,
+)
+remainder = elementwise(
+    "remainder",
+    np.remainder,
+    "remainder(x, y)",
+    dtypes="iuf",
+    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.floor_divide(x, y)),
+    weight=8,
+)
+fmod = elementwise(
+    "fmod",
+    np.fmod,
+    "fmod(x, y)",
+    dtypes="iuf",
+    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.trunc(np.divide(x, y))),
+    weight=8,
+    c_library={"f": "fmod"},
+)
+negative = elementwise(
+    "negative",
+    np.negative,
+    "-x",
+    i="negative(x)",
+    u="negative(x)",
+    dtypes="iufc",
+    jvp=lambda t, out, x: -t,
+    transpose=lambda ct, x: [-ct],
+    exact=True,
+    involution=True,
+    on_indices=operator.neg,
+    magnitude=abs,
+)
+absolute = elementwise(
+    "absolute",
+    np.absolute,
+    "absolute(x)",
+    b="x",
+    u="x",
+    result="real",
+    jvp=d.absolute,
+    exact=True,
+    speculatable=True,
+    magnitude=abs,
+    nonnegative="f",
+    c_library={"f": "fabs", "c": "cabs"},
+)
+sign = elementwise(
+    "sign",
+    np.sign,
+    "sign(x)",
+    dtypes="iufc",
+    jvp=d.sign,
+    exact=True,
+    magnitude=1,
+)
+square = elementwise(
+    "square",
+    np.square,
+    "x * x",
+    i="multiply(x, x)",
+    z="multiply(x, x)",
+    dtypes="iufc",
+    jvp=lambda t, out, x: t * (2 * x),
+    nonnegative="f",
+    magnitude=lambda x: x * x,
+)
+reciprocal = elementwise(
+    "reciprocal",
+    np.reciprocal,
+    "1 / x",
+    i="reciprocal(x)",
+    u="reciprocal(x)",
+    z="reciprocal(x)",
+    dtypes="iufc",
+    jvp=lambda t, out, x: t * -np.square(out),
+    weight=4,
+)
+maximum = combining(
+    "maximum",
+    np.maximum,
+    "maximum(x, y)",
+    b="x | y",
+    jvp=(d.chosen_where(np.greater), d.chosen_where(np.less)),
+    exact=True,
+    neutral=lowest,
+    chooses=1,
+    speculatable=True,
+    magnitude=max,
+)
+minimum = combining(
+    "minimum",
+    np.minimum,
+    "minimum(x, y)",
+    b="x & y",
+    jvp=(d.chosen_where(np.less), d.chosen_where(np.greater)),
+    exact=True,
+    neutral=highest,
+    chooses=-1,
+    speculatable=True,
+    magnitude=max,
+)
+fmax = combining(
+    "fmax",
+    np.fmax,
+    "fmax(x, y)",
+    i="maximum(x, y)",
+    u="maximum(x, y)",
+    b="x | y",
+    jvp=d.chosen_unless_nan(np.greater),
+    exact=True,
+    magnitude=max,
+    c_library={"f": "fmax"},
+)
+fmin = combining(
+    "fmin",
+    np.fmin,
+    "fmin(x, y)",
+    i="minimum(x, y)",
+    u="minimum(x, y)",
+    b="x & y",
+    jvp=d.chosen_unless_nan(np.less),
+    exact=True,
+    magnitude=max,
+    c_library={"f": "fmin"},
+)
+gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
+lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu", commutative=True)

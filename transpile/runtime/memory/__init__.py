@@ -1,0 +1,1 @@
+"""Memory of results: a pool of large blocks, and run-time alias tests."""

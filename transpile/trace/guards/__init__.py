@@ -1,0 +1,1 @@
+"""Guards of what a trace read from its environment: found by static analysis, checked at calls."""

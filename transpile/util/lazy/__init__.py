@@ -1,0 +1,1 @@
+"""Lazy imports, registries and loggers, which keep `import transpile` short."""
