@@ -73,6 +73,7 @@ NUMBERS = {
     ("analysis/value_range", "_ROUNDINGS"): "how accurate the functions of runtime_c are",
     ("codegen/callback_messages", "_LONGEST_LITERAL"): "what every C compiler takes",
     ("codegen/constants", "LONGEST_CONSTANT"): "what a reader takes for a text",
+    ("codegen/compile_budget", "MOST_RETREATS"): "the levels that a compiler has",
     ("codegen/line_wrapping", "WIDTH"): "the format of the text",
     ("codegen/plan/gcc_faults", "_LARGEST"): "the elements for which gcc is at fault",
     ("codegen/plan/summary", "_OF_DECLARATION"): LENGTH,

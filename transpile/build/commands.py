@@ -12,11 +12,12 @@ import contextlib
 import errno
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transpile.disk_cache.concurrent_steps import Steps, finished
+from transpile.disk_cache.concurrent_steps import Steps, finished, pause
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.util.fork_safe_lock import Lock, undivided
 from transpile.util.lazy.imports import Later
@@ -34,6 +35,10 @@ else:
 _PAUSE = 0.5  # in seconds; then it is looked whether the thread that is waited for is there
 
 
+class TimeLimitError(Exception):
+    """A command has taken longer than it may."""
+
+
 class ChildProcess:
     """A command that `start` starts, and that is killed where it runs at the end of a `with` block.
 
@@ -46,6 +51,8 @@ class ChildProcess:
 
     Signal handlers may fork there, too. In such a child neither that thread nor the process is its
     own: ChildProcessError.
+
+    limit   the seconds after which it is not waited for any longer: TimeLimitError; 0: none
     """
 
     def __init__(
@@ -55,6 +62,7 @@ class ChildProcess:
         environment: Mapping[str, str],
         *,
         errors: bool = True,
+        limit: float = 0.0,
     ) -> None:
         with undivided():
             self._output = tempfile.TemporaryFile(dir=directory)
@@ -67,6 +75,8 @@ class ChildProcess:
             "env": environment,
             "process_group": 0,
         }
+        self._limit = limit
+        self._begin = 0.0
         self._owner = os.getpid()
         self._starting = Lock()
         self._is_over = False  # True: nothing is started any more
@@ -75,6 +85,7 @@ class ChildProcess:
 
     def start(self) -> None:
         """Start the command; OSError where that is not possible."""
+        self._begin = time.monotonic()
         if threading.current_thread() is not threading.main_thread():
             self._start()
         else:
@@ -125,13 +136,20 @@ class ChildProcess:
             self._process.wait()
 
     def has_ended(self) -> bool:
-        """True if `wait` would return at once."""
+        """True if `wait` would not wait."""
         assert self._process
-        return self._process.poll() is not None
+        return self._process.poll() is not None or self._is_late()
+
+    def _is_late(self) -> bool:
+        return 0 < self._limit < time.monotonic() - self._begin
 
     def wait(self) -> tuple[int, str]:
         """The exit status, or minus the signal that killed the command, and its output."""
         assert self._process
+        while self._limit and not self.has_ended():  # Popen.wait sleeps for up to 50 ms
+            pause(self._begin)
+        if self._process.poll() is None and self._is_late():
+            raise TimeLimitError(f"{self._arguments['args'][0]} took more than {self._limit:g} s")
         status = self._process.wait()
         self._check_owner()  # of another process's child it says that it has succeeded
         self._output.seek(0)
@@ -154,9 +172,9 @@ def run(command: Sequence[str], directory: Path) -> tuple[int, str]:
     return finished(running(command, directory))
 
 
-def running(command: Sequence[str], directory: Path) -> Steps[tuple[int, str]]:
-    """The steps of `run`."""
-    with ChildProcess(command, directory, environment(directory)) as process:
+def running(command: Sequence[str], directory: Path, limit: float = 0.0) -> Steps[tuple[int, str]]:
+    """The steps of `run`. TimeLimitError after `limit` seconds, unless that is 0."""
+    with ChildProcess(command, directory, environment(directory), limit=limit) as process:
         process.start()
         yield process
         return process.wait()

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 
 from transpile.analysis.cost_model import is_brief, program_cost
 from transpile.build import toolchain
+from transpile.build.commands import TimeLimitError
+from transpile.build.compiler_probe import Compiler
 from transpile.build.helper_objects import helper_objects
 from transpile.build.pool_linking import pool_for
 from transpile.build.stopwatch import Stopwatch
+from transpile.codegen.compile_budget import MOST_RETREATS, retreat_flags
 from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
 from transpile.codegen.render import Text, render
@@ -31,13 +35,24 @@ from transpile.schedule import schedule
 from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.symbols.blas import Blas, SharedLibrary
 from transpile.symbols.lapack import Lapack
-from transpile.util.frozen_records import cached_property, replace
+from transpile.util.frozen_records import cached_property, dataclass, replace
 from transpile.util.gc_pause import without_collector
 from transpile.util.lazy.loggers import Log
 
 logger = Log("transpile.build")
 
 _SLOW = 10.0  # seconds of the compiler, above which a user will want to know
+
+
+@dataclass(frozen=True)
+class _Compilation:
+    """What the compiler said, the flags it had, how often it was stopped before, and after how many
+    seconds that would have been."""
+
+    log: str
+    flags: tuple[str, ...]
+    retreat: int
+    limit: float
 
 
 class Pipeline:
@@ -138,17 +153,16 @@ class Pipeline:
             text = python_entry(self.program, included, "program.h")
             entry.write_text(text, encoding="utf-8")
             with self._times.phase("compile"):
-                commands = self._compile(entry, (*objects, *link_flags), jobs)
+                build = self._compile(entry, (*objects, *link_flags), jobs)
         self._log()
-        build = {"commands": commands, "flags": self._flags, "seconds": self._times.seconds}
-        meta = json.dumps(self._meta() | {"build": build}, sort_keys=True)
-        (directory / "meta.json").write_text(meta, encoding="utf-8")
+        _write_meta(directory, self._meta() | {"build": build | {"seconds": self._times.seconds}})
 
     def write_standalone(self, directory: Path) -> None:
         """Write and compile the program for processes without Python: it exports the functions of
         its header, and uses the system's OpenMP."""
         with SideBySide(1) as jobs:
-            self._compile(self._write_sources(directory), (), jobs)
+            build = self._compile(self._write_sources(directory), (), jobs)
+        _write_meta(directory, {"build": build})
 
     def _write_sources(self, directory: Path) -> Path:
         """Write program.c, program.h and program.bin; the path of the C file."""
@@ -159,9 +173,11 @@ class Pipeline:
             (directory / "program.bin").write_bytes(self.text.constants)
         return source
 
-    def _compile(self, source: Path, link_flags: tuple[str, ...], jobs: SideBySide) -> list[str]:
+    def _compile(
+        self, source: Path, link_flags: tuple[str, ...], jobs: SideBySide
+    ) -> dict[str, object]:
         """Compile a C file into the shared object PROGRAM beside it, which is linked with what
-        `jobs` make; returns the commands.
+        `jobs` make; returns how, for meta.json.
 
         Where a compiler runs for them, that is a command beside it and one to link. Otherwise it is
         one command, which takes less.
@@ -172,26 +188,58 @@ class Pipeline:
         libraries = [flag for flags in each for flag in flags]
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")
-        flags = self._flags
-        words, output, logs = [*libraries, *link_flags], directory / PROGRAM, list[str]()
+        words, output, built = (
+            [*libraries, *link_flags],
+            directory / PROGRAM,
+            source.with_suffix(".o"),
+        )
+        done: list[_Compilation] = []
         if jobs.may_gain():
-            built = source.with_suffix(".o")
-            jobs.begin(_noted(toolchain.building_object(compiler, source, built, flags), logs))
+            build = partial(toolchain.building_object, compiler, source, built)
+            jobs.begin(self._compiling(compiler, build, done))
             jobs.finish()
-            link = toolchain.linking(compiler, source, built, output, flags, words)
-            logs.append(finished(link))
+            flags = done[0].flags
+            link = finished(toolchain.linking(compiler, source, built, output, flags, words))
             built.unlink()
         else:
             jobs.finish()
-            logs.append(toolchain.build_shared(compiler, source, output, flags, words))
-        (directory / "build.log").write_text("".join(logs), encoding="utf-8")
-        return [log.partition("\n")[0] for log in logs]
+            build = partial(toolchain.building_shared, compiler, source, output, libraries=words)
+            jobs.begin(self._compiling(compiler, build, done))
+            jobs.finish()
+            link = ""
+        (directory / "build.log").write_text(done[0].log + link, encoding="utf-8")
+        lines = [log.partition("\n")[0] for log in (done[0].log, link) if log]
+        return {
+            "commands": lines,
+            "flags": done[0].flags,
+            "retreat": done[0].retreat,
+            "limit": done[0].limit,
+        }
 
-    @cached_property
-    def _flags(self) -> tuple[str, ...]:
-        """The compiler's flags for the program."""
-        compiler = toolchain.find_compiler(self.options)
-        return toolchain.flags(compiler, self.options, self.text.effort, self.text.gcc_flags)
+    def _compiling(
+        self, compiler: Compiler, build: Callable[..., Steps[str]], done: list[_Compilation]
+    ) -> Steps[None]:
+        """The steps of `build(flags, limit=seconds)`, of which the outcome is put into `done`.
+
+        Where the compiler takes too long it is stopped, and started again with fewer optimizations.
+        Those that nobody asked for are not given up.
+        """
+        limit = toolchain.time_limit() if self.options.opt_level else 0.0
+        text = self.text
+        for retreat in range(MOST_RETREATS + 1):
+            flags = toolchain.flags(compiler, self.options, text.effort, text.gcc_flags, retreat)
+            try:
+                log = yield from build(flags, limit=limit if retreat < MOST_RETREATS else 0.0)
+            except TimeLimitError:
+                less = " ".join(retreat_flags(compiler.kind, retreat + 1))
+                logger.warning(
+                    "%s: the C compiler was stopped after %g s (TRANSPILE_COMPILE_SECONDS), with "
+                    "%d characters of C; it starts again with %s, and the program will be slower",
+                    *(self.graph.name, limit, len(text.source), less),
+                )
+            else:
+                done.append(_Compilation(log, flags, retreat, limit))
+                return
 
     def _meta(self) -> dict[str, object]:
         """The fields of meta.json from which `runtime.executable` calls the program."""
@@ -215,12 +263,10 @@ class Pipeline:
         if seconds["compile"] > _SLOW:
             logger.warning(
                 "%s: the C compiler took %.0f s for %d characters of C, which the cache keeps. "
-                "Loops of Python are unrolled, `fori_loop` and `scan` are not; and "
-                "compiler_options={'opt_level': 1} takes less time",
+                "Loops of Python are unrolled; those of `fori_loop` and `scan` are not",
                 *(name, seconds["compile"], size),
             )
 
 
-def _noted(steps: Steps[str], logs: list[str]) -> Steps[None]:
-    """The steps, whose result is appended to `logs`."""
-    logs.append((yield from steps))
+def _write_meta(directory: Path, fields: Mapping[str, object]) -> None:
+    (directory / "meta.json").write_text(json.dumps(fields, sort_keys=True), encoding="utf-8")

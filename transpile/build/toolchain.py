@@ -20,7 +20,7 @@ from transpile.build.compiler_probe import (
     command_identity,
     find_compiler,
 )
-from transpile.codegen.compile_budget import Effort, effort_flags, level
+from transpile.codegen.compile_budget import Effort, effort_flags, level, retreat_flags
 from transpile.disk_cache.concurrent_steps import Steps, finished
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
@@ -56,6 +56,8 @@ __all__ = [
 COMPILER_INGREDIENTS = frozenset({"compiler", "flags"})
 # Flags that are not passed to the linking command: see build_shared.
 _UNSAFE_LINK = {"-ffast-math", "-Ofast", "-funsafe-math-optimizations"}
+
+_TIME_LIMIT = 30.0  # seconds
 
 
 def compiler_identity(options: Options) -> str:
@@ -108,13 +110,15 @@ def flags(
     options: Options,
     effort: Effort = "usual",
     gcc_flags: Sequence[str] = (),
+    retreat: int = 0,
 ) -> tuple[str, ...]:
-    """The compiler's flags, in order: a function of compiler, options, effort and `gcc_flags`.
+    """The compiler's flags, in order: a function of compiler, options and what the program needs.
 
     effort      how much optimization a program of this length gets (`codegen/compile_budget.py`)
     gcc_flags   flags for faults of gcc that the program runs into
+    retreat     how often the compiler has been stopped because it took too long
 
-    Both follow from the program, so the cache key needs neither.
+    These follow from the program and the time, so the cache key needs none of them.
     """
     requested = options.opt_level
     opt_level = level(effort, requested) if compiler.kind == "gcc" else requested
@@ -139,7 +143,20 @@ def flags(
         chosen.append("-fno-sanitize=undefined")  # zig's default at -O0
     if options.debug or compiler.kind == "zig":
         chosen.append("-g" if options.debug else "-g0")
-    return (*chosen, *options.extra_cflags, "-lm")
+    return (*chosen, *options.extra_cflags, *retreat_flags(compiler.kind, retreat), "-lm")
+
+
+def time_limit() -> float:
+    """How many seconds the compiler may take for a program before it is run with fewer
+    optimizations: TRANSPILE_COMPILE_SECONDS, or 30; 0: there is no limit."""
+    text = os.environ.get("TRANSPILE_COMPILE_SECONDS", "") or str(_TIME_LIMIT)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        raise ValueError(f"TRANSPILE_COMPILE_SECONDS takes a number of seconds, not {text!r}")
+    return seconds if seconds != float("inf") else 0.0
 
 
 def build_shared(
@@ -165,26 +182,28 @@ def building_shared(
     output: Path,
     flags: Sequence[str],
     libraries: Sequence[str] = (),
+    limit: float = 0.0,
 ) -> Steps[str]:
-    """The steps of `build_shared`."""
+    """The steps of `build_shared`; TimeLimitError where the C file takes more than `limit` seconds,
+    unless that is 0."""
     if _UNSAFE_LINK.isdisjoint(flags):
-        return (yield from _building(compiler, source, source, output, flags, libraries))
+        return (yield from _building(compiler, source, source, output, flags, libraries, limit))
     built = source.with_name(f"{output.name}.o")
-    log = yield from building_object(compiler, source, built, flags)
+    log = yield from building_object(compiler, source, built, flags, limit)
     log += yield from linking(compiler, source, built, output, flags, libraries)
     built.unlink()
     return log
 
 
 def building_object(
-    compiler: Compiler, source: Path, output: Path, flags: Sequence[str]
+    compiler: Compiler, source: Path, output: Path, flags: Sequence[str], limit: float = 0.0
 ) -> Steps[str]:
     """The steps that compile the C file `source` into the object file `output` beside it, of which
-    a shared object can be made; their result is the log. CompilationError as for `build_shared`."""
+    a shared object can be made; their result is the log. Errors as for `building_shared`."""
     directory = source.parent.resolve()
     kept = [flag for flag in _compiling(compiler, flags, directory) if flag != "-shared"]
     command = [*compiler.command, *kept, "-c", "-o", output.name, source.name]
-    return _run(command, directory, source)
+    return _run(command, directory, source, limit)
 
 
 def linking(
@@ -211,6 +230,7 @@ def _building(
     output: Path,
     flags: Sequence[str],
     libraries: Sequence[str],
+    limit: float = 0.0,
 ) -> Steps[str]:
     """The steps of one command that makes a shared object of the C file or object file `given`."""
     directory = source.parent.resolve()
@@ -223,7 +243,7 @@ def _building(
     last = [flag for flag in flags if _is_for_linker(flag)]
     compiling = _compiling(compiler, flags, directory)
     command = [*compiler.command, *compiling, "-o", *names, *libraries, *last]
-    return _run(command, directory, source)
+    return _run(command, directory, source, limit)
 
 
 def _compiling(compiler: Compiler, flags: Sequence[str], directory: Path) -> list[str]:
@@ -346,12 +366,12 @@ def _c_library() -> str:
 # -- running the compiler --------------------------------------------------------------------------
 
 
-def _run(command: Sequence[str], directory: Path, source: Path) -> Steps[str]:
+def _run(command: Sequence[str], directory: Path, source: Path, limit: float = 0.0) -> Steps[str]:
     """The steps that run the compiler in `directory`; the log, with relative paths, or
     CompilationError."""
     shown = utf8(shlex.join([word.replace(str(directory), ".") for word in command]))
     try:
-        status, output = yield from running(command, directory)
+        status, output = yield from running(command, directory, limit)
     except OSError as error:
         raise CompilationError(f"the C compiler could not be run: {error}\n{shown}") from error
     output = utf8(output.replace(str(directory), "."))

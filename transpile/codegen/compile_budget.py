@@ -45,6 +45,23 @@ def effort_flags(effort: Effort, requested: int) -> tuple[str, ...]:
     return lanes if effort == "usual" else (*lanes, *_CALLS)
 
 
+# What a program gets whose compiler has been stopped once, and twice, because it took too long: the
+# passes that take more than linear time, or are faulty, are among those that are left out.
+MOST_RETREATS = 2
+
+
+def retreat_flags(kind: str, retreat: int) -> tuple[str, ...]:
+    """The flags behind all others for a program whose compiler, of that kind, was stopped so
+    often."""
+    if retreat == 0:
+        return ()
+    if retreat == MOST_RETREATS:
+        return ("-O0",)
+    if kind == "gcc":
+        return ("-O1", "-fno-tree-loop-vectorize", "-fno-tree-slp-vectorize", *_CALLS)
+    return ("-O1", "-fno-vectorize", "-fno-slp-vectorize")
+
+
 def notes(effort: Effort) -> list[str]:
     """The lines about it in the comment of a program."""
     if effort == "usual":

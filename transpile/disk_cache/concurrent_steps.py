@@ -56,6 +56,11 @@ def in_one_step(function: Callable[[_Argument], _Result]) -> Callable[[_Argument
     return steps
 
 
+def pause(begin: float) -> None:
+    """Sleep before it is looked again whether a command has ended that was started at `begin`."""
+    time.sleep(min(max((time.monotonic() - begin) * _SHARE, _SHORTEST), _LONGEST))
+
+
 def most_commands() -> int:
     """How many commands can run at a time: the processors of this process, at most four."""
     count = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
@@ -120,7 +125,7 @@ class SideBySide:
             for steps, command in self._running.items():
                 if command.has_ended():
                     return steps
-            time.sleep(min(max((time.monotonic() - begin) * _SHARE, _SHORTEST), _LONGEST))
+            pause(begin)
         return next(iter(self._running))
 
 

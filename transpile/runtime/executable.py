@@ -67,6 +67,8 @@ class BuildInfo:
                       that was another one, of the one that linked it
     flags             the compiler's flags
     c_size            the bytes of the C text
+    retreats          how often the compiler was stopped because it took too long, and started again
+                      with fewer optimizations
     """
 
     from_cache: bool
@@ -77,6 +79,7 @@ class BuildInfo:
     commands: tuple[str, ...]
     flags: tuple[str, ...]
     c_size: int
+    retreats: int
 
 
 class Lowering:
@@ -173,7 +176,15 @@ class Lowering:
         except CompilerNotFoundError as missing:
             return cache.find(name, parts, toolchain.COMPILER_INGREDIENTS, use, missing)
         ingredients = {**toolchain.ingredients(compiler, self.options), **parts}
-        return cache.obtain(name, ingredients, build, use)
+        limit = toolchain.time_limit()
+
+        def use_best(entry: Entry) -> _Used:
+            how = entry.meta["build"]
+            if how["retreat"] and (limit == 0 or limit > how["limit"]):
+                raise DamagedError("it was compiled with fewer optimizations, to save time")
+            return use(entry)
+
+        return cache.obtain(name, ingredients, build, use_best)
 
     def _lapack_identity(self) -> str:
         """The LAPACK that the program is linked with, or "none"."""
@@ -309,6 +320,7 @@ class Executable:
             commands=tuple(meta["commands"]),
             flags=self._flags(),
             c_size=self.entry.meta["files"]["program.c"]["size"],
+            retreats=meta["retreat"],
         )
 
     def _file(self, name: str) -> bytes:
