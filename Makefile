@@ -26,28 +26,30 @@ test: $(VENV)/.installed-developer compiler
 # For every commit: the shape of the code, and quick tests of each part of it. Nothing long that is
 # drawn, or that a compiler works at for long.
 CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_in_primitives.py \
-    project/test_c_in_templates.py \
-    project/test_jax_support.py project/test_numpy_support.py util \
-    ir intrinsics pytree trace/test_trace.py trace/test_guard_survey.py trace/test_captured_arrays.py \
-    primitives/test_rules_elementwise.py primitives/test_primitives_indexing.py \
-    primitives/test_facts.py primitives/test_control_flow.py \
-    primitives/test_control_flow_errors.py \
+    project/test_c_in_templates.py project/test_jax_support.py project/test_numpy_support.py util \
+    ir intrinsics pytree trace/test_trace.py trace/guards/test_guard_survey.py \
+    trace/test_captured_arrays.py primitives/test_rules_elementwise.py \
+    primitives/test_primitives_indexing.py primitives/test_facts.py \
+    primitives/test_control_flow.py primitives/test_control_flow_errors.py \
     numpy/test_numpy_indexing.py numpy/test_numpy_shapes.py numpy/test_numpy_reductions.py \
     numpy/test_numpy_elementwise.py functional/test_differentiate.py \
     functional/test_standard_basis.py functional/test_lost_derivatives.py lax/test_lax_branches.py \
     lax/test_lax_arrays.py nn/test_nn_attention.py random/test_random_distributions.py \
-    scipy/test_scipy_stats.py analysis/test_cost_model.py analysis/test_canonical_form.py fusion passes lower/test_lower.py \
-    lower/test_assign_storage.py lower/test_builder.py lower/test_lower_control_flow.py \
-    lower/test_library_calls.py lower/test_flow.py \
-    schedule/test_blocked_reductions.py schedule/test_bool_reductions.py schedule/test_coalesce.py \
-    schedule/test_column_reductions.py schedule/test_dead_scalars.py schedule/test_delinearize.py \
-    schedule/test_donation.py schedule/test_index_set_split.py schedule/test_licm.py \
-    schedule/test_linearize.py schedule/test_local_cse.py schedule/test_memory_plan.py \
-    schedule/test_scalar_replacement.py schedule/test_tile.py schedule/test_triangular_split.py \
-    schedule/test_vectorize.py codegen/test_golden.py codegen/test_definitions.py codegen/test_dialect.py \
-    codegen/test_c_expr.py codegen/plan/test_summary.py codegen/test_render.py \
-    symbols/test_identifiers.py symbols/test_c_helpers.py runtime_c/test_runtime_transpose.py build/test_elf.py \
-    disk_cache/test_cache_entry.py runtime/test_loader.py runtime/test_memory_overlap.py \
+    scipy/test_scipy_stats.py analysis/test_cost_model.py analysis/test_canonical_form.py fusion \
+    passes lower/test_lower.py lower/test_assign_storage.py lower/test_builder.py \
+    lower/test_lower_control_flow.py lower/test_library_calls.py lower/test_flow.py \
+    schedule/lanes/test_blocked_reductions.py schedule/lanes/test_bool_reductions.py \
+    schedule/domain/test_coalesce.py schedule/lanes/test_column_reductions.py \
+    schedule/cleanup/test_dead_scalars.py schedule/domain/test_delinearize.py \
+    schedule/test_donation.py schedule/domain/test_index_set_split.py \
+    schedule/cleanup/test_licm.py schedule/domain/test_linearize.py \
+    schedule/cleanup/test_local_cse.py schedule/test_memory_plan.py \
+    schedule/cleanup/test_scalar_replacement.py schedule/blocking/test_tile.py \
+    schedule/domain/test_triangular_split.py schedule/test_vectorize.py codegen/test_golden.py \
+    codegen/test_definitions.py codegen/test_dialect.py codegen/test_c_expr.py \
+    codegen/plan/test_summary.py codegen/test_render.py symbols/test_identifiers.py \
+    symbols/test_c_helpers.py runtime_c/test_runtime_transpose.py build/test_elf.py \
+    disk_cache/test_cache_entry.py runtime/test_loader.py runtime/memory/test_memory_overlap.py \
     stages/test_stages.py dispatch/test_config.py public/test_errors.py public/test_ops.py
 
 check: $(VENV)/.installed-developer compiler
