@@ -14,6 +14,7 @@ from transpile.lower.kernels import lower
 from transpile.passes import optimise
 
 PACKAGE = Path(transpile.__file__).parent
+ASSIGNMENT = ("placement", "carries", "regions", "calls", "memory")
 # The modules of each phase. The rest are what phases hand on, and what puts them in order.
 PHASES = [
     [
@@ -27,7 +28,7 @@ PHASES = [
     ],
     ["loop_fusion"],
     ["diagonal_arrays"],
-    ["assign_storage", "buffer_reuse", "call_storage", "memory"],
+    ["assign_storage", "buffer_reuse", *(f"assignment/{name}" for name in ASSIGNMENT)],
     ["builder", "writer", "control_flow", "library_calls", "callbacks"],
 ]
 PHASE = {module: number for number, modules in enumerate(PHASES) for module in modules}

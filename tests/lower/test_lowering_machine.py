@@ -198,6 +198,6 @@ def test_a_threshold_of_the_machine_decides_how_to_transform(name):
 
 def test_every_threshold_that_lowering_asks_for_is_here():
     packages = [PACKAGE / name for name in ("fusion", "library", "lower")]
-    texts = [path.read_text(encoding="utf-8") for p in packages for path in p.glob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for p in packages for path in p.rglob("*.py")]
     asked = {name for text in texts for name in re.findall(r"\bmachine\.(\w+)", text)}
     assert asked - {"USUAL", "import"} == {*CASES, *TRANSFORMS}

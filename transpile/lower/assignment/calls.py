@@ -8,7 +8,7 @@ from transpile.errors import InternalError, UnsupportedError
 from transpile.fusion.nodes import Effect
 from transpile.ir.graph import Atom, Var, site_of
 from transpile.library.plan import SCRATCH, CallPlan
-from transpile.lower.memory import Memory
+from transpile.lower.assignment.memory import Memory
 from transpile.lower.storage import Place, Variable
 
 

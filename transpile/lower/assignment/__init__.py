@@ -1,0 +1,1 @@
+"""The parts of storage assignment: places of values, carries, loops and branches, calls, memory."""

@@ -1,0 +1,76 @@
+"""Carries: where a loop keeps what one iteration hands to the next.
+
+A number is in a variable. An array is in one buffer if the body may update it in place (it is
+settled). Otherwise it is double-buffered: an iteration reads the current buffer and writes the
+following one, then the two are exchanged, or copied where the array is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from transpile.fusion.nodes import Loop
+from transpile.ir.dims import Symbol
+from transpile.ir.graph import Var
+from transpile.lower.assignment.placement import Placement
+from transpile.lower.storage import Carried, Place, Variable
+
+
+def carried_values(
+    placement: Placement, node: Loop, counter: Symbol | None, declared: list[Variable]
+) -> Iterator[Carried]:
+    """The storage of each value of a loop's carry; the variables it needs are added to those that
+    the loop declares."""
+    settled = placement.aliases.inner[node.body].settled
+    for k, (before, after) in enumerate(node.body.block.scope.carry):
+        result, is_settled = node.results[k], before in settled
+        current: Place | Variable
+        final: Place | Variable
+        following = None
+        if result.type.shape:
+            current, following, final = _buffers(placement, result, is_settled, node.length)
+        else:
+            hint = before.name or result.name or getattr(after, "name", "") or "carry"
+            current, final = placement.number(result, hint, counter, declared)
+        yield Carried(
+            node.carry[k],
+            node.initial[k],
+            result,
+            before,
+            after,
+            is_settled,
+            current,
+            following,
+            final,
+            _is_small(placement, result),
+        )
+
+
+def _buffers(
+    placement: Placement, result: Var, settled: bool, length: int | None
+) -> tuple[Place, Place | None, Place]:
+    """The places of an array: current, following (None if it is settled), and after the loop.
+
+    With an even number of exchanges an array ends where it began: so where the trip count is known,
+    one of the two buffers is the final place. Otherwise both are temporaries, and the array is
+    copied to its final place, unless nothing reads it.
+    """
+    memory = placement.memory
+    is_unused = not placement.aliases.is_read(result) and placement.places.get(result) is None
+    if not settled and is_unused:
+        current = memory.temporary(result)
+        return current, memory.temporary(result), current
+    final = placement.stored(result)
+    if settled:
+        return final, None, final
+    spare = memory.temporary(result)
+    if length is None or final.prefix or _is_small(placement, result):
+        return spare, memory.temporary(result), final
+    return (spare, final, final) if length % 2 else (final, spare, final)
+
+
+def _is_small(placement: Placement, var: Var) -> bool:
+    """True if an array is copied rather than exchanged by pointers, so that its elements can live
+    in registers."""
+    size = var.type.size
+    return isinstance(size, int) and size <= placement.block.scope.machine.most_copied_elements
