@@ -23,9 +23,10 @@ from transpile import primitives, tree
 from transpile.analysis.graphviz import to_dot
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var, has_effect
-from transpile.ir.primitive import TABLE, Primitive
+from transpile.ir.primitive import TABLE, Order, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
+from transpile.passes.memory_orders import in_memory_orders
 from transpile.runtime.checked_call import CheckedCall
 from transpile.runtime.dispatcher import (
     CalledBySlot,
@@ -45,6 +46,7 @@ from transpile.util.lazy.imports import Later
 if TYPE_CHECKING:
     import transpile.runtime.executable as programs
     from transpile.runtime.executable import BuildInfo, Executable, Lowering, MemoryAnalysis
+    from transpile.runtime.program_call import ProgramCall
 else:
     programs = Later("transpile.runtime.executable")
 
@@ -261,6 +263,7 @@ class Lowered(_ProgramStage):
         self._kept = kept
         self._where = where
         self._compiled: dict[Options, Compiled] = {}
+        self._in_orders: dict[tuple[Order, ...], Specialization] = {}
         self._lock = Lock()
 
     @api_boundary
@@ -301,6 +304,37 @@ class Lowered(_ProgramStage):
                 )
             return self._compiled[options]
 
+    def specialization(self, orders: Sequence[Order]) -> Specialization:
+        """The compiled program for leaves of the arguments whose axes lie in memory in these
+        orders; () is row-major, which is taken for all where the program may write to them."""
+        graph, donated = self._lowering.graph, self._lowering.donated
+        kept = tuple(orders[leaf] for leaf in self._kept)
+        if donated or not any(kept):
+            return self.compile().specialization
+        with self._lock:
+            if kept not in self._in_orders:
+                graph, stored = in_memory_orders(graph, kept)
+                program = programs.Lowering(graph, self._lowering.options).build()
+                self._in_orders[kept] = self._specialized(program.call, kept, stored)
+            return self._in_orders[kept]
+
+    def _specialized(
+        self, call: ProgramCall, orders: tuple[Order, ...] = (), stored: tuple[Order, ...] = ()
+    ) -> Specialization:
+        """The specialization for a loaded program."""
+        known, kept, where = self._signature, self._kept, self._where
+        # True if the outputs of the program are the leaves of the result, in order.
+        is_direct = not known.written and known.positions == tuple(range(len(known.positions)))
+        return Specialization(
+            call,
+            None if kept == tuple(range(len(known.types))) else kept,
+            None if is_direct else lambda run: with_write_back(run, known, kept, where),
+            _finisher(self._out_tree),
+            self._out_tree,
+            orders,
+            stored,
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _lowered, _state(self)
 
@@ -321,7 +355,7 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
         self,
         executable: Executable,
         lowering: Lowering,
-        stage: _Stage,
+        stage: Lowered,
         kept: tuple[int, ...],
         where: str,
     ) -> None:
@@ -330,17 +364,8 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
         self._lowering = lowering
         self._kept = kept
         self._where = where
-        known = self._signature
-        # True if the outputs of the program are the leaves of the result, in order.
-        is_direct = not known.written and known.positions == tuple(range(len(known.positions)))
-        self.specialization = Specialization(
-            executable.call,
-            None if kept == tuple(range(len(known.types))) else kept,
-            None if is_direct else lambda run: with_write_back(run, known, kept, where),
-            _finisher(self._out_tree),
-            self._out_tree,
-        )
-        calls = CheckedCall(known, self.specialization, where)
+        self.specialization = stage._specialized(executable.call)
+        calls = CheckedCall(self._signature, self.specialization, where)
         Dispatcher(calls.table, described, calls.on_miss, [], lambda: False).attach(self)
 
     @property

@@ -21,8 +21,9 @@
    call_nodes.h        nodes: the structure and types of arguments and results
    call_frame.h        the memory of one call
 
-   An entry matches arguments that the program reads as they are: C-contiguous aligned arrays of the
-   same dtype and shape; numbers; tuples, lists and dicts of these. Nothing is converted. */
+   An entry matches aligned arrays of the same dtype and shape, contiguous with their axes in the
+   order in which the program reads them; numbers; tuples, lists and dicts of these. Arrays with gaps
+   are copied; nothing else is converted. */
 
 #include "call_entry.h"
 

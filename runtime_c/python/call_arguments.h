@@ -1,5 +1,5 @@
-/* Match arguments with nodes. Arrays and numbers that match become leaves of the frame; nothing is
-   converted. */
+/* Match arguments with nodes. Arrays and numbers that match become leaves of the frame. Arrays with
+   gaps are copied into row-major order; nothing else is converted. */
 
 #ifndef TRANSPILE_CALL_ARGUMENTS_H
 #define TRANSPILE_CALL_ARGUMENTS_H
@@ -34,15 +34,67 @@ static int is_numpy_number(const Node *node, PyObject *value, Frame *frame)
     return 1;
 }
 
+/* True if an array of the node's shape is contiguous with its axes in the order of the node. */
+static int lies_in_order(const Node *node, PyArrayObject *array)
+{
+    npy_intp stride = PyArray_ITEMSIZE(array);
+    for (int n = node->count - 1; n >= 0; n--) {
+        const int axis = node->order[n];
+        if (node->shape[axis] != 1 && PyArray_STRIDE(array, axis) != stride) {
+            return 0;
+        }
+        stride *= node->shape[axis];
+    }
+    return 1;
+}
+
+/* True if an array is contiguous with its axes in some order. An axis of two elements or more has
+   another stride than every axis that lies inside it. */
+static int lies_in_some_order(PyArrayObject *array)
+{
+    int left = 0;
+    for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
+        left += PyArray_DIM(array, axis) != 1;
+    }
+    npy_intp stride = PyArray_ITEMSIZE(array);
+    for (int axis = 0; left > 0 && axis < PyArray_NDIM(array); axis++) {
+        if (PyArray_DIM(array, axis) != 1 && PyArray_STRIDE(array, axis) == stride) {
+            stride *= PyArray_DIM(array, axis);
+            left--;
+            axis = -1; /* the next one may be any */
+        }
+    }
+    return left == 0;
+}
+
+/* A new reference to the array that the program reads: the array itself, or a copy in row-major
+   order of one with gaps. NULL, without an error, where it is left to Python, which has a program
+   for each order of axes. */
+static PyObject *readable(const Node *node, PyArrayObject *array)
+{
+    const int is_aligned = PyArray_ISALIGNED(array);
+    const int is_as_wanted =
+        node->order == NULL ? PyArray_IS_C_CONTIGUOUS(array) : lies_in_order(node, array);
+    if (is_aligned && is_as_wanted) {
+        return Py_NewRef((PyObject *)array);
+    }
+    if (node->order != NULL || lies_in_some_order(array)) {
+        return NULL;
+    }
+    PyObject *copy = PyArray_NewCopy(array, NPY_CORDER);
+    if (copy == NULL) {
+        PyErr_Clear(); /* Python releases memory, or raises the error again */
+    }
+    return copy;
+}
+
 static int is_array(const Node *node, PyObject *value, Frame *frame)
 {
     if (Py_TYPE(value) != &PyArray_Type) {
         return is_numpy_number(node, value, frame);
     }
     PyArrayObject *array = (PyArrayObject *)value;
-    const int wanted = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
-    if (PyArray_NDIM(array) != node->count || (PyArray_FLAGS(array) & wanted) != wanted ||
-        !is_dtype(PyArray_DESCR(array), node->object)) {
+    if (PyArray_NDIM(array) != node->count || !is_dtype(PyArray_DESCR(array), node->object)) {
         return 0;
     }
     const npy_intp *shape = PyArray_DIMS(array);
@@ -51,9 +103,13 @@ static int is_array(const Node *node, PyObject *value, Frame *frame)
             return 0;
         }
     }
+    PyObject *held = readable(node, array);
+    if (held == NULL) {
+        return 0;
+    }
     Leaf *leaf = &frame->leaves[frame->count++];
-    leaf->held = Py_NewRef(value);
-    leaf->data = PyArray_DATA(array);
+    leaf->held = held;
+    leaf->data = PyArray_DATA((PyArrayObject *)held);
     return 1;
 }
 

@@ -106,7 +106,18 @@ static PyObject *build_result(const Node **cursor, PyObject ***next)
 {
     const Node *node = (*cursor)++;
     if (node->kind == ARRAY) {
-        return *(*next)++;
+        PyObject *array = *(*next)++;
+        if (node->order == NULL) {
+            return array;
+        }
+        npy_intp axes[NPY_MAXDIMS];
+        PyArray_Dims order = {axes, node->count};
+        for (int n = 0; n < order.len; n++) {
+            axes[n] = node->order[n];
+        }
+        PyObject *view = PyArray_Transpose((PyArrayObject *)array, &order);
+        Py_DECREF(array);
+        return view;
     }
     if (node->kind == NONE) {
         return Py_NewRef(Py_None);

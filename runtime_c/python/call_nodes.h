@@ -1,7 +1,8 @@
 /* Nodes: the structure and types of arguments and results, pytrees in preorder.
 
    Python passes a tuple for each node, (kind, object, numbers): an array's dtype and shape, None
-   and the length of a tuple or list, the keys of a dict. */
+   and the length of a tuple or list, the keys of a dict. The node of an array that does not lie in
+   row-major order has a fourth item, the order of its axes in memory. */
 
 #ifndef TRANSPILE_CALL_NODES_H
 #define TRANSPILE_CALL_NODES_H
@@ -17,26 +18,52 @@ typedef struct {
     PyObject *object;
     int count;       /* of dimensions or children */
     npy_intp *shape; /* ARRAY: `count` extents */
+    int *order;      /* ARRAY: its axes from the longest stride to the shortest; NULL: row-major */
 } Node;
+
+/* The numbers of a tuple, each in [least, bound); NULL with an error set. */
+static int *read_numbers(PyObject *items, int least, int bound)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(items);
+    int *numbers = PyMem_Calloc((size_t)count + 1, sizeof *numbers);
+    if (numbers == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        const long number = PyLong_AsLong(PyTuple_GET_ITEM(items, n));
+        if (number >= bound || number < least) {
+            PyErr_SetString(PyExc_ValueError, "a number is out of range");
+        }
+        if (PyErr_Occurred()) {
+            PyMem_Free(numbers);
+            return NULL;
+        }
+        numbers[n] = (int)number;
+    }
+    return numbers;
+}
 
 static void free_nodes(Node *nodes, Py_ssize_t count)
 {
     for (Py_ssize_t n = 0; nodes != NULL && n < count; n++) {
+        PyMem_Free(nodes[n].order);
         PyMem_Free(nodes[n].shape);
     }
     PyMem_Free(nodes);
 }
 
-/* Read (kind, object, numbers) into a node; 0, with an error set, where it is malformed. */
+/* Read (kind, object, numbers[, order]) into a node; 0, with an error set, where it is malformed. */
 static int read_node(PyObject *item, Node *node)
 {
     int kind;
-    PyObject *numbers;
+    PyObject *numbers, *order = NULL;
     if (!PyTuple_Check(item)) {
         PyErr_SetString(PyExc_TypeError, "a node is a tuple");
         return 0;
     }
-    if (!PyArg_ParseTuple(item, "iOO!", &kind, &node->object, &PyTuple_Type, &numbers)) {
+    if (!PyArg_ParseTuple(item, "iOO!|O!", &kind, &node->object, &PyTuple_Type, &numbers,
+                          &PyTuple_Type, &order)) {
         return 0;
     }
     const Py_ssize_t count = PyTuple_GET_SIZE(numbers);
@@ -44,6 +71,9 @@ static int read_node(PyObject *item, Node *node)
     int is_sound = kind >= 0 && kind < KINDS && count <= NPY_MAXDIMS;
     if (kind == ARRAY) {
         is_sound = is_sound && (PyArray_DescrCheck(node->object) || node->object == Py_None);
+    }
+    if (order != NULL) {
+        is_sound = is_sound && kind == ARRAY && PyTuple_GET_SIZE(order) == count;
     }
     if (kind == DICT) {
         is_sound = is_sound && PyTuple_CheckExact(node->object);
@@ -66,6 +96,12 @@ static int read_node(PyObject *item, Node *node)
     }
     for (Py_ssize_t n = 0; n < count; n++) {
         node->shape[n] = PyLong_AsSsize_t(PyTuple_GET_ITEM(numbers, n));
+    }
+    if (order != NULL) {
+        node->order = read_numbers(order, 0, (int)count);
+        if (node->order == NULL) {
+            return 0;
+        }
     }
     if (kind == TUPLE || kind == LIST) {
         node->count = (int)node->shape[0];
@@ -106,29 +142,6 @@ static Node *read_arrays(PyObject *items)
         }
     }
     return nodes;
-}
-
-/* The numbers of a tuple, each in [least, bound); NULL with an error set. */
-static int *read_numbers(PyObject *items, int least, int bound)
-{
-    const Py_ssize_t count = PyTuple_GET_SIZE(items);
-    int *numbers = PyMem_Calloc((size_t)count + 1, sizeof *numbers);
-    if (numbers == NULL) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    for (Py_ssize_t n = 0; n < count; n++) {
-        const long number = PyLong_AsLong(PyTuple_GET_ITEM(items, n));
-        if (number >= bound || number < least) {
-            PyErr_SetString(PyExc_ValueError, "a number is out of range");
-        }
-        if (PyErr_Occurred()) {
-            PyMem_Free(numbers);
-            return NULL;
-        }
-        numbers[n] = (int)number;
-    }
-    return numbers;
 }
 
 /* The number of leaves among the nodes of a tuple. */

@@ -27,7 +27,7 @@ from transpile.options import Options
 from transpile.stages import Traced
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import Bound, Parameters
-from transpile.trace.call_key import abstract, ndarray
+from transpile.trace.call_key import abstract, memory_order, ndarray
 from transpile.trace.call_signature import (
     TRACED,
     Signature,
@@ -74,7 +74,8 @@ class Tracing:
         if is_jit_disabled() or current_trace() is not None:
             return resolved(self.function)(*args, **kwargs)
         traced, key, leaves = self.traced(args, kwargs)
-        compiled = traced.lower().compile()
+        orders = [memory_order(x) if isinstance(x, ndarray) else () for x in leaves]
+        specialization = traced.lower().specialization(orders)
         for path, leaf in zip(traced.in_paths, leaves, strict=True):
             if not isinstance(leaf, ndarray) and type(leaf) not in PYTHON_SCALARS:
                 raise TypeError(
@@ -84,11 +85,11 @@ class Tracing:
         with self.table.lock:
             shown = traced in self._shown
             if self.config.static:
-                self.table.keep(key, compiled.specialization, traced.watch)
+                self.table.keep(key, specialization, traced.watch)
         if self.config.show_graph and not shown:
             self._shown.add(traced)
             print(traced.jaxpr)
-        return compiled.run(leaves)
+        return specialization.run(leaves)
 
     @cached_property
     def _shown(self) -> weakref.WeakSet[Traced]:
@@ -105,18 +106,20 @@ class Tracing:
         _check_hashable(call, place_of(self.function))
         if not self.config.static:
             return self._traced_dynamically(bound, call, leaves)
-        natives = map(_native, leaves, call.types)
-        full = bound.join(*call.in_tree.unflatten(natives))
-        key, _ = self.config.parameters.describe(*full, abstract)
+        describe, natives = self.config.parameters.describe, map(_native, leaves, call.types)
+        key, _ = describe(*bound.join(*call.in_tree.unflatten(natives)), abstract)
+        pairs = zip(leaves, call.types, strict=True)
+        unplaced = [t if isinstance(x, ndarray) else x for x, t in pairs]
+        graph_key, _ = describe(*bound.join(*call.in_tree.unflatten(unplaced)), abstract)
         table = self.table
         with table.lock:
-            traced = table.traced.get(key)
+            traced = table.traced.get(graph_key)
             changed = traced.watch.changed() if traced and traced.watch else ""
             if traced is None or changed:
                 if explains_misses():
                     self._log_miss(call, changed)
                 traced = self._trace_now(bound, call, leaves, guarded=True)
-                table.traced[key] = traced
+                table.traced[graph_key] = traced
         return traced, key, leaves
 
     def _traced_dynamically(

@@ -35,6 +35,11 @@ PermuteRule = Callable[..., Permuted]
 Element = Callable[[np.dtype[Any]], Any]
 
 
+def inverse(order: Order) -> Order:
+    """The order that puts axes back which are in this order."""
+    return tuple(map(order.index, range(len(order))))
+
+
 def no_element(_: np.dtype[Any]) -> None:
     """The column of a primitive without such an element, whatever the dtype."""
 

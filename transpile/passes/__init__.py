@@ -21,6 +21,7 @@ from transpile.passes.expand.decompose import decompose
 from transpile.passes.half_precision import widen_halves
 from transpile.passes.inline_calls import inline_calls
 from transpile.passes.layout import sink_transposes
+from transpile.passes.reduction_order import reduce_in_memory_order
 from transpile.passes.scalarize import scalarize_reductions
 from transpile.passes.simplify import simplify
 from transpile.passes.unalias_outputs import unalias_outputs
@@ -39,6 +40,7 @@ PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (simplify, "constants are folded and identities removed, exact ones only"),
     (eliminate_common_subexpressions, "equal computations are done once"),
     (remove_barriers, "rematerialised values have survived the elimination of equal ones"),
+    (reduce_in_memory_order, "the order of a sum's terms is free: it is that of memory"),
     (sink_transposes, "a value that is only read transposed is computed transposed"),
     (canonicalize_dots, "operands of matrix products have one stride for rows, one for columns"),
     (scalarize_reductions, "a sum of short vectors accumulates in scalars, in one loop"),

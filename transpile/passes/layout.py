@@ -26,7 +26,7 @@ from transpile.ir.contracts.graphs import (
 )
 from transpile.ir.graph import Atom, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
-from transpile.ir.primitive import Permuted
+from transpile.ir.primitive import Permuted, inverse
 from transpile.machine import USUAL, Machine
 from transpile.primitives.axes import transpose
 from transpile.primitives.dot import dot_general, free_axes
@@ -57,7 +57,7 @@ def sink_transposes(graph: Graph, machine: Machine = USUAL) -> Graph:
         if order is None:
             return None
         moved = _permuted(builder, transposes, equation, order)
-        return [builder.apply(transpose, moved, permutation=_inverse(order))]
+        return [builder.apply(transpose, moved, permutation=inverse(order))]
 
     return rewrite(graph, rule)
 
@@ -248,10 +248,6 @@ def _is_trivial(atom: Atom, order: Permutation) -> bool:
 
 def _identity(atom: Atom) -> Permutation:
     return tuple(range(atom.type.ndim))
-
-
-def _inverse(order: Permutation) -> Permutation:
-    return tuple(map(order.index, range(len(order))))
 
 
 # -------------------------------------------------------------------------------- transformation

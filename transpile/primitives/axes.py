@@ -15,7 +15,7 @@ import numpy as np
 from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
 from transpile.ir.indices.row_major import product, row_major, unravel
-from transpile.ir.primitive import Axis, Linear, Order, Permuted, Primitive, register
+from transpile.ir.primitive import Axis, Linear, Order, Permuted, Primitive, inverse, register
 from transpile.ir.types import ArrayType
 from transpile.primitives.kinds import view
 from transpile.primitives.rules import apply, broadcast, linear, reshaped, with_batch_axis
@@ -129,7 +129,7 @@ transpose = view(
     lambda x, *, permutation: x.with_shape(tuple(x.shape[p] for p in permutation)),
     _transpose_index,
     transpose=lambda ct, _, *, permutation: [
-        apply("transpose", ct, permutation=tuple(map(permutation.index, range(len(permutation)))))
+        apply("transpose", ct, permutation=inverse(permutation))
     ],
     shift=lambda _, *, permutation: {"permutation": (0, *(p + 1 for p in permutation))},
 )

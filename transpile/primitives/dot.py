@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Shape
-from transpile.ir.primitive import Axis, Linear, Primitive, register
+from transpile.ir.primitive import Axis, Linear, Primitive, inverse, register
 from transpile.ir.types import ArrayType
 from transpile.primitives.rules import apply, transposed
 
@@ -109,7 +109,7 @@ def _product_into(
         "dot_general", ct, other, dimension_numbers=((over, free), (batch, other_batch))
     )
     axes = (*own_batch, *kept, *rest)
-    return transposed(product, tuple(map(axes.index, range(len(axes)))))
+    return transposed(product, inverse(axes))
 
 
 def _dot_batch(

@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from transpile.ir.primitive import Order, inverse
 from transpile.pytree.treedef import TreeDef
 from transpile.runtime.tier_up import threshold
 from transpile.trace.call_key import Rejected
@@ -54,6 +55,8 @@ class Specialization:
                a function that assigns to its arguments
     finish     builds the result from the outputs; None: the result is the only output
     structure  of the result
+    orders     the order of axes in which the program takes each input; () is row-major
+    stored     the order of axes in which it stores each output
     """
 
     call: ProgramCall
@@ -61,16 +64,31 @@ class Specialization:
     around: Callable[[Run], Run] | None
     finish: Callable[[list[Any]], Any] | None
     structure: TreeDef
+    orders: tuple[Order, ...] = ()
+    stored: tuple[Order, ...] = ()
 
     def runner(self, program: Run) -> Callable[[Sequence[Any]], Any]:
         """The function from the leaves of the arguments, which it does not check, to the result.
         `program` calls the program, from Python or from C."""
         kept, finish = self.kept, self.finish
-        execute = program if self.around is None else self.around(program)
+        execute = self._in_orders(program) if any(self.orders) else program
+        if self.around is not None:
+            execute = self.around(execute)
 
         def run(leaves: Sequence[Any]) -> Any:
             outputs = execute(leaves if kept is None else [leaves[i] for i in kept])
             return outputs[0] if finish is None else finish(outputs)
+
+        return run
+
+    def _in_orders(self, program: Run) -> Run:
+        """The program with its inputs and outputs in row-major order, as views."""
+        orders, back = self.orders, [inverse(order) for order in self.stored]
+
+        def run(leaves: Sequence[Any]) -> list[Any]:
+            inputs = [x.transpose(o) if o else x for x, o in zip(leaves, orders, strict=True)]
+            outputs = program(inputs)
+            return [y.transpose(o) if o else y for y, o in zip(outputs, back, strict=True)]
 
         return run
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +25,7 @@ from transpile.build.support_libraries import support_library
 from transpile.disk_cache.cache import Entry
 from transpile.disk_cache.cache_entry import DamagedError
 from transpile.errors import CompilationError, CompilerNotFoundError
+from transpile.ir.primitive import Order, inverse
 from transpile.ir.types import PYTHON_SCALARS
 from transpile.runtime.dispatcher import Specialization
 from transpile.runtime.loader import DamagedLibraryError, loader_path
@@ -97,6 +99,9 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
     kept = compiled.kept if compiled.kept is not None else tuple(range(len(leaves)))
     if not all(map(_reads_as_is, (leaves[k] for k in kept), compiled.call.inputs)):
         return None
+    results = _result_nodes(api, compiled.structure, _result_leaves(api, compiled))
+    if results is None and any(compiled.stored):
+        return None
     guards, rest = watch.comparisons() if watch is not None else ((), None)
     return api.Entry(
         key=key,
@@ -105,7 +110,7 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
         names=names,
         program=program,
         inputs=kept,
-        result=_result_nodes(api, compiled.structure),
+        result=results,
         finish=compiled.structure.unflatten,
         guards=guards,
         changed=rest.changed if rest is not None else None,
@@ -123,8 +128,9 @@ def describe() -> str:
 # -- entries ---------------------------------------------------------------------------------------
 
 # A node of a pytree in preorder, as `call_nodes.h` has it: its kind, its class, dtype or value, and
-# its shape or number of children.
-Node = tuple[int, Any, tuple[int, ...]]
+# its shape or number of children; and for an array that is not in row-major order, the order of its
+# axes in memory.
+Node = tuple[int, Any, tuple[int, ...]] | tuple[int, Any, tuple[int, ...], Order]
 
 
 def _nodes(api: Any, key: tuple[Any, ...]) -> tuple[list[Node], int, tuple[str, ...]] | None:
@@ -151,7 +157,9 @@ def _append_nodes(api: Any, item: Any, items: Any, nodes: list[Node]) -> bool:
     """Append the nodes of an argument, whose part of the key begins with `item`
     (`trace/call_key.py`); False where C has no kind for one of them."""
     if isinstance(item, np.dtype):
-        nodes.append((api.ARRAY, item, next(items)))
+        shape = next(items)
+        is_permuted = bool(shape) and isinstance(shape[0], tuple)
+        nodes.append((api.ARRAY, item, *(shape[::-1] if is_permuted else (shape,))))
         return True
     if item is None:
         nodes.append((api.NONE, None, ()))
@@ -190,16 +198,27 @@ def _hash(value: Any) -> Any:
 def _reads_as_is(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]]) -> bool:
     """True if the program reads a leaf without conversion."""
     dtype, shape = wanted
-    _, kind, numbers = leaf
+    _, kind, numbers, *order = leaf
+    if order:
+        numbers = tuple(numbers[axis] for axis in order[0])
     if isinstance(kind, np.dtype):
         return kind == dtype and bool(kind.isnative) and numbers == shape
     return np.dtype(kind) == dtype and not shape
 
 
-def _result_nodes(api: Any, out_tree: tree.TreeDef) -> tuple[Node, ...] | None:
-    """The nodes of a result; None where C has no kind for one of them."""
+def _result_leaves(api: Any, compiled: Specialization) -> Iterator[Node]:
+    """The nodes of the leaves of a result, which are the outputs."""
+    orders = compiled.stored or ((),) * len(compiled.call.outputs)
+    for (_, shape), order in zip(compiled.call.outputs, orders, strict=True):
+        yield (api.ARRAY, None, shape, inverse(order)) if order else (api.ARRAY, None, ())
+
+
+def _result_nodes(
+    api: Any, out_tree: tree.TreeDef, leaves: Iterator[Node]
+) -> tuple[Node, ...] | None:
+    """The nodes of a result with these leaves; None where C has no kind for one of them."""
     if out_tree == tree.LEAF:
-        return ((api.ARRAY, None, ()),)
+        return (next(leaves),)
     known = out_tree.node_data()
     assert known is not None
     kind, data = known
@@ -214,7 +233,7 @@ def _result_nodes(api: Any, out_tree: tree.TreeDef) -> tuple[Node, ...] | None:
         return None
     nodes = [own]
     for subtree in out_tree.subtrees:
-        inside = _result_nodes(api, subtree)
+        inside = _result_nodes(api, subtree, leaves)
         if inside is None:
             return None
         nodes += inside

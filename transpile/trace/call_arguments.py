@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from transpile.ir.source_info import shown
-from transpile.trace.call_key import KEYWORDS, concrete, describe, ndarray, static_key
+from transpile.trace.call_key import (
+    KEYWORDS,
+    concrete,
+    describe,
+    ndarray,
+    shape_and_order,
+    static_key,
+)
 from transpile.util.frozen_records import dataclass
 
 
@@ -102,7 +109,8 @@ class Parameters:
             for value in args:
                 if type(value) is ndarray:  # inlined for speed
                     key.append(value.dtype)
-                    key.append(value.shape)
+                    contiguous = value.flags.c_contiguous
+                    key.append(value.shape if contiguous else shape_and_order(value))
                     leaves.append(value)
                 else:
                     describe(value, key, leaves, leaf)

@@ -1,8 +1,9 @@
 """Compute the key of a call: the avals and structure of its arguments, as one flat tuple.
 
 In prefix order, an array contributes its dtype and shape, a Python number its type, a container its
-type and length or keys, a static argument its type and value. Calls with equal keys share one trace
-and one executable.
+type and length or keys, a static argument its type and value. Instead of a shape it is the order of
+axes and the shape where the axes of an array lie in memory in another order than the rows'. Calls
+with equal keys share one executable, and those whose keys are equal but for such orders one trace.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.number_text import number_bytes
+from transpile.ir.primitive import Order
 from transpile.ir.types import PYTHON_SCALARS
 from transpile.pytree.extended_dtypes import one_level
 from transpile.trace.tracer import Tracer
@@ -80,11 +82,28 @@ def abstract(value: Any) -> Any:
     return concrete(value)
 
 
+def memory_order(array: np.ndarray[Any, Any]) -> Order:
+    """The order in which `array.transpose(order)` is contiguous, (1, 0) for the transpose of a
+    matrix; () for arrays in row-major order and for those with gaps."""
+    if array.flags.c_contiguous:
+        return ()
+    strides = array.strides
+    order = tuple(sorted(range(array.ndim), key=strides.__getitem__, reverse=True))
+    return order if array.transpose(order).flags.c_contiguous else ()
+
+
+def shape_and_order(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """The part of a key for the shape and the memory of an array."""
+    order = memory_order(array)
+    return (order, array.shape) if order else array.shape
+
+
 def describe(value: Any, key: list[Any], leaves: list[Any], leaf: Callable[[Any], Any]) -> None:
     """Append the key and the leaves of one argument; `leaf` converts other types of leaves."""
     kind = type(value)
     if kind is ndarray:
-        key += (value.dtype, value.shape)
+        shape = value.shape if value.flags.c_contiguous else shape_and_order(value)
+        key += (value.dtype, shape)
         leaves.append(value)
     elif kind in PYTHON_SCALARS:
         key.append(kind)
