@@ -26,7 +26,7 @@ from transpile.ir.graph import Graph, Var, has_effect
 from transpile.ir.primitive import TABLE, Order, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
-from transpile.passes.memory_orders import in_memory_orders
+from transpile.passes.layouts.memory_orders import in_memory_orders
 from transpile.runtime.checked_call import CheckedCall
 from transpile.runtime.dispatcher import (
     CalledBySlot,

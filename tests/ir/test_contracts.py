@@ -29,7 +29,7 @@ from transpile.passes.control_flow import simplify_control_flow
 from transpile.passes.cse import eliminate_common_subexpressions
 from transpile.passes.expand.decompose import decompose
 from transpile.passes.half_precision import widen_halves
-from transpile.passes.layout import sink_transposes
+from transpile.passes.layouts.transposes import sink_transposes
 from transpile.schedule import SCHEDULE
 from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
 from transpile.schedule.cleanup.stack_promotion import promote_to_stack

@@ -20,8 +20,8 @@ from transpile.passes.dead_code import eliminate_dead_code
 from transpile.passes.expand.decompose import decompose
 from transpile.passes.half_precision import widen_halves
 from transpile.passes.inline_calls import inline_calls
-from transpile.passes.layout import sink_transposes
-from transpile.passes.reduction_order import reduce_in_memory_order
+from transpile.passes.layouts.reduction_order import reduce_in_memory_order
+from transpile.passes.layouts.transposes import sink_transposes
 from transpile.passes.scalarize import scalarize_reductions
 from transpile.passes.simplify import simplify
 from transpile.passes.unalias_outputs import unalias_outputs

@@ -9,7 +9,7 @@ from passes import after
 
 from transpile import hessian
 from transpile.passes.dead_code import eliminate_dead_code
-from transpile.passes.layout import sink_transposes
+from transpile.passes.layouts.transposes import sink_transposes
 from transpile.primitives.rules import apply
 
 X = ordinary("f8", (3, 4), 1)

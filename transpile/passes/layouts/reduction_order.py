@@ -3,7 +3,7 @@
     reduce_sum(sin(transpose(x)))   ->   reduce_sum(transpose(sin(transpose(x))))
 
 A reduction may take its axes in any order. Where its operand is computed from transposes, it takes
-them in that of memory: `layout.sink_transposes` then cancels the two transposes. An operand that is
+them in that of memory: `sink_transposes` then cancels the two transposes. An operand that is
 also read in row-major order stays as it is.
 """
 
@@ -17,7 +17,7 @@ from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import Order, inverse
 from transpile.machine import USUAL, Machine
-from transpile.passes.memory_orders import orders_of
+from transpile.passes.layouts.memory_orders import orders_of
 from transpile.primitives.axes import transpose
 
 

@@ -9,8 +9,8 @@ from passes import after
 
 from transpile import jit
 from transpile.passes.dead_code import eliminate_dead_code
-from transpile.passes.layout import sink_transposes
-from transpile.passes.reduction_order import reduce_in_memory_order
+from transpile.passes.layouts.reduction_order import reduce_in_memory_order
+from transpile.passes.layouts.transposes import sink_transposes
 from transpile.passes.simplify import simplify
 
 X = ordinary("f8", (3, 4), 1)
