@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from transpile.build import toolchain
 from transpile.codegen.compile_budget import level
 from transpile.options import Options
+from transpile.runtime import fast_call
 
 # The machine may be busy: nothing is wrong with a test that is slow. In continuous integration
 # equal commits have equal examples; fresh ones are drawn wherever else the tests run.
@@ -32,6 +33,10 @@ IS_OPTIMISED = os.environ.get("TRANSPILE_TEST_OPTIMISED") == "1"
 def low_level(effort, asked):
     """The -O level of a program in a test about values: 0, where the test asks for none itself."""
     return 0 if asked == Options().opt_level else level(effort, asked)
+
+
+# A compiler in the background would be a child process that tests about child processes find.
+fast_call.in_background = False
 
 
 @pytest.hookimpl(tryfirst=True)  # before the fixtures of its module, which compile programs too

@@ -108,8 +108,8 @@ def child(threads: int, seconds: float) -> int:
     gave anything else than the first one did."""
     os.environ.pop("LD_PRELOAD")  # the compiler itself need not run under the sanitizer
     os.environ["TRANSPILE_CALLS"] = "c"
-    for module, name in ((fast_call, "support_library"), (pool, "obtaining_library")):
-        setattr(module, name, partial(_sanitized, getattr(support_libraries, name)))
+    sanitized = partial(_sanitized, support_libraries.obtaining_library)
+    fast_call.obtaining_library = pool.obtaining_library = sanitized  # type: ignore[assignment]
     options = {"extra_cflags": (SANITIZER,), "num_threads": 3, "opt_level": 1}
     table = {
         name: (transpile.jit(function, compiler_options=options), arguments)

@@ -130,7 +130,8 @@ class ChildProcess:
         with self._starting:
             self._is_over = True
         self._output.close()
-        if self._process and self._process.poll() is None:
+        # In a forked child `poll` says that it has ended, unless another thread was just asking.
+        if self._process and self._process.poll() is None and os.getpid() == self._owner:
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

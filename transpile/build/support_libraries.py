@@ -59,8 +59,10 @@ def obtaining_library(
     use: Callable[[Entry], _Used],
     further: Mapping[str, str] | None = None,
     cc: str = "",
+    *,
+    alone: bool = True,
 ) -> Steps[_Used]:
-    """The steps of `support_library`."""
+    """The steps of `support_library`; `alone` as for `Cache.obtaining`."""
     options = Options(opt_level=2, march="", openmp=False, cc=cc)
     path = data_directory("runtime_c") / "python" / f"{source}.c"
     name = f"transpile_{source}"
@@ -87,4 +89,4 @@ def obtaining_library(
         log = yield from toolchain.building_shared(compiler, copy, output, flags)
         (directory / "build.log").write_text(log, encoding="utf-8")
 
-    return (yield from default_cache().obtaining(name, ingredients, build, use))
+    return (yield from default_cache().obtaining(name, ingredients, build, use, alone=alone))

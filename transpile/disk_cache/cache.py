@@ -145,10 +145,16 @@ class Cache:
         ingredients: Mapping[str, str],
         build: Callable[[Path], Steps[None]],
         use: Callable[[Entry], _Used],
+        *,
+        alone: bool = True,
     ) -> Steps[_Used]:
         """The steps of `obtain` with a `build` that has steps, during which the lock of the entry
         is held. Whoever takes several at a time takes them in an order that all agree on: two
-        processes would else wait for each other."""
+        processes would else wait for each other.
+
+        alone   False: without the lock, for steps that nobody may have to wait for; several
+                processes may then build the entry
+        """
         entry = self.get(name, ingredients)
         if entry is not None:
             with contextlib.suppress(DamagedError, UnusableError):  # handled under the lock
@@ -157,7 +163,7 @@ class Cache:
             logger.info("%s", self.explain(name, ingredients))
         if self._substitute is None:
             try:
-                return (yield from self._publish(identifier(name), ingredients, build, use))
+                return (yield from self._publish(identifier(name), ingredients, build, use, alone))
             except UnusableError as problem:
                 self._fall_back_because(problem)
             except CompilationError:
@@ -165,7 +171,7 @@ class Cache:
                 if not self._fall_back:
                     raise
         elsewhere = self._substitute or Cache(temporary_directory(), fall_back=False)
-        return (yield from elsewhere.obtaining(name, ingredients, build, use))
+        return (yield from elsewhere.obtaining(name, ingredients, build, use, alone=alone))
 
     def find(
         self,
@@ -257,15 +263,17 @@ class Cache:
         ingredients: Mapping[str, str],
         build: Callable[[Path], Steps[None]],
         use: Callable[[Entry], _Used],
+        alone: bool,
     ) -> Steps[_Used]:
-        """The result of `use` on an entry that its lock protects: the one that another process has
-        built since, or a new one."""
+        """The result of `use` on an entry that its lock protects, if that is wanted: the one that
+        another process has built since, or a new one."""
         directory = self.directory / f"{name}-{key(ingredients)}"
         with contextlib.ExitStack() as stack:
             with _storage_errors():
                 own = stack.enter_context(owned(self.directory))
                 lock = stack.enter_context(contextlib.ExitStack())
-                lock.enter_context(locked(own.locks, directory.name, self._patience))
+                if alone:
+                    lock.enter_context(locked(own.locks, directory.name, self._patience))
             with _storage_errors():
                 entry = _present(own, directory)
             attempts = 3 if entry is not None else 2  # the stored entry, then two new ones

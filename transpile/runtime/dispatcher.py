@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from transpile.ir.primitive import Order, inverse
 from transpile.pytree.treedef import TreeDef
-from transpile.runtime.tier_up import threshold
+from transpile.runtime.tier_up import AGAIN, threshold
 from transpile.trace.call_key import Rejected
 from transpile.trace.tracebacks import hide_own_frames
 from transpile.util.fork_safe_lock import Lock
@@ -139,11 +139,14 @@ class Specializations:
             self._drop_entry(key)
             self.known[key] = known
         if calls == 1:
-            self.tier_up(key, known)
+            self.tier_up(key, known, waits=True)
 
-    def tier_up(self, key: Key, known: _Cached) -> None:
+    def tier_up(self, key: Key, known: _Cached, *, waits: bool = False) -> None:
         """Call the program from C for this key, and where C can make the whole call, add an entry
-        for it."""
+        for it; later, unless `waits`, where the module is still being built."""
+        known.countdown = AGAIN
+        if not waits and not fast_call.is_there():
+            return
         known.countdown = 0
         program = fast_call.program(known.specialization.call)
         if program is None:

@@ -9,6 +9,7 @@ compiler there is no module, and all calls are made in Python.
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import sys
@@ -21,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile import tree
-from transpile.build.support_libraries import support_library
+from transpile.build.support_libraries import obtaining_library
 from transpile.disk_cache.cache import Entry
 from transpile.disk_cache.cache_entry import DamagedError
+from transpile.disk_cache.concurrent_steps import Command, Steps, finished
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.ir.primitive import Order, inverse
 from transpile.ir.types import PYTHON_SCALARS
@@ -51,12 +53,34 @@ _lock = Lock()
 _modules: list[Any] = []  # after the first use: the module, or None where it is unavailable
 
 
+# While a compiler builds the module in the background: the steps of that, and the command.
+_under_way: list[tuple[Steps[ModuleType], Command]] = []
+# False: nothing is built in the background, for those to whom its process matters.
+in_background = True
+
+
 def module() -> Any:
     """The C module, which the first use builds and loads; None where that is not possible."""
     with _lock:
         if not _modules:
-            _modules.append(_module())
+            _under_way.clear()
+            _go_on(_loading(alone=True), waits=True)
         return _modules[0]
+
+
+def is_there() -> bool:
+    """True if `module` gives an answer without waiting for a compiler. The first call starts the
+    compiler where the cache does not have the module, and a call after its end loads that."""
+    with _lock:
+        if not in_background:
+            module()
+        elif not _modules:
+            if not _under_way:
+                _go_on(_loading(alone=False))
+            elif _under_way[0][1].has_ended():
+                # Taken out: an interrupt ends the steps, and what is left of them goes on nowhere.
+                _go_on(_under_way.pop()[0])
+        return bool(_modules)
 
 
 def caller(python: Any, entries: list[Any], suspended: list[Any]) -> Any:
@@ -243,15 +267,22 @@ def _result_nodes(
 # -- the module ------------------------------------------------------------------------------------
 
 
-def _module() -> Any:
+def _go_on(steps: Steps[ModuleType], *, waits: bool = False) -> None:
+    """Take the next of the steps, or with `waits` all of them; at their end `_modules` has the
+    module, or None where it is unavailable."""
     reason = _why_unavailable()
-    if not reason:
-        try:
-            return _loaded()
-        except _UNAVAILABLE as error:
-            reason = str(error)
-    logger.info("calls are made in Python: %s", reason)
-    return None
+    try:
+        if not reason and waits:
+            _modules.append(finished(steps))
+        elif not reason:
+            _under_way.append((steps, next(steps)))
+    except StopIteration as end:
+        _modules.append(end.value)
+    except _UNAVAILABLE as error:
+        reason = str(error)
+    if reason:
+        logger.info("calls are made in Python: %s", reason)
+        _modules.append(None)
 
 
 def _why_unavailable() -> str:
@@ -268,9 +299,9 @@ def _headers() -> list[tuple[Path, str]]:
     return [(python, "Python.h"), (Path(np.get_include()), "numpy/arrayobject.h")]
 
 
-def _loaded() -> ModuleType:
-    """The module, from the cache."""
-    return support_library(
+def _loading(*, alone: bool) -> Steps[ModuleType]:
+    """The steps that take the module from the cache, see `Cache.obtaining`."""
+    return obtaining_library(
         "call",
         [flag for path, _ in _headers() for flag in ("-isystem", str(path))],
         _imported,
@@ -278,6 +309,7 @@ def _loaded() -> ModuleType:
             "python": f"{sys.implementation.cache_tag} {sys.version} {sys.abiflags}",
             "numpy": np.__version__,
         },
+        alone=alone,
     )
 
 
@@ -294,3 +326,8 @@ def _imported(entry: Entry) -> ModuleType:
             raise DamagedLibraryError(f"{path} cannot be loaded: {error}") from error
         loader.exec_module(made)
     return made
+
+
+# A forked child drops the steps without ending the parent's compiler (`ChildProcess`).
+os.register_at_fork(after_in_child=_under_way.clear)
+atexit.register(_under_way.clear)

@@ -1,8 +1,9 @@
 """When the calls of a signature tier up from Python to C, by the environment variable
 TRANSPILE_CALLS:
 
-* unset: after a hundred calls. Loading the C module takes a millisecond, and building it, once for
-  each cache directory, a second;
+* unset: after a hundred calls. Loading the C module takes some milliseconds. Building it, once for
+  each cache directory, takes a compiler a second, for which no call waits: after every further
+  hundred calls it is looked whether the module is there;
 * `c`: after the first call;
 * `python`: never.
 """
@@ -10,6 +11,8 @@ TRANSPILE_CALLS:
 from __future__ import annotations
 
 import os
+
+AGAIN = 100  # calls after which it is looked again whether the C module is there
 
 _THRESHOLDS = {"": 100, "c": 1, "python": 0}
 
