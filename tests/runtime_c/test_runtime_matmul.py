@@ -11,9 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from transpile.symbols import c_helpers
+
 pytestmark = pytest.mark.full_level
 
-RUNTIME = Path(__file__).parents[2] / "runtime_c"
+HELPERS = [
+    f"{name}_{dtype}"
+    for name in ("matmul", "matmul_workspace", "matmul_panels", "matmul_rows")
+    for dtype in ("f32", "f64")
+]
 FLAGS = [
     *("-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
     *("-fopenmp", "-Wall", "-Wextra", "-Wconversion", "-Werror"),
@@ -113,11 +119,7 @@ def program(*texts: str) -> str:
     """A C file: the headers a saved program includes, the kernel, then `texts`."""
     names = ("math", "stdint", "stdbool", "stddef", "string", "stdlib")
     includes = [f"#include <{name}.h>" for name in names]
-    kernel = [
-        (RUNTIME / name).read_text()
-        for name in ("arithmetic/multiply_add.h", "products/matmul.h", "products/matmul_rows.h")
-    ]
-    return "\n".join(includes) + "\n\n" + "\n\n".join(instantiate(t) for t in (*kernel, *texts))
+    return "\n\n".join(["\n".join(includes), *c_helpers.collect(HELPERS), *map(instantiate, texts)])
 
 
 def build(folder: Path, source: str, output: str, *flags: str) -> Path:

@@ -117,7 +117,7 @@ def test_a_batch_of_products_is_made_by_the_library(found):
 @pytest.mark.parametrize(("f", "count"), [(np.sort, 0), (lambda x: x @ x, 1)])
 def test_only_programs_with_products_are_linked_with_the_library(found, f, count):
     graph = transpile.jit(f).lower(np.ones((32, 32))).compiler_ir("graph")
-    libraries = Pipeline(graph, Options(blas="auto"), ()).libraries
+    libraries = Pipeline(graph, Options(blas="auto"), (), 0.0).libraries
     assert libraries == [found] * count
 
 
