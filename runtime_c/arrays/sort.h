@@ -134,8 +134,8 @@ static U *sort_keys_U(int64_t n, U *x, U *other)
 }
 
 /* Copies the elements whose keys are in first .. last to `out`, from `start` on, in order. */
-static inline void sort_keep_order_U(int64_t format, int64_t n, const char *x, int64_t stride,
-                                     U first, U last, char *out, int64_t start)
+static inline void sort_copy_in_order_U(int64_t format, int64_t n, const char *x, int64_t stride,
+                                        U first, U last, char *out, int64_t start)
 {
     for (int64_t i = 0; i < n; i++) {
         U bits = sort_load_U(x, i * stride), key = sort_key_U(format, bits);
@@ -171,19 +171,19 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
         }
     }
     if (low + 1 < n && keys[low] == negative_zero && keys[n - 1] >= zero) {
-        sort_keep_order_U(format, n, x, stride, negative_zero, zero, out, low);
+        sort_copy_in_order_U(format, n, x, stride, negative_zero, zero, out, low);
     }
     if (keys[n - 1] == MAX_U) {
         for (high = n - 1; high > 0 && keys[high - 1] == MAX_U; high--) {
         }
-        sort_keep_order_U(format, n, x, stride, MAX_U, MAX_U, out, high);
+        sort_copy_in_order_U(format, n, x, stride, MAX_U, MAX_U, out, high);
     }
 }
 
 enum { SORT_LANES_U = SORT_BYTES / sizeof(U) };
 
 /* Compare-exchange in each lane: the smaller key to x, the larger to y. */
-static inline void sort_exchange_U(U *x, U *y)
+static inline void sort_compare_exchange_U(U *x, U *y)
 {
     #pragma omp simd
     for (int lane = 0; lane < SORT_LANES_U; lane++) {
@@ -205,7 +205,7 @@ static inline void sort_lanes_U(int64_t n, U keys[][SORT_LANES_U])
         for (int64_t q = widest;; q /= 2) {
             for (int64_t run = residue; run + distance < n; run += 2 * p) {
                 for (int64_t i = run; i < run + p && i + distance < n; i++) {
-                    sort_exchange_U(keys[i], keys[i + distance]);
+                    sort_compare_exchange_U(keys[i], keys[i + distance]);
                 }
             }
             if (q == p) {

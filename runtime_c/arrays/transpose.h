@@ -23,8 +23,8 @@ typedef U transpose_lanes_U __attribute__((vector_size(TRANSPOSE_BYTES), may_ali
 typedef transpose_lanes_U transpose_vector_U __attribute__((aligned(sizeof(U))));
 
 /* Interleaves the lanes of a and b from `first` on: a0 b0 a1 b1 ... */
-static inline transpose_vector_U transpose_zip_U(transpose_vector_U a, transpose_vector_U b,
-                                                 int first)
+static inline transpose_vector_U transpose_interleave_U(transpose_vector_U a, transpose_vector_U b,
+                                                        int first)
 {
     transpose_vector_U result = a;
 #if defined(__clang__)
@@ -51,8 +51,8 @@ static inline void transpose_block_U(const transpose_word_U *x, int64_t row, tra
         #pragma GCC unroll 8
         for (int k = 0; k < TRANSPOSE_HALF_U; k++) {
             const transpose_vector_U a = lines[k], b = lines[k + TRANSPOSE_HALF_U];
-            next[2 * k] = transpose_zip_U(a, b, 0);
-            next[2 * k + 1] = transpose_zip_U(a, b, TRANSPOSE_HALF_U);
+            next[2 * k] = transpose_interleave_U(a, b, 0);
+            next[2 * k + 1] = transpose_interleave_U(a, b, TRANSPOSE_HALF_U);
         }
         #pragma GCC unroll 16
         for (int i = 0; i < TRANSPOSE_LANES_U; i++)

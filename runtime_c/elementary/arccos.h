@@ -11,9 +11,9 @@ static inline float arccos_f32(float x)
     float angle = r + arcsin_tail_f32(r, square);
     angle = large ? -2.0f * angle : angle;
     angle = copysignf(1.0f, x) * angle;
-    float turned = large ? (x > 0.0f ? 0.0f : 0x1.921fb6p+1f) : 0x1.921fb6p+0f;
+    float offset = large ? (x > 0.0f ? 0.0f : 0x1.921fb6p+1f) : 0x1.921fb6p+0f;
     float missed = large ? (x > 0.0f ? 0.0f : -0x1.777a5cp-24f) : -0x1.777a5cp-25f;
-    return turned - (angle - missed);
+    return offset - (angle - missed);
 }
 
 static inline double arccos_f64(double x)
@@ -25,7 +25,7 @@ static inline double arccos_f64(double x)
     double angle = r + arcsin_tail_f64(r, square);
     angle = large ? -2.0 * angle : angle;
     angle = copysign(1.0, x) * angle;
-    double turned = large ? (x > 0.0 ? 0.0 : 0x1.921fb54442d18p+1) : 0x1.921fb54442d18p+0;
+    double offset = large ? (x > 0.0 ? 0.0 : 0x1.921fb54442d18p+1) : 0x1.921fb54442d18p+0;
     double missed = large ? (x > 0.0 ? 0.0 : 0x1.1a62633145c07p-53) : 0x1.1a62633145c07p-54;
-    return turned - (angle - missed);
+    return offset - (angle - missed);
 }

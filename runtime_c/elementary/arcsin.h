@@ -9,8 +9,8 @@ static inline float arcsin_f32(float x)
     float square = large ? 0.5f - 0.5f * a : a * a;
     float r = large ? sqrtf(square) : a;
     float tail = arcsin_tail_f32(r, square);
-    float turned = (0x1.921fb6p+0f - 2.0f * r) - (2.0f * tail + 0x1.777a5cp-25f);
-    return copysignf(large ? turned : r + tail, x);
+    float offset = (0x1.921fb6p+0f - 2.0f * r) - (2.0f * tail + 0x1.777a5cp-25f);
+    return copysignf(large ? offset : r + tail, x);
 }
 
 static inline double arcsin_f64(double x)
@@ -20,8 +20,8 @@ static inline double arcsin_f64(double x)
     double square = large ? 0.5 - 0.5 * a : a * a;
     double r = large ? sqrt(square) : a;
     double tail = arcsin_tail_f64(r, square);
-    double turned = (0x1.921fb54442d18p+0 - 2.0 * r) - (2.0 * tail - 0x1.1a62633145c07p-54);
-    return copysign(large ? turned : r + tail, x);
+    double offset = (0x1.921fb54442d18p+0 - 2.0 * r) - (2.0 * tail - 0x1.1a62633145c07p-54);
+    return copysign(large ? offset : r + tail, x);
 }
 
 /* arcsin(r) - r for 0 <= r <= 1/2, given r^2 too. */

@@ -10,9 +10,9 @@ static inline float arctan_f32(float x)
     bool middle = a > 0.5f;
     float numerator = large ? -1.0f : middle ? a - 1.0f : a;
     float angle = arctan_small_f32(numerator / (large ? a : middle ? a + 1.0f : 1.0f));
-    float turned = large ? 0x1.921fb6p+0f : middle ? 0x1.921fb6p-1f : 0.0f;
+    float offset = large ? 0x1.921fb6p+0f : middle ? 0x1.921fb6p-1f : 0.0f;
     float missed = large ? -0x1.777a5cp-25f : middle ? -0x1.777a5cp-26f : 0.0f;
-    return copysignf(turned + (angle + missed), x);
+    return copysignf(offset + (angle + missed), x);
 }
 
 static inline double arctan_f64(double x)
@@ -22,9 +22,9 @@ static inline double arctan_f64(double x)
     bool middle = a > 0.5;
     double numerator = large ? -1.0 : middle ? a - 1.0 : a;
     double angle = arctan_small_f64(numerator / (large ? a : middle ? a + 1.0 : 1.0));
-    double turned = large ? 0x1.921fb54442d18p+0 : middle ? 0x1.921fb54442d18p-1 : 0.0;
+    double offset = large ? 0x1.921fb54442d18p+0 : middle ? 0x1.921fb54442d18p-1 : 0.0;
     double missed = large ? 0x1.1a62633145c07p-54 : middle ? 0x1.1a62633145c07p-55 : 0.0;
-    return copysign(turned + (angle + missed), x);
+    return copysign(offset + (angle + missed), x);
 }
 
 /* arctan(r) for |r| <= 1/2. */

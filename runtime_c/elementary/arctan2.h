@@ -25,10 +25,10 @@ static inline float arctan2_f32(float y, float x)
     bool left = bits_f32(x) >> 31 != 0;
     eighths = left ? 4.0f - eighths : eighths;
     angle = left ? -angle : angle;
-    float turned = eighths * 0x1.921fb6p-1f;
-    float missed = fmaf(eighths, 0x1.921fb6p-1f, -turned);
+    float offset = eighths * 0x1.921fb6p-1f;
+    float missed = fmaf(eighths, 0x1.921fb6p-1f, -offset);
     missed = multiply_add_f32(eighths, -0x1.777a5cp-26f, missed);
-    float result = copysignf(turned + (angle + missed), y);
+    float result = copysignf(offset + (angle + missed), y);
     return ((x != x) | (y != y)) ? x + y : result;
 }
 
@@ -53,9 +53,9 @@ static inline double arctan2_f64(double y, double x)
     bool left = bits_f64(x) >> 63 != 0;
     eighths = left ? 4.0 - eighths : eighths;
     angle = left ? -angle : angle;
-    double turned = eighths * 0x1.921fb54442d18p-1;
-    double missed = fma(eighths, 0x1.921fb54442d18p-1, -turned);
+    double offset = eighths * 0x1.921fb54442d18p-1;
+    double missed = fma(eighths, 0x1.921fb54442d18p-1, -offset);
     missed = multiply_add_f64(eighths, 0x1.1a62633145c07p-55, missed);
-    double result = copysign(turned + (angle + missed), y);
+    double result = copysign(offset + (angle + missed), y);
     return ((x != x) | (y != y)) ? x + y : result;
 }

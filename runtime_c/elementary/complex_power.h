@@ -10,14 +10,14 @@ static inline C power_C(C x, C y)
         return real > 0 ? make_complex_R(0, 0) : make_complex_R((R)NAN, (R)NAN);
     }
     if (imag == 0 && absolute_R(real) < 100 && rint_R(real) == real) {
-        return whole_power_C(x, (int)real);
+        return integer_power_C(x, (int)real);
     }
     return cpow_C(x, y);
 }
 
 /* x^n for n != 0, by repeated squaring. As in NumPy, exponents 1, 2 and 3 are plain products; for
    others the accumulator starts at 1, whose complex product with an infinity has a NaN part. */
-static inline C whole_power_C(C x, int n)
+static inline C integer_power_C(C x, int n)
 {
     C result = make_complex_R(1, 0);
     if (n >= 1 && n <= 3) {

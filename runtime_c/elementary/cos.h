@@ -5,7 +5,7 @@
 static inline float cos_f32(float x)
 {
     double multiple;
-    double y = near_zero_f32(x, &multiple);
+    double y = reduce_two_pi_f32(x, &multiple);
     double shifted = multiply_add_f64(y, 0x1.45f306dc9c883p-2, -0.5) + (0x1.8p52 + 1.0);
     double k = shifted - (0x1.8p52 + 1.0) + 0.5;
     double r = fma(-k, 0x1.921fb54442d18p+1, y);
@@ -16,7 +16,7 @@ static inline float cos_f32(float x)
 static inline double cos_f64(double x)
 {
     double near_shifted = multiply_add_f64(x, 0x1.45f306dc9c883p-2, -0.5) + (0x1.8p52 + 1.0);
-    double near = minus_half_turns_f64(x, near_shifted - (0x1.8p52 + 1.0) + 0.5);
+    double near = subtract_half_turns_f64(x, near_shifted - (0x1.8p52 + 1.0) + 0.5);
     double low;
     double lowest;
     double turns = half_turns_f64(x, &low, &lowest);

@@ -88,20 +88,20 @@ static inline double half_turns_f64(double x, double *low, double *lowest)
     double tail = scaled * third;
     double tail_error = fma(scaled, third, -tail);
     double sum = product_error + middle;
-    double sum_error = lost_in_sum_f64(product_error, middle, sum);
+    double sum_error = two_sum_error_f64(product_error, middle, sum);
     double errors = middle_error + tail;
-    double rest = lost_in_sum_f64(middle_error, tail, errors);
+    double rest = two_sum_error_f64(middle_error, tail, errors);
     *low = sum_error + errors;
-    rest += lost_in_sum_f64(sum_error, errors, *low);
+    rest += two_sum_error_f64(sum_error, errors, *low);
     double turns = part + sum;
-    rest += lost_in_sum_f64(part, sum, turns);
+    rest += two_sum_error_f64(part, sum, turns);
     *lowest = fma(scaled, reciprocal_pi[row][3], rest + tail_error);
     return turns;
 }
 
 /* The rounding error of sum = a + b: the two-sum of Knuth (The Art of Computer Programming, volume
    2, section 4.2.2). */
-static inline double lost_in_sum_f64(double a, double b, double sum)
+static inline double two_sum_error_f64(double a, double b, double sum)
 {
     double kept = sum - a;
     return (a - (sum - kept)) + (b - kept);

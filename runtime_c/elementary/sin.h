@@ -1,14 +1,14 @@
 /* numpy.sin, correct for every finite argument, without a branch.
    Method: x = k pi + r with |r| <= pi / 2, then an odd minimax polynomial; the sign is the parity
-   of k. Single precision works in double: `near_zero_f32` first subtracts multiples of 2 pi. Double
-   precision: up to 2^40 the reduction of Cody and Waite with pi in three parts and fused
+   of k. Single precision works in double: `reduce_two_pi_f32` first subtracts multiples of 2 pi.
+   Double precision: up to 2^40 the reduction of Cody and Waite with pi in three parts and fused
    multiply-add (each step is exact or rounds relative to r); beyond it, that of Payne and Hanek
    (`half_turns_f64`).
    Largest error measured: 0.63 ulp in single, 1.8 ulp in double precision. */
 static inline float sin_f32(float x)
 {
     double multiple;
-    double y = near_zero_f32(x, &multiple);
+    double y = reduce_two_pi_f32(x, &multiple);
     double shifted = multiply_add_f64(y, 0x1.45f306dc9c883p-2, 0x1.8p52);
     double k = shifted - 0x1.8p52;
     double r = fma(-k, 0x1.921fb54442d18p+1, y);
@@ -20,7 +20,7 @@ static inline float sin_f32(float x)
 static inline double sin_f64(double x)
 {
     double near_shifted = multiply_add_f64(x, 0x1.45f306dc9c883p-2, 0x1.8p52);
-    double near = minus_half_turns_f64(x, near_shifted - 0x1.8p52);
+    double near = subtract_half_turns_f64(x, near_shifted - 0x1.8p52);
     double low;
     double lowest;
     double turns = half_turns_f64(x, &low, &lowest);
@@ -62,7 +62,7 @@ static inline double sine_with_sign_f64(double r, uint64_t sign)
 }
 
 /* x - k pi for |x| <= 2^40 and |k pi - x| <= pi. */
-static inline double minus_half_turns_f64(double x, double k)
+static inline double subtract_half_turns_f64(double x, double k)
 {
     double r = fma(-k, 0x1.921fb54442d18p+1, x);
     r = fma(-k, 0x1.1a62633145c07p-53, r);
@@ -73,7 +73,7 @@ static inline double minus_half_turns_f64(double x, double k)
 static inline double half_turns_to_angle_f64(double turns, double low, double lowest)
 {
     double sum = turns + low;
-    double rest = lost_in_sum_f64(turns, low, sum) + lowest;
+    double rest = two_sum_error_f64(turns, low, sum) + lowest;
     double angle = sum * 0x1.921fb54442d18p+1;
     double error = fma(sum, 0x1.921fb54442d18p+1, -angle);
     error = fma(sum, 0x1.1a62633145c07p-53, error);
@@ -84,7 +84,7 @@ static inline double half_turns_to_angle_f64(double turns, double low, double lo
    within 2^-53 of a multiple of 2 pi, so that an integer number of them can be subtracted without
    rounding; *multiple is the accumulated small difference. It is zero for |x| below the divisors,
    that is, for all ordinary x. */
-static inline double near_zero_f32(float x, double *multiple)
+static inline double reduce_two_pi_f32(float x, double *multiple)
 {
     double y = (double)x;
     double k = multiply_add_f64(y, 0x1.0766049469a91p-88, 0x1.8p52) - 0x1.8p52;

@@ -5,7 +5,7 @@
 static inline float tan_f32(float x)
 {
     double multiple;
-    double y = near_zero_f32(x, &multiple);
+    double y = reduce_two_pi_f32(x, &multiple);
     double shifted = multiply_add_f64(y, 0x1.45f306dc9c883p-1, 0x1.8p52);
     double k = shifted - 0x1.8p52;
     double r = fma(-k, 0x1.921fb54442d18p+0, y);
@@ -17,7 +17,7 @@ static inline float tan_f32(float x)
 static inline double tan_f64(double x)
 {
     double near_shifted = multiply_add_f64(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
-    double near = minus_half_turns_f64(x, 0.5 * (near_shifted - 0x1.8p52));
+    double near = subtract_half_turns_f64(x, 0.5 * (near_shifted - 0x1.8p52));
     double low;
     double lowest;
     double turns = half_turns_f64(x, &low, &lowest);

@@ -15,7 +15,7 @@ static inline float sin_near_f32(float x)
 static inline double sin_near_f64(double x)
 {
     double shifted = multiply_add_f64(x, 0x1.45f306dc9c883p-2, 0x1.8p52);
-    double r = minus_half_turns_f64(x, shifted - 0x1.8p52);
+    double r = subtract_half_turns_f64(x, shifted - 0x1.8p52);
     double sine = sine_with_sign_f64(r, bits_f64(shifted) << 63);
     return x == 0.0 ? x : sine;
 }
@@ -33,7 +33,7 @@ static inline float cos_near_f32(float x)
 static inline double cos_near_f64(double x)
 {
     double shifted = multiply_add_f64(x, 0x1.45f306dc9c883p-2, -0.5) + (0x1.8p52 + 1.0);
-    double r = minus_half_turns_f64(x, shifted - (0x1.8p52 + 1.0) + 0.5);
+    double r = subtract_half_turns_f64(x, shifted - (0x1.8p52 + 1.0) + 0.5);
     return sine_with_sign_f64(r, bits_f64(shifted) << 63);
 }
 
@@ -51,7 +51,7 @@ static inline float tan_near_f32(float x)
 static inline double tan_near_f64(double x)
 {
     double shifted = multiply_add_f64(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
-    double r = minus_half_turns_f64(x, 0.5 * (shifted - 0x1.8p52));
+    double r = subtract_half_turns_f64(x, 0.5 * (shifted - 0x1.8p52));
     double tangent = tangent_of_quarter_f64(r, bits_f64(shifted));
     return x == 0.0 ? x : tangent;
 }

@@ -125,7 +125,7 @@ static void conv_copy_F(const int64_t *plan, bool is_large, int64_t images, cons
     int64_t numbers = plan[CONV_TOGETHER] * plan[CONV_IMAGE];
     #pragma omp parallel for NUM_THREADS schedule(static) if (is_large)
     for (int64_t i = 0; i < numbers; i += 4096) {
-        memset(copy + i, 0, (size_t)matmul_smaller(4096, numbers - i) * sizeof(F));
+        memset(copy + i, 0, (size_t)matmul_min(4096, numbers - i) * sizeof(F));
     }
     for (int i = 0; i < 3; i++) {
         const int64_t *part = plan + plan[CONV_PARTS + i] + 1;
@@ -169,7 +169,7 @@ static void conv_pack_F(int64_t width, int64_t size, int64_t count, const F *w, 
     for (int64_t start = 0; start < whole; start += CONV_BLOCK) {
         for (int64_t i = 0; i < size; i++) {
             const F *row = w + i * step;
-            __builtin_prefetch(row + at[matmul_smaller(start + 2 * CONV_BLOCK, count - 1)]);
+            __builtin_prefetch(row + at[matmul_min(start + 2 * CONV_BLOCK, count - 1)]);
             #pragma GCC unroll 16
             for (int k = 0; k < CONV_BLOCK; k++) {
                 panel[(start + k) * width + i] = row[at[start + k]];
@@ -255,8 +255,8 @@ static void conv_planes_store_F(const int64_t *plan, int64_t features, int64_t c
     for (int64_t lane = 0; lane < columns;) {
         int64_t x = (place + lane) % width, y = (place + lane) / width % height;
         int64_t z = (place + lane) / width / height;
-        int64_t run = matmul_smaller(columns - lane, width - x);
-        int64_t kept = y < plan[CONV_OUT + 1] ? matmul_smaller(run, plan[CONV_OUT + 2] - x) : 0;
+        int64_t run = matmul_min(columns - lane, width - x);
+        int64_t kept = y < plan[CONV_OUT + 1] ? matmul_min(run, plan[CONV_OUT + 2] - x) : 0;
         F *first = out + z * to[3] + y * to[4] + x * to[5];
         for (int64_t i = 0; i < features && kept > 0; i++) {
             const F *row = tile + i * MATMUL_COLUMNS_F + lane;  /* a band has one feature */
@@ -289,7 +289,7 @@ static void conv_planes_panel_F(const int64_t *plan, int64_t g, int64_t i, const
 {
     const int64_t *steps = plan + CONV_WEIGHTS;
     int64_t terms = conv_terms(plan);
-    conv_pack_F(MATMUL_ROWS, matmul_smaller(MATMUL_ROWS, plan[CONV_FEATURES] - i), terms,
+    conv_pack_F(MATMUL_ROWS, matmul_min(MATMUL_ROWS, plan[CONV_FEATURES] - i), terms,
                 w + g * steps[0] + i * steps[1], steps[1], w_at,
                 panels + g * conv_panel(plan) + i * terms);
 }
@@ -309,7 +309,7 @@ static void conv_planes_band_F(const int64_t *plan, int64_t g, int64_t band, int
     const int64_t across = MATMUL_COLUMNS_F, *to = plan + CONV_TO;
     int64_t terms = conv_terms(plan), features = plan[CONV_FEATURES];
     int64_t start = band * CONV_ACROSS * across;
-    int64_t end = matmul_smaller(conv_planes_last(plan), start + CONV_ACROSS * across);
+    int64_t end = matmul_min(conv_planes_last(plan), start + CONV_ACROSS * across);
     F tile[MATMUL_ROWS * MATMUL_COLUMNS_F];
     const F *source = copy + g * plan[CONV_COPY + 1];
     const F *weights = panels + g * conv_panel(plan) + i * terms;
@@ -319,9 +319,9 @@ static void conv_planes_band_F(const int64_t *plan, int64_t g, int64_t band, int
         conv_planes_store_F(plan, 1, end - start, start, tile, target + j * to[2]);
     }
     for (int64_t place = start; place < end && features > CONV_FEW; place += across) {
-        int64_t columns = matmul_smaller(across, end - place);
+        int64_t columns = matmul_min(across, end - place);
         conv_planes_tile_F(terms, at, source + place, weights, columns > MATMUL_LANES_F, tile);
-        conv_planes_store_F(plan, matmul_smaller(MATMUL_ROWS, features - i), columns, place, tile,
+        conv_planes_store_F(plan, matmul_min(MATMUL_ROWS, features - i), columns, place, tile,
                             target);
     }
 }
@@ -349,7 +349,7 @@ static inline void conv_planes_F(const int64_t *plan, int64_t operations, const 
         }
     }
     for (int64_t begin = 0; begin < plan[CONV_BATCH]; begin += plan[CONV_TOGETHER]) {
-        int64_t images = matmul_smaller(plan[CONV_TOGETHER], plan[CONV_BATCH] - begin);
+        int64_t images = matmul_min(plan[CONV_TOGETHER], plan[CONV_BATCH] - begin);
         #pragma omp parallel for NUM_THREADS schedule(dynamic, 4) if (is_large)
         for (int64_t plane = 0; plane < images * groups * channels; plane++) {
             int64_t n = plane / channels / groups, g = plane / channels % groups;
@@ -375,7 +375,7 @@ static void conv_features_rows_F(const int64_t *plan, int64_t pixel, int64_t las
 {
     const int64_t *extent = plan + CONV_OUT, *walk = plan + CONV_WALK, *to = plan + CONV_TO;
     for (int i = 0; i < MATMUL_ROWS; i++) {
-        int64_t rest = matmul_smaller(pixel + i, last - 1);
+        int64_t rest = matmul_min(pixel + i, last - 1);
         int64_t p = rest % extent[2], q = rest / extent[2];
         int64_t y = q % extent[1], z = q / extent[1] % extent[0], n = q / extent[1] / extent[0];
         row[i] = x + n * plan[CONV_COPY] + z * walk[0] + y * walk[1] + p * walk[2];
@@ -390,19 +390,19 @@ static void conv_features_part_F(const int64_t *plan, int64_t start, int64_t pix
                                  F *out, bool add)
 {
     const int64_t across = MATMUL_COLUMNS_F, step = plan[CONV_TO + 2];
-    int64_t end = matmul_smaller(plan[CONV_FEATURES], start + CONV_ACROSS * across);
-    int64_t depth = matmul_part(count, CONV_DEPTH);
+    int64_t end = matmul_min(plan[CONV_FEATURES], start + CONV_ACROSS * across);
+    int64_t depth = matmul_part_length(count, CONV_DEPTH);
     for (int64_t k = 0; k < count; k += depth) {
-        int64_t terms = matmul_smaller(depth, count - k);
+        int64_t terms = matmul_min(depth, count - k);
         for (int64_t p = pixel; p < last; p += MATMUL_ROWS) {
             const F *row[MATMUL_ROWS];
             F *place[MATMUL_ROWS], tile[MATMUL_ROWS * MATMUL_COLUMNS_F];
             conv_features_rows_F(plan, p, last, x, out, row, place);
             for (int64_t j = start; j < end; j += across) {
-                int64_t columns = matmul_smaller(across, end - j);
+                int64_t columns = matmul_min(across, end - j);
                 conv_features_tile_F(terms, at + k, row, panels + j * count + k * across,
                                      columns > MATMUL_LANES_F, tile);
-                for (int64_t i = 0; i < matmul_smaller(MATMUL_ROWS, last - p); i++) {
+                for (int64_t i = 0; i < matmul_min(MATMUL_ROWS, last - p); i++) {
                     F *first = place[i] + j * step, *sum = tile + i * across;
                     for (int64_t lane = 0; lane < columns; lane++) {
                         first[lane * step] = add || k ? first[lane * step] + sum[lane] : sum[lane];
@@ -426,8 +426,8 @@ static inline void conv_features_F(const int64_t *plan, int64_t operations, cons
     F *panels = (F *)(w_at + (part + 7) / 8 * 8);
     F *copy = panels + (features + across - 1) / across * across * part;
     for (int64_t begin = 0; begin < plan[CONV_BATCH]; begin += block) {
-        int64_t images = matmul_smaller(block, plan[CONV_BATCH] - begin), pixels = images * image;
-        int64_t rows = matmul_smaller(CONV_CHUNK, pixels / 32) / (2 * MATMUL_ROWS);
+        int64_t images = matmul_min(block, plan[CONV_BATCH] - begin), pixels = images * image;
+        int64_t rows = matmul_min(CONV_CHUNK, pixels / 32) / (2 * MATMUL_ROWS);
         rows = rows ? rows * 2 * MATMUL_ROWS : 2 * MATMUL_ROWS;
         const F *source = x + begin * plan[CONV_FROM];
         if (together) {
@@ -436,14 +436,14 @@ static inline void conv_features_F(const int64_t *plan, int64_t operations, cons
         }
         for (int64_t g = 0; g < plan[CONV_GROUPS]; g++) {
             for (int64_t k = 0; k < terms; k += part) {
-                int64_t count = matmul_smaller(part, terms - k);
+                int64_t count = matmul_min(part, terms - k);
                 conv_offsets(plan, plan + CONV_X_TAPS, plan[CONV_COPY + 2], k, count, at);
                 conv_offsets(plan, plan + CONV_W_TAPS, weights[2], k, count, w_at);
                 #pragma omp parallel for NUM_THREADS schedule(dynamic) collapse(2) if (is_large)
                 for (int64_t j = 0; j < features; j += across) {
                     for (int64_t p = 0; p < count; p += CONV_DEPTH) {
-                        conv_pack_F(across, matmul_smaller(across, features - j),
-                                    matmul_smaller(CONV_DEPTH, count - p),
+                        conv_pack_F(across, matmul_min(across, features - j),
+                                    matmul_min(CONV_DEPTH, count - p),
                                     w + g * weights[0] + j * weights[1], weights[1], w_at + p,
                                     panels + j * count + p * across);
                     }
@@ -451,7 +451,7 @@ static inline void conv_features_F(const int64_t *plan, int64_t operations, cons
                 #pragma omp parallel for NUM_THREADS schedule(dynamic) collapse(2) if (is_large)
                 for (int64_t j = 0; j < features; j += CONV_ACROSS * across) {
                     for (int64_t p = 0; p < pixels; p += rows) {
-                        conv_features_part_F(plan, j, p, matmul_smaller(pixels, p + rows), count,
+                        conv_features_part_F(plan, j, p, matmul_min(pixels, p + rows), count,
                                              at, source + g * plan[CONV_COPY + 1], panels,
                                              out + begin * to[0] + g * to[1], k > 0);
                     }

@@ -1,5 +1,5 @@
 /* Allocates scratch memory on a cache line of its own, and advances `place` past it. */
-static inline void *carve(char **place, int64_t bytes)
+static inline void *scratch_block(char **place, int64_t bytes)
 {
     char *start = *place + (-(uintptr_t)*place & 63);
     *place = start + bytes;
@@ -7,7 +7,7 @@ static inline void *carve(char **place, int64_t bytes)
 }
 
 /* numpy.transpose(x), as a copy: from (rows, columns) to (columns, rows), tiled. */
-static inline void turned_T(int64_t rows, int64_t columns, const T *restrict x, T *restrict y)
+static inline void transposed_T(int64_t rows, int64_t columns, const T *restrict x, T *restrict y)
 {
     const int64_t side = 16;
     for (int64_t i0 = 0; i0 < rows; i0 += side) {
@@ -59,12 +59,12 @@ static inline void lu_T(int64_t m, int64_t n, const T *x, T *lu, int64_t *pivots
 {
     int64_t k = m < n ? m : n;
     char *place = workspace;
-    T *a = carve(&place, m * n * (int64_t)sizeof(T));
-    lapack_int *found = carve(&place, k * (int64_t)sizeof(lapack_int));
+    T *a = scratch_block(&place, m * n * (int64_t)sizeof(T));
+    lapack_int *found = scratch_block(&place, k * (int64_t)sizeof(lapack_int));
     lapack_int rows = (lapack_int)m, columns = (lapack_int)n, info = 0;
-    turned_T(m, n, x, a);
+    transposed_T(m, n, x, a);
     lapack_getrf_T(&rows, &columns, a, &rows, found, &info);
-    turned_T(n, m, a, lu);
+    transposed_T(n, m, a, lu);
     for (int64_t i = 0; i < m; i++) {
         permutation[i] = i;
     }
@@ -118,12 +118,12 @@ static inline void qr_T(int64_t m, int64_t n, int64_t c, int64_t length, const T
 {
     int64_t k = m < n ? m : n, wide = n < c ? c : n;
     char *place = workspace;
-    T *a = carve(&place, m * wide * (int64_t)sizeof(T));
-    T *tau = carve(&place, k * (int64_t)sizeof(T));
-    T *work = carve(&place, length * (int64_t)sizeof(T));
+    T *a = scratch_block(&place, m * wide * (int64_t)sizeof(T));
+    T *tau = scratch_block(&place, k * (int64_t)sizeof(T));
+    T *work = scratch_block(&place, length * (int64_t)sizeof(T));
     lapack_int rows = (lapack_int)m, columns = (lapack_int)n, of_q = (lapack_int)c;
     lapack_int count = (lapack_int)k, size = (lapack_int)length, info = 0;
-    turned_T(m, n, x, a);
+    transposed_T(m, n, x, a);
     lapack_geqrf_T(&rows, &columns, a, &rows, tau, work, &size, &info);
     for (int64_t i = 0; i < c; i++) {
         for (int64_t j = 0; j < n; j++) {
@@ -131,7 +131,7 @@ static inline void qr_T(int64_t m, int64_t n, int64_t c, int64_t length, const T
         }
     }
     lapack_orgqr_T(&rows, &of_q, &count, a, &rows, tau, work, &size, &info);
-    turned_T(c, m, a, q);
+    transposed_T(c, m, a, q);
 }
 
 /* numpy.linalg.qr(x, mode="raw") of (m, n): the Householder reflectors, transposed, and tau. */
@@ -139,17 +139,17 @@ static inline void householder_T(int64_t m, int64_t n, int64_t length, const T *
                                  void *workspace)
 {
     char *place = workspace;
-    T *work = carve(&place, length * (int64_t)sizeof(T));
+    T *work = scratch_block(&place, length * (int64_t)sizeof(T));
     lapack_int rows = (lapack_int)m, columns = (lapack_int)n, size = (lapack_int)length, info = 0;
-    turned_T(m, n, x, h);
+    transposed_T(m, n, x, h);
     lapack_geqrf_T(&rows, &columns, h, &rows, tau, work, &size, &info);
 }
 
 /* LAPACK's routine for numpy.linalg.eigh under one name: ?syevd, or ?heevd, which alone has real
    scratch memory. */
-static inline lapack_int hermitian_F(const char *job, const char *part, lapack_int n, F *a, F *w,
-                                     F *work, lapack_int length, F *rwork, lapack_int real_length,
-                                     lapack_int *iwork, lapack_int integer_length)
+static inline lapack_int eigh_driver_F(const char *job, const char *part, lapack_int n, F *a, F *w,
+                                       F *work, lapack_int length, F *rwork, lapack_int real_length,
+                                       lapack_int *iwork, lapack_int integer_length)
 {
     lapack_int info = 0;
     (void)rwork, (void)real_length;
@@ -157,9 +157,9 @@ static inline lapack_int hermitian_F(const char *job, const char *part, lapack_i
     return info;
 }
 
-static inline lapack_int hermitian_C(const char *job, const char *part, lapack_int n, C *a, R *w,
-                                     C *work, lapack_int length, R *rwork, lapack_int real_length,
-                                     lapack_int *iwork, lapack_int integer_length)
+static inline lapack_int eigh_driver_C(const char *job, const char *part, lapack_int n, C *a, R *w,
+                                       C *work, lapack_int length, R *rwork, lapack_int real_length,
+                                       lapack_int *iwork, lapack_int integer_length)
 {
     lapack_int info = 0;
     lapack_heevd_C(job, part, &n, a, &n, w, work, &length, rwork, &real_length, iwork,
@@ -173,20 +173,20 @@ static inline void eigh_T(int64_t n, int64_t lower, int64_t length, int64_t real
                           int64_t integer_length, const T *x, R *w, T *v, void *workspace)
 {
     char *place = workspace;
-    T *a = carve(&place, n * n * (int64_t)sizeof(T));
-    T *work = carve(&place, length * (int64_t)sizeof(T));
-    R *rwork = carve(&place, real_length * (int64_t)sizeof(R));
-    lapack_int *iwork = carve(&place, integer_length * (int64_t)sizeof(lapack_int));
-    turned_T(n, n, x, a);
-    lapack_int info = hermitian_T(v != NULL ? "V" : "N", lower ? "L" : "U", (lapack_int)n, a, w,
-                                  work, (lapack_int)length, rwork, (lapack_int)real_length,
-                                  iwork, (lapack_int)integer_length);
+    T *a = scratch_block(&place, n * n * (int64_t)sizeof(T));
+    T *work = scratch_block(&place, length * (int64_t)sizeof(T));
+    R *rwork = scratch_block(&place, real_length * (int64_t)sizeof(R));
+    lapack_int *iwork = scratch_block(&place, integer_length * (int64_t)sizeof(lapack_int));
+    transposed_T(n, n, x, a);
+    lapack_int info = eigh_driver_T(v != NULL ? "V" : "N", lower ? "L" : "U", (lapack_int)n, a, w,
+                                    work, (lapack_int)length, rwork, (lapack_int)real_length,
+                                    iwork, (lapack_int)integer_length);
     if (info != 0) {
         fill_nan_R(n, w);
         fill_nan_T(n * n, a);
     }
     if (v != NULL) {
-        turned_T(n, n, a, v);
+        transposed_T(n, n, a, v);
     }
 }
 
@@ -202,14 +202,14 @@ static inline void eigvalsh_T(int64_t n, int64_t lower, int64_t length, int64_t 
 static inline void eig_F(int64_t n, int64_t length, const F *x, Z *w, Z *v, void *workspace)
 {
     char *place = workspace;
-    F *a = carve(&place, n * n * (int64_t)sizeof(F));
-    F *right = carve(&place, n * n * (int64_t)sizeof(F));
-    F *real = carve(&place, n * (int64_t)sizeof(F));
-    F *imaginary = carve(&place, n * (int64_t)sizeof(F));
-    F *work = carve(&place, length * (int64_t)sizeof(F));
+    F *a = scratch_block(&place, n * n * (int64_t)sizeof(F));
+    F *right = scratch_block(&place, n * n * (int64_t)sizeof(F));
+    F *real = scratch_block(&place, n * (int64_t)sizeof(F));
+    F *imaginary = scratch_block(&place, n * (int64_t)sizeof(F));
+    F *work = scratch_block(&place, length * (int64_t)sizeof(F));
     lapack_int size = (lapack_int)n, one = 1, long_size = (lapack_int)length;
     lapack_int info = !all_finite_F(n * n, x);
-    turned_F(n, n, x, a);
+    transposed_F(n, n, x, a);
     if (info == 0) {
         lapack_geev_F("N", v != NULL ? "V" : "N", &size, a, &size, real, imaginary, right, &one,
                       right, &size, work, &long_size, &info, 1, 1);
@@ -236,13 +236,13 @@ static inline void eig_F(int64_t n, int64_t length, const F *x, Z *w, Z *v, void
 static inline void eig_C(int64_t n, int64_t length, const C *x, C *w, C *v, void *workspace)
 {
     char *place = workspace;
-    C *a = carve(&place, n * n * (int64_t)sizeof(C));
-    C *right = carve(&place, n * n * (int64_t)sizeof(C));
-    R *rwork = carve(&place, 2 * n * (int64_t)sizeof(R));
-    C *work = carve(&place, length * (int64_t)sizeof(C));
+    C *a = scratch_block(&place, n * n * (int64_t)sizeof(C));
+    C *right = scratch_block(&place, n * n * (int64_t)sizeof(C));
+    R *rwork = scratch_block(&place, 2 * n * (int64_t)sizeof(R));
+    C *work = scratch_block(&place, length * (int64_t)sizeof(C));
     lapack_int size = (lapack_int)n, one = 1, long_size = (lapack_int)length;
     lapack_int info = !all_finite_C(n * n, x);
-    turned_C(n, n, x, a);
+    transposed_C(n, n, x, a);
     if (info == 0) {
         lapack_geev_C("N", v != NULL ? "V" : "N", &size, a, &size, w, right, &one, right, &size,
                       work, &long_size, rwork, &info, 1, 1);
@@ -252,7 +252,7 @@ static inline void eig_C(int64_t n, int64_t length, const C *x, C *w, C *v, void
         fill_nan_C(n * n, right);
     }
     if (v != NULL) {
-        turned_C(n, n, right, v);
+        transposed_C(n, n, right, v);
     }
 }
 
@@ -263,9 +263,9 @@ static inline void eigvals_T(int64_t n, int64_t length, const T *x, Z *w, void *
 }
 
 /* LAPACK's routine for numpy.linalg.svd under one name, as for eigh. */
-static inline lapack_int singular_F(const char *job, lapack_int m, lapack_int n, F *a, F *s, F *u,
-                                    F *vh, lapack_int rows_of_vh, F *work, lapack_int length,
-                                    F *rwork, lapack_int *iwork)
+static inline lapack_int svd_driver_F(const char *job, lapack_int m, lapack_int n, F *a, F *s, F *u,
+                                      F *vh, lapack_int rows_of_vh, F *work, lapack_int length,
+                                      F *rwork, lapack_int *iwork)
 {
     lapack_int info = 0;
     (void)rwork;
@@ -273,9 +273,9 @@ static inline lapack_int singular_F(const char *job, lapack_int m, lapack_int n,
     return info;
 }
 
-static inline lapack_int singular_C(const char *job, lapack_int m, lapack_int n, C *a, R *s, C *u,
-                                    C *vh, lapack_int rows_of_vh, C *work, lapack_int length,
-                                    R *rwork, lapack_int *iwork)
+static inline lapack_int svd_driver_C(const char *job, lapack_int m, lapack_int n, C *a, R *s, C *u,
+                                      C *vh, lapack_int rows_of_vh, C *work, lapack_int length,
+                                      R *rwork, lapack_int *iwork)
 {
     lapack_int info = 0;
     lapack_gesdd_C(job, &m, &n, a, &m, s, u, &m, vh, &rows_of_vh, work, &length, rwork, iwork,
@@ -290,18 +290,18 @@ static inline void svd_T(int64_t m, int64_t n, int64_t rows, int64_t columns, in
 {
     int64_t k = m < n ? m : n;
     char *place = workspace;
-    T *a = carve(&place, m * n * (int64_t)sizeof(T));
-    T *left = carve(&place, m * rows * (int64_t)sizeof(T));
-    T *right = carve(&place, n * columns * (int64_t)sizeof(T));
-    T *work = carve(&place, length * (int64_t)sizeof(T));
-    R *rwork = carve(&place, real_length * (int64_t)sizeof(R));
-    lapack_int *iwork = carve(&place, 8 * k * (int64_t)sizeof(lapack_int));
+    T *a = scratch_block(&place, m * n * (int64_t)sizeof(T));
+    T *left = scratch_block(&place, m * rows * (int64_t)sizeof(T));
+    T *right = scratch_block(&place, n * columns * (int64_t)sizeof(T));
+    T *work = scratch_block(&place, length * (int64_t)sizeof(T));
+    R *rwork = scratch_block(&place, real_length * (int64_t)sizeof(R));
+    lapack_int *iwork = scratch_block(&place, 8 * k * (int64_t)sizeof(lapack_int));
     const char *job = u == NULL ? "N" : rows == k && columns == k ? "S" : "A";
     lapack_int info = !all_finite_T(m * n, x);
-    turned_T(m, n, x, a);
+    transposed_T(m, n, x, a);
     if (info == 0) {
-        info = singular_T(job, (lapack_int)m, (lapack_int)n, a, s, left, right,
-                          (lapack_int)columns, work, (lapack_int)length, rwork, iwork);
+        info = svd_driver_T(job, (lapack_int)m, (lapack_int)n, a, s, left, right,
+                            (lapack_int)columns, work, (lapack_int)length, rwork, iwork);
     }
     if (info != 0) {
         fill_nan_R(k, s);
@@ -309,8 +309,8 @@ static inline void svd_T(int64_t m, int64_t n, int64_t rows, int64_t columns, in
         fill_nan_T(n * columns, right);
     }
     if (u != NULL) {
-        turned_T(rows, m, left, u);
-        turned_T(n, columns, right, vh);
+        transposed_T(rows, m, left, u);
+        transposed_T(n, columns, right, vh);
     }
 }
 
@@ -343,11 +343,11 @@ static inline void triangular_root_C(int64_t n, C *a)
 static inline void sqrtm_T(int64_t n, int64_t length, const T *x, Z *y, void *workspace)
 {
     char *place = workspace;
-    Z *a = carve(&place, n * n * (int64_t)sizeof(Z));
-    Z *z = carve(&place, n * n * (int64_t)sizeof(Z));
-    Z *values = carve(&place, n * (int64_t)sizeof(Z));
-    Z *work = carve(&place, length * (int64_t)sizeof(Z));
-    R *rwork = carve(&place, n * (int64_t)sizeof(R));
+    Z *a = scratch_block(&place, n * n * (int64_t)sizeof(Z));
+    Z *z = scratch_block(&place, n * n * (int64_t)sizeof(Z));
+    Z *values = scratch_block(&place, n * (int64_t)sizeof(Z));
+    Z *work = scratch_block(&place, length * (int64_t)sizeof(Z));
+    R *rwork = scratch_block(&place, n * (int64_t)sizeof(R));
     lapack_int size = (lapack_int)n, none = 0, unused = 0, info = 0;
     lapack_int long_size = (lapack_int)length;
     if (!all_finite_T(n * n, x)) {
@@ -403,8 +403,8 @@ static inline void pivots_to_permutation_i64(int64_t count, int64_t size, const 
 }
 
 /* LAPACK's routine for scipy.linalg.schur under one name; w has 2 n elements. */
-static inline lapack_int schur_form_F(lapack_int n, F *a, F *z, F *w, F *work, lapack_int length,
-                                      F *rwork)
+static inline lapack_int schur_driver_F(lapack_int n, F *a, F *z, F *w, F *work, lapack_int length,
+                                        F *rwork)
 {
     lapack_int none = 0, unused = 0, info = 0;
     (void)rwork;
@@ -413,8 +413,8 @@ static inline lapack_int schur_form_F(lapack_int n, F *a, F *z, F *w, F *work, l
     return info;
 }
 
-static inline lapack_int schur_form_C(lapack_int n, C *a, C *z, C *w, C *work, lapack_int length,
-                                      R *rwork)
+static inline lapack_int schur_driver_C(lapack_int n, C *a, C *z, C *w, C *work, lapack_int length,
+                                        R *rwork)
 {
     lapack_int none = 0, unused = 0, info = 0;
     lapack_gees_C("V", "N", NULL, &n, a, &n, &none, w, z, &n, work, &length, rwork, &unused, &info,
@@ -426,17 +426,17 @@ static inline lapack_int schur_form_C(lapack_int n, C *a, C *z, C *w, C *work, l
 static inline void schur_T(int64_t n, int64_t length, const T *x, T *t, T *z, void *workspace)
 {
     char *place = workspace;
-    T *a = carve(&place, n * n * (int64_t)sizeof(T));
-    T *vectors = carve(&place, n * n * (int64_t)sizeof(T));
-    T *values = carve(&place, 2 * n * (int64_t)sizeof(T));
-    T *work = carve(&place, length * (int64_t)sizeof(T));
-    R *rwork = carve(&place, n * (int64_t)sizeof(R));
-    turned_T(n, n, x, a);
+    T *a = scratch_block(&place, n * n * (int64_t)sizeof(T));
+    T *vectors = scratch_block(&place, n * n * (int64_t)sizeof(T));
+    T *values = scratch_block(&place, 2 * n * (int64_t)sizeof(T));
+    T *work = scratch_block(&place, length * (int64_t)sizeof(T));
+    R *rwork = scratch_block(&place, n * (int64_t)sizeof(R));
+    transposed_T(n, n, x, a);
     if (!all_finite_T(n * n, x) ||
-        schur_form_T((lapack_int)n, a, vectors, values, work, (lapack_int)length, rwork) != 0) {
+        schur_driver_T((lapack_int)n, a, vectors, values, work, (lapack_int)length, rwork) != 0) {
         fill_nan_T(n * n, a);
         fill_nan_T(n * n, vectors);
     }
-    turned_T(n, n, a, t);
-    turned_T(n, n, vectors, z);
+    transposed_T(n, n, a, t);
+    transposed_T(n, n, vectors, z);
 }

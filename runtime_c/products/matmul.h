@@ -49,14 +49,14 @@ typedef F matmul_vector_F __attribute__((vector_size(MATMUL_BYTES), aligned(size
 
 typedef F matmul_narrow_F __attribute__((vector_size(MATMUL_NARROW_BYTES), aligned(sizeof(F)), may_alias));
 
-static inline int64_t matmul_smaller(int64_t x, int64_t y)
+static inline int64_t matmul_min(int64_t x, int64_t y)
 {
     return x < y ? x : y;
 }
 
 /* The length of each part when `size` > 0 is split into as few nearly equal parts <= `limit` as
    possible. */
-static inline int64_t matmul_part(int64_t size, int64_t limit)
+static inline int64_t matmul_part_length(int64_t size, int64_t limit)
 {
     int64_t parts = (size + limit - 1) / limit;
     return (size + parts - 1) / parts;
@@ -81,7 +81,7 @@ static inline matmul_narrow_F matmul_multiply_add_narrow_F(F x, matmul_narrow_F 
 }
 
 /* to[i] = from[i] for i < count < MATMUL_LANES, in moves of 1, 2, 4, ... elements. */
-static inline void matmul_move_F(int64_t count, const F *from, F *to)
+static inline void matmul_copy_few_F(int64_t count, const F *from, F *to)
 {
     #pragma GCC unroll 4
     for (int64_t part = MATMUL_LANES_F / 2; part > 0; part /= 2) {
@@ -94,8 +94,8 @@ static inline void matmul_move_F(int64_t count, const F *from, F *to)
 }
 
 /* C[rows][columns] = (or += if `add`) sums[rows][columns], of row stride MATMUL_COLUMNS. */
-static void matmul_put_F(int64_t rows, int64_t columns, const F *sums,
-                         F *c, int64_t c_row, bool add)
+static void matmul_store_F(int64_t rows, int64_t columns, const F *sums,
+                           F *c, int64_t c_row, bool add)
 {
     int64_t whole = columns / MATMUL_LANES_F * MATMUL_LANES_F, left = columns - whole;
     for (int64_t i = 0; i < rows; i++, sums += MATMUL_COLUMNS_F, c += c_row) {
@@ -109,12 +109,12 @@ static void matmul_put_F(int64_t rows, int64_t columns, const F *sums,
         const F *rest = sums + whole;
         matmul_vector_F sum = {0}, before = {0};
         if (add) {
-            matmul_move_F(left, rest, (F *)&sum);
-            matmul_move_F(left, c + whole, (F *)&before);
+            matmul_copy_few_F(left, rest, (F *)&sum);
+            matmul_copy_few_F(left, c + whole, (F *)&before);
             sum += before;
             rest = (const F *)&sum;
         }
-        matmul_move_F(left, rest, c + whole);
+        matmul_copy_few_F(left, rest, c + whole);
     }
 }
 
@@ -122,7 +122,7 @@ static void matmul_put_F(int64_t rows, int64_t columns, const F *sums,
    `vectors` * MATMUL_LANES columns, or MATMUL_NARROW if `vectors` is 0. Callers pass constants for
    both, so that the sums are in registers. Missing rows repeat the last one. Rows are addressed
    from two base pointers, which takes fewer registers than a pointer for each. */
-static inline __attribute__((always_inline)) void matmul_sums_F(
+static inline __attribute__((always_inline)) void matmul_accumulate_F(
     int64_t tall, int64_t vectors, int64_t rows, int64_t columns, int64_t k,
     const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
     F *c, int64_t c_row, bool add)
@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) void matmul_sums_F(
     matmul_narrow_F narrow[MATMUL_ROWS] = {{0}};
     #pragma GCC unroll 8
     for (int64_t i = 0; i < tall; i++) {
-        from[i] = (matmul_smaller(i, rows - 1) - (i < MATMUL_HALF ? 0 : MATMUL_HALF)) * a_row;
+        from[i] = (matmul_min(i, rows - 1) - (i < MATMUL_HALF ? 0 : MATMUL_HALF)) * a_row;
     }
     for (int64_t p = 0; p < k; p++) {
         const matmul_vector_F *b_p = (const matmul_vector_F *)(b + p * b_row);
@@ -159,7 +159,7 @@ static inline __attribute__((always_inline)) void matmul_sums_F(
     if (whole && add) {
         #pragma GCC unroll 8
         for (int64_t i = 0; i < tall; i++) {
-            const F *before = c + matmul_smaller(i, rows - 1) * c_row;
+            const F *before = c + matmul_min(i, rows - 1) * c_row;
             if (vectors == 0) {
                 narrow[i] += *(const matmul_narrow_F *)before;
             }
@@ -183,12 +183,12 @@ static inline __attribute__((always_inline)) void matmul_sums_F(
         }
     }
     if (!whole) {
-        matmul_put_F(rows, columns, sums, c, c_row, add);
+        matmul_store_F(rows, columns, sums, c, c_row, add);
     }
 }
 
-/* The microkernel: matmul_sums, instantiated for each size. Not inlined, as it is long. */
-static __attribute__((noinline)) void matmul_part_F(
+/* The microkernel: matmul_accumulate, instantiated for each size. Not inlined, as it is long. */
+static __attribute__((noinline)) void matmul_microkernel_F(
     int64_t rows, int64_t columns, int64_t k,
     const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
     F *c, int64_t c_row, bool add)
@@ -196,23 +196,23 @@ static __attribute__((noinline)) void matmul_part_F(
     const int64_t tall = MATMUL_ROWS, half = MATMUL_HALF;
     const int64_t lanes = MATMUL_LANES_F, narrow = MATMUL_NARROW_F % MATMUL_LANES_F;
     if (columns > lanes && rows == tall) {
-        matmul_sums_F(tall, 2, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        matmul_accumulate_F(tall, 2, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (columns > lanes && rows > half) {
-        matmul_sums_F(tall, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        matmul_accumulate_F(tall, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (columns > lanes) {
-        matmul_sums_F(half, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        matmul_accumulate_F(half, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (columns > narrow && rows == tall) {
-        matmul_sums_F(tall, 1, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        matmul_accumulate_F(tall, 1, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (columns > narrow && rows > half) {
-        matmul_sums_F(tall, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        matmul_accumulate_F(tall, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (columns > narrow) {
-        matmul_sums_F(half, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        matmul_accumulate_F(half, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (rows == tall) {
-        matmul_sums_F(tall, 0, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        matmul_accumulate_F(tall, 0, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (rows > half) {
-        matmul_sums_F(tall, 0, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        matmul_accumulate_F(tall, 0, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else {
-        matmul_sums_F(half, 0, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        matmul_accumulate_F(half, 0, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     }
 }
 
@@ -225,12 +225,12 @@ static inline void matmul_tile_F(int64_t rows, int64_t columns, int64_t k,
 {
     const int64_t lanes = MATMUL_LANES_F, narrow = MATMUL_NARROW_F % MATMUL_LANES_F;
     if (columns > lanes && columns <= lanes + narrow) {
-        matmul_part_F(rows, lanes, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        matmul_microkernel_F(rows, lanes, k, a, a_row, a_col, b, b_row, c, c_row, add);
         b += lanes;
         c += lanes;
         columns -= lanes;
     }
-    matmul_part_F(rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    matmul_microkernel_F(rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
 }
 
 /* Packs a panel: panel[p][i] = x[i][p] for p < k and i < size, and 0 for size <= i < width. */
@@ -251,7 +251,7 @@ static inline void matmul_pack_F(int64_t width, int64_t size, int64_t k,
         /* 16 of k at a time: each cache line of x is read once, the panel stays in cache */
         for (int64_t start = 0; start < k; start += 16) {
             for (int64_t i = 0; i < width; i++) {
-                for (int64_t p = start; p < matmul_smaller(k, start + 16); p++) {
+                for (int64_t p = start; p < matmul_min(k, start + 16); p++) {
                     panel[p * width + i] = i < size ? x[i * x_row + p * x_col] : 0;
                 }
             }
@@ -265,15 +265,15 @@ static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
 {
     #pragma omp parallel for NUM_THREADS schedule(static) if (size * k > MATMUL_COPY)
     for (int64_t i = 0; i < size; i += width) {
-        matmul_pack_F(width, matmul_smaller(width, size - i), k, x + i * x_row, x_row, x_col,
+        matmul_pack_F(width, matmul_min(width, size - i), k, x + i * x_row, x_row, x_col,
                       panels + i * k);
     }
 }
 
 /* rows[p] = B[p][0 .. n - 1], padded to a whole vector with unspecified values, for n <
    MATMUL_LANES. */
-static inline void matmul_whole_rows_F(int64_t n, int64_t k,
-                                       const F *b, int64_t b_row, int64_t b_col, F *rows)
+static inline void matmul_pad_rows_F(int64_t n, int64_t k,
+                                     const F *b, int64_t b_row, int64_t b_col, F *rows)
 {
     int64_t p = 0;
     for (; b_col == 1 && b_row >= n && p * b_row + MATMUL_LANES_F <= (k - 1) * b_row + n; p++) {
@@ -300,7 +300,7 @@ static void matmul_small_F(int64_t m, int64_t n, int64_t k,
     bool slim = n < lanes && n != narrow;
     int64_t vector = n < narrow ? narrow : lanes;
     if (slim) {
-        matmul_whole_rows_F(n, k, b, b_row, b_col, packed);
+        matmul_pad_rows_F(n, k, b, b_row, b_col, packed);
         b = packed;
         b_row = MATMUL_LANES_F;
     } else if (b_col != 1) {
@@ -319,9 +319,9 @@ static void matmul_small_F(int64_t m, int64_t n, int64_t k,
         } else if (n >= lanes && left > rest) {
             columns = lanes;
         }
-        int64_t j = matmul_smaller(column, n - columns);
+        int64_t j = matmul_min(column, n - columns);
         for (int64_t i = 0; i < m; i += MATMUL_ROWS) {
-            int64_t rows = matmul_smaller(MATMUL_ROWS, m - i);
+            int64_t rows = matmul_min(MATMUL_ROWS, m - i);
             /* rows of C may be stored in whole vectors: the excess is overwritten by the next */
             bool whole = slim && c_row == n && (i + rows - 1) * n + vector <= m * n;
             matmul_tile_F(rows, whole ? vector : columns, k, a + i * a_row, a_row, a_col,
@@ -338,26 +338,26 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                             F *c, int64_t c_row, F *packed)
 {
     const int64_t tall = MATMUL_ROWS, wide = MATMUL_COLUMNS_F;
-    int64_t m_part = matmul_part(m, MATMUL_BLOCK);
-    int64_t n_part = matmul_part(n, MATMUL_BLOCK);
-    int64_t k_part = matmul_part(k, MATMUL_DEPTH);
+    int64_t m_part = matmul_part_length(m, MATMUL_BLOCK);
+    int64_t n_part = matmul_part_length(n, MATMUL_BLOCK);
+    int64_t k_part = matmul_part_length(k, MATMUL_DEPTH);
     F *packed_a = packed + (n_part + wide - 1) / wide * wide * k_part;
     bool pack_a = a_col != 1 && n > 2 * wide;
     bool pack_b = b_col != 1 || m > 8 * tall;
     for (int64_t j0 = 0; j0 < n; j0 += n_part) {
-        int64_t columns = matmul_smaller(n_part, n - j0);
+        int64_t columns = matmul_min(n_part, n - j0);
         /* columns of B that are read in place: whole tiles, or whole vectors */
         int64_t in_place = columns % MATMUL_LANES_F == 0 ? columns : columns / wide * wide;
         in_place = pack_b ? 0 : in_place;
         for (int64_t p0 = 0; p0 < k; p0 += k_part) {
-            int64_t depth = matmul_smaller(k_part, k - p0);
+            int64_t depth = matmul_min(k_part, k - p0);
             const F *b_block = b + p0 * b_row + j0 * b_col;
             if (in_place < columns) {
                 matmul_pack_all_F(wide, columns - in_place, depth, b_block + in_place * b_col,
                                   b_col, b_row, packed + in_place * depth);
             }
             for (int64_t i0 = 0; i0 < m; i0 += m_part) {
-                int64_t rows = matmul_smaller(m_part, m - i0);
+                int64_t rows = matmul_min(m_part, m - i0);
                 const F *a_block = a + p0 * a_col + i0 * a_row;
                 if (pack_a) {
                     matmul_pack_all_F(tall, rows, depth, a_block, a_row, a_col, packed_a);
@@ -366,10 +366,10 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                     if (rows * columns * depth > MATMUL_SMALL)
                 for (int64_t group = 0; group < columns; group += MATMUL_GROUP * wide) {
                     for (int64_t i = 0; i < rows; i += tall) {
-                        int64_t end = matmul_smaller(columns, group + MATMUL_GROUP * wide);
+                        int64_t end = matmul_min(columns, group + MATMUL_GROUP * wide);
                         for (int64_t j = group; j < end; j += wide) {
                             matmul_tile_F(
-                                matmul_smaller(tall, rows - i), matmul_smaller(wide, columns - j), depth,
+                                matmul_min(tall, rows - i), matmul_min(wide, columns - j), depth,
                                 pack_a ? packed_a + i * depth : a_block + i * a_row,
                                 pack_a ? 1 : a_row, pack_a ? tall : a_col,
                                 j < in_place ? b_block + j : packed + j * depth,
@@ -385,14 +385,14 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
 
 /* matmul_small with the packed block of B on the stack of a thread: a vector of columns at a time
    where B has to be packed. */
-static void matmul_narrow_parts_F(int64_t m, int64_t n, int64_t k,
-                                  const F *a, int64_t a_row, int64_t a_col,
-                                  const F *b, int64_t b_row, int64_t b_col, F *c, int64_t c_row)
+static void matmul_small_on_stack_F(int64_t m, int64_t n, int64_t k,
+                                    const F *a, int64_t a_row, int64_t a_col,
+                                    const F *b, int64_t b_row, int64_t b_col, F *c, int64_t c_row)
 {
     F packed[MATMUL_DEPTH * MATMUL_LANES_F];
     int64_t wide = b_col == 1 ? n : MATMUL_LANES_F;
     for (int64_t j = 0; j < n; j += wide) {
-        matmul_small_F(m, matmul_smaller(wide, n - j), k, a, a_row, a_col, b + j * b_col, b_row,
+        matmul_small_F(m, matmul_min(wide, n - j), k, a, a_row, a_col, b + j * b_col, b_row,
                        b_col, c + j, c_row, packed);
     }
 }
@@ -401,24 +401,25 @@ static void matmul_narrow_parts_F(int64_t m, int64_t n, int64_t k,
    compute partial products of parts of k, MATMUL_PARTS of them at a time, in the workspace, which
    are then added in order. Where a row of C is shorter than a vector and a column is not, the
    partial products are those of its transpose. */
-static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
-                          const F *a, int64_t a_row, int64_t a_col,
-                          const F *b, int64_t b_row, int64_t b_col,
-                          F *c, int64_t c_row, F *sums)
+static void matmul_split_k_F(int64_t m, int64_t n, int64_t k,
+                             const F *a, int64_t a_row, int64_t a_col,
+                             const F *b, int64_t b_row, int64_t b_col,
+                             F *c, int64_t c_row, F *sums)
 {
-    bool turned = a_row == 1 && n < MATMUL_LANES_F && m >= MATMUL_LANES_F;
-    int64_t to_row = turned ? 1 : n, to_col = turned ? m : 1, k_part = matmul_part(k, MATMUL_DEPTH);
+    bool transposed = a_row == 1 && n < MATMUL_LANES_F && m >= MATMUL_LANES_F;
+    int64_t to_row = transposed ? 1 : n, to_col = transposed ? m : 1;
+    int64_t k_part = matmul_part_length(k, MATMUL_DEPTH);
     for (int64_t start = 0; start < k; start += MATMUL_PARTS * k_part) {
-        int64_t end = matmul_smaller(k, start + MATMUL_PARTS * k_part);
+        int64_t end = matmul_min(k, start + MATMUL_PARTS * k_part);
         #pragma omp parallel for NUM_THREADS schedule(static) if (m * n * (end - start) > MATMUL_SMALL)
         for (int64_t p = start; p < end; p += k_part) {
             F *sum = sums + (p - start) / k_part * m * n;
             const F *a_p = a + p * a_col, *b_p = b + p * b_row;
-            int64_t depth = matmul_smaller(k_part, k - p);
-            if (turned) {
-                matmul_narrow_parts_F(n, m, depth, b_p, b_col, b_row, a_p, a_col, a_row, sum, m);
+            int64_t depth = matmul_min(k_part, k - p);
+            if (transposed) {
+                matmul_small_on_stack_F(n, m, depth, b_p, b_col, b_row, a_p, a_col, a_row, sum, m);
             } else {
-                matmul_narrow_parts_F(m, n, depth, a_p, a_row, a_col, b_p, b_row, b_col, sum, n);
+                matmul_small_on_stack_F(m, n, depth, a_p, a_row, a_col, b_p, b_row, b_col, sum, n);
             }
         }
         for (int64_t i = 0; i < m; i++) {
@@ -436,8 +437,8 @@ static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
 /* The size in bytes of matmul's workspace, for any number of threads. */
 static inline int64_t matmul_workspace_F(int64_t m, int64_t n, int64_t k)
 {
-    int64_t panels = matmul_smaller(m, MATMUL_BLOCK) + matmul_smaller(n, MATMUL_BLOCK) + 64;
-    return panels * matmul_smaller(k, MATMUL_DEPTH) * (int64_t)sizeof(F) + 128;
+    int64_t panels = matmul_min(m, MATMUL_BLOCK) + matmul_min(n, MATMUL_BLOCK) + 64;
+    return panels * matmul_min(k, MATMUL_DEPTH) * (int64_t)sizeof(F) + 128;
 }
 
 /* C = A @ B: element (i, p) of A is a[i * a_row + p * a_col], and so on (strides in elements, any
@@ -458,7 +459,7 @@ static inline void matmul_F(int64_t m, int64_t n, int64_t k,
         return;
     }
     if (m <= MATMUL_FEW && n <= MATMUL_FEW && k > MATMUL_LONG) {
-        matmul_deep_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
+        matmul_split_k_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
         return;
     }
     matmul_blocks_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);

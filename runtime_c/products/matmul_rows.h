@@ -8,13 +8,13 @@
 static inline void matmul_panels_F(int64_t n, int64_t k, const F *b, int64_t b_row, int64_t b_col,
                                    F *panels)
 {
-    const int64_t wide = MATMUL_COLUMNS_F, depth = matmul_part(k, MATMUL_DEPTH);
+    const int64_t wide = MATMUL_COLUMNS_F, depth = matmul_part_length(k, MATMUL_DEPTH);
     int64_t across = (n + wide - 1) / wide;
     #pragma omp parallel for NUM_THREADS schedule(static) collapse(2) if (n * k > MATMUL_SMALL)
     for (int64_t p = 0; p < k; p += depth) {
         for (int64_t panel = 0; panel < across; panel++) {
-            int64_t j = panel * wide, count = matmul_smaller(depth, k - p);
-            matmul_pack_F(wide, matmul_smaller(wide, n - j), count, b + p * b_row + j * b_col,
+            int64_t j = panel * wide, count = matmul_min(depth, k - p);
+            matmul_pack_F(wide, matmul_min(wide, n - j), count, b + p * b_row + j * b_col,
                           b_col, b_row, panels + p * across * wide + j * count);
         }
     }
@@ -26,15 +26,15 @@ static inline void matmul_rows_F(int64_t m, int64_t n, int64_t k,
                                  const F *a, int64_t a_row, int64_t a_col,
                                  const F *b, int64_t b_row, F *c, int64_t c_row)
 {
-    const int64_t wide = MATMUL_COLUMNS_F, part = matmul_part(k, MATMUL_DEPTH);
+    const int64_t wide = MATMUL_COLUMNS_F, part = matmul_part_length(k, MATMUL_DEPTH);
     int64_t whole = (n + wide - 1) / wide * wide;
     for (int64_t p = 0; p < k; p += part) {
-        int64_t depth = matmul_smaller(part, k - p);
+        int64_t depth = matmul_min(part, k - p);
         for (int64_t group = 0; group < n; group += MATMUL_GROUP * wide) {
-            int64_t end = matmul_smaller(n, group + MATMUL_GROUP * wide);
+            int64_t end = matmul_min(n, group + MATMUL_GROUP * wide);
             for (int64_t i = 0; i < m; i += MATMUL_ROWS) {
                 for (int64_t j = group; j < end; j += wide) {
-                    matmul_tile_F(matmul_smaller(MATMUL_ROWS, m - i), matmul_smaller(wide, n - j),
+                    matmul_tile_F(matmul_min(MATMUL_ROWS, m - i), matmul_min(wide, n - j),
                                   depth, a + i * a_row + p * a_col, a_row, a_col,
                                   b_row == 0 ? b + p * whole + j * depth : b + p * b_row + j,
                                   b_row == 0 ? wide : b_row, c + i * c_row + j, c_row, p > 0);

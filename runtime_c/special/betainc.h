@@ -51,8 +51,8 @@ static inline double betainc_factor_f64(double a, double b, double x, double dis
     if (b < 8.0) return betainc_lopsided_f64(b, a, y, a * log_f64(x));
     double s = a + b;
     double over = distance / a, under = -distance / b;
-    double first = fabs(over) < 0.4 ? log1p_rest_f64(over) : log_f64(x * (s / a)) - over;
-    double second = fabs(under) < 0.4 ? log1p_rest_f64(under) : log_f64(y * (s / b)) - under;
+    double first = fabs(over) < 0.4 ? log1pmx_f64(over) : log_f64(x * (s / a)) - over;
+    double second = fabs(under) < 0.4 ? log1pmx_f64(under) : log_f64(y * (s / b)) - under;
     double rest = stirling_f64(s) - stirling_f64(a) - stirling_f64(b);
     return exp_f64(a * first + b * second + rest) * sqrt(a * (b / s) / 0x1.921fb54442d18p+2);
 }

@@ -9,7 +9,7 @@ static inline float erf_inv_f32(float x)
 {
     double y = (double)x;
     double u = multiply_add_f64(-y, y, 1.0);
-    double t = -log_roughly_f64(u) - 8.0;
+    double t = -log_approximate_f64(u) - 8.0;
     double t2 = t * t;
     double even = 0x1.b833cbf2a06e4p-71;
     even = multiply_add_f64(even, t2, -0x1.a30206e40b04ep-62);
@@ -39,7 +39,7 @@ static inline float erf_inv_f32(float x)
 }
 
 /* log(u) for u from 2^-24 to 1, within 2^-33: enough for erfinv in single precision. */
-static inline double log_roughly_f64(double u)
+static inline double log_approximate_f64(double u)
 {
     uint64_t bits = bits_f64(u) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
     double k = float_from_bits_f64((bits >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);

@@ -92,13 +92,13 @@ static inline double igamma_factor_f64(double a, double x)
         return power_f64(x, a) * half * (half * exp_f64(-lgamma_f64(a + 1.0)));
     }
     double m = (x - a) / a;
-    double exponent = a * (fabs(m) < 0.4 ? log1p_rest_f64(m) : log_f64(x / a) - m);
+    double exponent = a * (fabs(m) < 0.4 ? log1pmx_f64(m) : log_f64(x / a) - m);
     return exp_f64(exponent - stirling_f64(a)) / (0x1.40d931ff62706p+1 * sqrt(a));
 }
 
 /* log(1 + m) - m for m in [-0.6, 1.6], to relative precision: with s = m / (2 + m) the logarithm is
    2 artanh(s). */
-static inline double log1p_rest_f64(double m)
+static inline double log1pmx_f64(double m)
 {
     double s = m / (2.0 + m);
     double s2 = s * s;
@@ -257,7 +257,7 @@ static inline double igamma_uniform_f64(double a, double x, bool upper)
 {
     double m = (x - a) / a;
     if (fabs(m) > 0.98 || (m < -0.6)) return (m > 0.0) == upper ? 0.0 : 1.0;
-    double phi = -log1p_rest_f64(m);
+    double phi = -log1pmx_f64(m);
     double eta = copysign(sqrt(2.0 * phi), m);
     double sum = 0.0, over = 1.0 / a;
     for (int k = 4; k >= 0; k--) {
@@ -275,7 +275,7 @@ static inline double igamma_uniform_f64(double a, double x, bool upper)
 static inline double igamma_uniform_slope_f64(double a, double x)
 {
     double m = (x - a) / a;
-    double phi = -log1p_rest_f64(m);
+    double phi = -log1pmx_f64(m);
     double eta = copysign(sqrt(2.0 * phi), m);
     double ratio = m == 0.0 ? 1.0 : m / eta;
     double over = 1.0 / a, power = 1.0, sum = 0.0, change = 0.0;

@@ -36,12 +36,12 @@ enum { FFT_TOGETHER, FFT_SPLIT, FFT_CHIRP };
 /* With fewer elements, one thread is faster than several. */
 enum { FFT_SHARED = 32768 };
 
-static inline int64_t fft_smaller(int64_t x, int64_t y)
+static inline int64_t fft_min(int64_t x, int64_t y)
 {
     return x < y ? x : y;
 }
 
-static inline int64_t fft_larger(int64_t x, int64_t y)
+static inline int64_t fft_max(int64_t x, int64_t y)
 {
     return x > y ? x : y;
 }
@@ -49,8 +49,8 @@ static inline int64_t fft_larger(int64_t x, int64_t y)
 /* Twiddle and transpose a block between the two steps of a split transform: `rows` vectors times
    the factors at w (row stride `block`, imaginary parts at offset `plane`) and, unless `turn` is
    NULL, the factor of each row there, transposed; the first `count` vectors go to `out`. */
-static inline void fft_twist_F(int64_t rows, const fft_pair_F *x, const F *w, int64_t block,
-                               int64_t plane, const F *turn, fft_pair_F *out, int64_t count)
+static inline void fft_twiddle_F(int64_t rows, const fft_pair_F *x, const F *w, int64_t block,
+                                 int64_t plane, const F *turn, fft_pair_F *out, int64_t count)
 {
     fft_vector_F re[FFT_LANES_F], im[FFT_LANES_F], zero = {0};
     #pragma GCC unroll 16
@@ -93,11 +93,11 @@ static void fft_columns_F(const int64_t *plan, const F *table, const F *re, cons
     for (int64_t group = from; group < to; group++) {
         int64_t column = group * FFT_LANES_F, lane[FFT_LANES_F];
         if (block == columns && columns >= FFT_LANES_F) {
-            column = fft_smaller(column, columns - FFT_LANES_F);
+            column = fft_min(column, columns - FFT_LANES_F);
         }
-        int64_t count = fft_smaller(FFT_LANES_F, columns - column);
+        int64_t count = fft_min(FFT_LANES_F, columns - column);
         for (int64_t l = 0; l < FFT_LANES_F; l++) {
-            lane[l] = fft_smaller(l, count - 1) * step;
+            lane[l] = fft_min(l, count - 1) * step;
         }
         int64_t first = column * step, within = column % block;
         fft_load_F(rows, re == NULL ? re : re + first, im == NULL ? im : im + first,
@@ -106,14 +106,14 @@ static void fft_columns_F(const int64_t *plan, const F *table, const F *re, cons
                                           table + plan[FFT_ROW_TABLE], scratch, scratch + rows);
         const F *coarse = table + plan[FFT_COARSE] + 2 * rows * (column / block);
         for (int64_t row = 0; row < rows; row += FFT_LANES_F) {
-            int64_t end = fft_smaller(FFT_LANES_F, rows - row);
+            int64_t end = fft_min(FFT_LANES_F, rows - row);
             const F *w = fine + row * block + within;
             const F *turn = block < columns ? coarse + 2 * row : NULL;
             fft_pair_F *out = middle + row / FFT_LANES_F * columns + column;
             if (end == FFT_LANES_F) {
-                fft_twist_F(FFT_LANES_F, x + row, w, block, rows * block, turn, out, count);
+                fft_twiddle_F(FFT_LANES_F, x + row, w, block, rows * block, turn, out, count);
             } else {
-                fft_twist_F(end, x + row, w, block, rows * block, turn, out, count);
+                fft_twiddle_F(end, x + row, w, block, rows * block, turn, out, count);
             }
         }
     }
@@ -135,13 +135,13 @@ static void fft_rows_F(const int64_t *plan, const F *table, fft_pair_F *middle,
         const fft_pair_F *x = fft_lanes_F(columns, plan + plan[FFT_COLUMN_RADICES],
                                           table + plan[FFT_COLUMN_TABLE],
                                           middle + group * columns, scratch);
-        int64_t row = group * FFT_LANES_F, count = fft_smaller(FFT_LANES_F, rows - row);
+        int64_t row = group * FFT_LANES_F, count = fft_min(FFT_LANES_F, rows - row);
         F *to_re = re == NULL ? re : re + row * step, *to_im = im == NULL ? im : im + row * step;
         fft_store_F(whole, x, table[0], to_re, to_im, rows * step, lane, count);
         if (rest > row) {
             int64_t end = whole * rows * step;
             fft_store_F(1, x + whole, table[0], re == NULL ? re : to_re + end,
-                        im == NULL ? im : to_im + end, step, lane, fft_smaller(count, rest - row));
+                        im == NULL ? im : to_im + end, step, lane, fft_min(count, rest - row));
         }
     }
 }
@@ -316,13 +316,13 @@ static void fft_alone_F(const int64_t *plan, const F *table, const F *x, int64_t
 }
 
 /* Sizes of scratch memory for one thread, in pairs: in all, of `middle`, and of the lanes. */
-static inline void fft_rooms_F(const int64_t *plan, int64_t *rooms)
+static inline void fft_scratch_sizes_F(const int64_t *plan, int64_t *rooms)
 {
     int64_t rows = plan[FFT_ROWS], columns = plan[FFT_COLUMNS], core = plan[FFT_CORE];
     bool together = plan[FFT_METHOD] == FFT_TOGETHER;
     int64_t numbers = plan[FFT_METHOD] == FFT_CHIRP ? rows * columns : 0;
     numbers += plan[FFT_KIND] == FFT_HERMITIAN ? core : 0;
-    rooms[2] = 2 * (fft_larger(rows, columns) + 1);
+    rooms[2] = 2 * (fft_max(rows, columns) + 1);
     rooms[1] = together ? 0 : (rows + FFT_LANES_F - 1) / FFT_LANES_F * columns;
     rooms[0] = rooms[1] + rooms[2] + (together ? 0 : numbers / FFT_LANES_F + 1);
 }
@@ -331,7 +331,7 @@ static inline void fft_rooms_F(const int64_t *plan, int64_t *rooms)
 static inline int64_t fft_workspace_F(const int64_t *plan)
 {
     int64_t rooms[3], slots = plan[FFT_SLOTS];
-    fft_rooms_F(plan, rooms);
+    fft_scratch_sizes_F(plan, rooms);
     int64_t pairs = plan[FFT_INSIDE] ? rooms[0] + (slots - 1) * rooms[2] : slots * rooms[0];
     return pairs * 2 * FFT_BYTES + 64;
 }
@@ -352,7 +352,7 @@ static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_
     int64_t groups = together ? (total + FFT_LANES_F - 1) / FFT_LANES_F : total;
     int64_t slots = thread_count(plan[FFT_SLOTS]);
     slots = total * plan[FFT_LENGTH] < FFT_SHARED ? 1 : slots;
-    fft_rooms_F(plan, rooms);
+    fft_scratch_sizes_F(plan, rooms);
     if (inside) {
         fft_pair_F *buffer = scratch + rooms[1] + slots * rooms[2];
         for (int64_t t = 0; t < total; t++) {
@@ -363,7 +363,7 @@ static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_
         }
         return;
     }
-    slots = fft_smaller(slots, groups);
+    slots = fft_min(slots, groups);
     #pragma omp parallel for NUM_THREADS schedule(static) if (slots > 1)
     for (int64_t slot = 0; slot < slots; slot++) {
         fft_pair_F *middle = scratch + slot * rooms[0], *lanes = middle + rooms[1];
@@ -385,7 +385,7 @@ static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_
                 }
             }
             fft_together_F(plan, table, x + from, x_step, lane, y + to, y_step, to_lane,
-                           fft_smaller(FFT_LANES_F, total - first), is_complex, lanes);
+                           fft_min(FFT_LANES_F, total - first), is_complex, lanes);
         }
     }
 }

@@ -120,13 +120,13 @@ static inline fft_pair_F fft_subtract_F(fft_pair_F a, fft_pair_F b)
 }
 
 /* a - i b */
-static inline fft_pair_F fft_add_turned_F(fft_pair_F a, fft_pair_F b)
+static inline fft_pair_F fft_subtract_i_times_F(fft_pair_F a, fft_pair_F b)
 {
     return (fft_pair_F){a.re + b.im, a.im - b.re};
 }
 
 /* a + i b */
-static inline fft_pair_F fft_subtract_turned_F(fft_pair_F a, fft_pair_F b)
+static inline fft_pair_F fft_add_i_times_F(fft_pair_F a, fft_pair_F b)
 {
     return (fft_pair_F){a.re - b.im, a.im + b.re};
 }
@@ -176,12 +176,12 @@ static void fft_pass3_F(int64_t m, int64_t s, const F *w, const fft_pair_F *x, f
         for (int64_t q = 0; q < s; q++) {
             fft_pair_F a = x[p * s + q], b = x[(m + p) * s + q], c = x[(2 * m + p) * s + q];
             fft_pair_F *out = y + 3 * p * s + q;
-            fft_pair_F sum = fft_add_F(b, c), turned = fft_subtract_F(b, c);
-            turned = (fft_pair_F){sine * turned.re, sine * turned.im};
+            fft_pair_F sum = fft_add_F(b, c), difference = fft_subtract_F(b, c);
+            difference = (fft_pair_F){sine * difference.re, sine * difference.im};
             out[0] = fft_add_F(a, sum);
             a = fft_add_scaled_F(a, (F)-0.5, sum);
-            b = fft_add_turned_F(a, turned);
-            c = fft_subtract_turned_F(a, turned);
+            b = fft_subtract_i_times_F(a, difference);
+            c = fft_add_i_times_F(a, difference);
             out[s] = p == 0 ? b : fft_times_F(b, w);
             out[2 * s] = p == 0 ? c : fft_times_F(c, w + 2);
         }
@@ -199,8 +199,8 @@ static void fft_pass4_F(int64_t m, int64_t s, const F *w, const fft_pair_F *x, f
             fft_pair_F b = fft_subtract_F(in[0], in[2 * m * s]);
             fft_pair_F c = fft_add_F(in[m * s], in[3 * m * s]);
             fft_pair_F d = fft_subtract_F(in[m * s], in[3 * m * s]);
-            fft_pair_F e = fft_add_turned_F(b, d), f = fft_subtract_F(a, c);
-            fft_pair_F g = fft_subtract_turned_F(b, d);
+            fft_pair_F e = fft_subtract_i_times_F(b, d), f = fft_subtract_F(a, c);
+            fft_pair_F g = fft_add_i_times_F(b, d);
             out[0] = fft_add_F(a, c);
             out[s] = p == 0 ? e : fft_times_F(e, w);
             out[2 * s] = p == 0 ? f : fft_times_F(f, w + 2);
@@ -226,9 +226,10 @@ static void fft_pass5_F(int64_t m, int64_t s, const F *w, const fft_pair_F *x, f
             fft_pair_F even2 = fft_add_scaled_F(fft_add_scaled_F(a, cos2, b), cos1, c);
             fft_pair_F odd1 = fft_add_scaled_F(fft_add_scaled_F(zero, sin1, d), sin2, e);
             fft_pair_F odd2 = fft_add_scaled_F(fft_add_scaled_F(zero, sin2, d), -sin1, e);
-            fft_pair_F f = fft_add_turned_F(even1, odd1), g = fft_add_turned_F(even2, odd2);
-            fft_pair_F h = fft_subtract_turned_F(even2, odd2);
-            fft_pair_F i = fft_subtract_turned_F(even1, odd1);
+            fft_pair_F f = fft_subtract_i_times_F(even1, odd1);
+            fft_pair_F g = fft_subtract_i_times_F(even2, odd2);
+            fft_pair_F h = fft_add_i_times_F(even2, odd2);
+            fft_pair_F i = fft_add_i_times_F(even1, odd1);
             out[0] = fft_add_F(a, fft_add_F(b, c));
             out[s] = p == 0 ? f : fft_times_F(f, w);
             out[2 * s] = p == 0 ? g : fft_times_F(g, w + 2);
@@ -255,15 +256,15 @@ static void fft_pass8_F(int64_t m, int64_t s, const F *w, const fft_pair_F *x, f
             fft_pair_F a7 = fft_subtract_F(in[3 * t], in[7 * t]);
             fft_pair_F c0 = fft_add_F(a0, a2), c2 = fft_subtract_F(a0, a2);
             fft_pair_F c1 = fft_add_F(a1, a3), c3 = fft_subtract_F(a1, a3);
-            fft_pair_F d0 = fft_add_turned_F(a4, a6), d2 = fft_subtract_turned_F(a4, a6);
-            fft_pair_F d1 = fft_add_turned_F(a5, a7), d3 = fft_subtract_turned_F(a5, a7);
+            fft_pair_F d0 = fft_subtract_i_times_F(a4, a6), d2 = fft_add_i_times_F(a4, a6);
+            fft_pair_F d1 = fft_subtract_i_times_F(a5, a7), d3 = fft_add_i_times_F(a5, a7);
             /* d1 times (1 - i) / sqrt(2), d3 times (-1 - i) / sqrt(2) */
             d1 = (fft_pair_F){half * (d1.re + d1.im), half * (d1.im - d1.re)};
             d3 = (fft_pair_F){half * (d3.im - d3.re), -(half * (d3.re + d3.im))};
             b[0] = fft_add_F(c0, c1);
             b[4] = fft_subtract_F(c0, c1);
-            b[2] = fft_add_turned_F(c2, c3);
-            b[6] = fft_subtract_turned_F(c2, c3);
+            b[2] = fft_subtract_i_times_F(c2, c3);
+            b[6] = fft_add_i_times_F(c2, c3);
             b[1] = fft_add_F(d0, d1);
             b[5] = fft_subtract_F(d0, d1);
             b[3] = fft_add_F(d2, d3);
@@ -284,7 +285,7 @@ static void fft_pass_F(int64_t r, int64_t m, int64_t s, const F *w, const fft_pa
 {
     const F *roots = w;
     int64_t half = r / 2;
-    fft_pair_F sum[FFT_LARGEST_RADIX / 2 + 1], turned[FFT_LARGEST_RADIX / 2 + 1];
+    fft_pair_F sum[FFT_LARGEST_RADIX / 2 + 1], difference[FFT_LARGEST_RADIX / 2 + 1];
     w += 2 * r;
     for (int64_t p = 0; p < m; p++, w += 2 * (r - 1)) {
         for (int64_t q = 0; q < s; q++) {
@@ -292,7 +293,7 @@ static void fft_pass_F(int64_t r, int64_t m, int64_t s, const F *w, const fft_pa
             fft_pair_F *out = y + r * p * s + q, total = in[0];
             for (int64_t j = 1; j <= half; j++) {
                 sum[j] = fft_add_F(in[j * m * s], in[(r - j) * m * s]);
-                turned[j] = fft_subtract_F(in[j * m * s], in[(r - j) * m * s]);
+                difference[j] = fft_subtract_F(in[j * m * s], in[(r - j) * m * s]);
                 total = fft_add_F(total, sum[j]);
             }
             out[0] = total;
@@ -300,11 +301,11 @@ static void fft_pass_F(int64_t r, int64_t m, int64_t s, const F *w, const fft_pa
                 fft_pair_F even = in[0], odd = {{0}, {0}};
                 for (int64_t j = 1, at = k; j <= half; j++) {
                     even = fft_add_scaled_F(even, roots[2 * at], sum[j]);
-                    odd = fft_add_scaled_F(odd, roots[2 * at + 1], turned[j]);
+                    odd = fft_add_scaled_F(odd, roots[2 * at + 1], difference[j]);
                     at += k;
                     at -= at >= r ? r : 0;
                 }
-                fft_pair_F a = fft_add_turned_F(even, odd), b = fft_subtract_turned_F(even, odd);
+                fft_pair_F a = fft_subtract_i_times_F(even, odd), b = fft_add_i_times_F(even, odd);
                 out[k * s] = p == 0 ? a : fft_times_F(a, w + 2 * k - 2);
                 out[(r - k) * s] = p == 0 ? b : fft_times_F(b, w + 2 * (r - k) - 2);
             }

@@ -3,7 +3,7 @@
    Numerical Recipes, the section on the FFT of real functions. */
 
 /* Loads and stores of FFT_LANES complex numbers from x on, or backwards from x. */
-static inline fft_pair_F fft_take_F(const F *x)
+static inline fft_pair_F fft_load_complex_F(const F *x)
 {
     const fft_vector_F *in = (const fft_vector_F *)x;
     return (fft_pair_F){fft_even_F(in[0], in[1]), fft_odd_F(in[0], in[1])};
@@ -14,27 +14,27 @@ static inline fft_vector_F fft_reversed_F(fft_vector_F a)
     return fft_shuffle_F(a, a, FFT_LANES_F - 1, -1, -2);
 }
 
-static inline fft_pair_F fft_take_back_F(const F *x)
+static inline fft_pair_F fft_load_reversed_F(const F *x)
 {
-    fft_pair_F found = fft_take_F(x - 2 * (FFT_LANES_F - 1));
+    fft_pair_F found = fft_load_complex_F(x - 2 * (FFT_LANES_F - 1));
     return (fft_pair_F){fft_reversed_F(found.re), fft_reversed_F(found.im)};
 }
 
-static inline void fft_put_F(F *x, fft_pair_F value)
+static inline void fft_store_complex_F(F *x, fft_pair_F value)
 {
     ((fft_vector_F *)x)[0] = fft_low_F(value.re, value.im);
     ((fft_vector_F *)x)[1] = fft_high_F(value.re, value.im);
 }
 
-static inline void fft_put_back_F(F *x, fft_pair_F value)
+static inline void fft_store_reversed_F(F *x, fft_pair_F value)
 {
-    fft_put_F(x - 2 * (FFT_LANES_F - 1),
-              (fft_pair_F){fft_reversed_F(value.re), fft_reversed_F(value.im)});
+    fft_store_complex_F(x - 2 * (FFT_LANES_F - 1),
+                        (fft_pair_F){fft_reversed_F(value.re), fft_reversed_F(value.im)});
 }
 
 /* Elements k and half - k of the complex transform, a and b, become those of the real transform; w
    is the twiddle factor of k. */
-static inline void fft_single_out_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
+static inline void fft_pair_to_real_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
 {
     fft_pair_F even = {(F)0.5 * (a->re + b->re), (F)0.5 * (a->im - b->im)};
     fft_pair_F odd = {(F)0.5 * (a->im + b->im), (F)0.5 * (b->re - a->re)};
@@ -44,11 +44,11 @@ static inline void fft_single_out_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
 }
 
 /* The inverse, times 2. */
-static inline void fft_pair_up_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
+static inline void fft_real_to_pair_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
 {
     fft_pair_F even = {a->re + b->re, a->im - b->im}, odd = {a->re - b->re, a->im + b->im};
     odd = fft_times_all_F(odd, (fft_pair_F){w.re, -w.im});
-    *a = fft_subtract_turned_F(even, odd);
+    *a = fft_add_i_times_F(even, odd);
     *b = (fft_pair_F){even.re + odd.im, odd.re - even.im};
 }
 
@@ -64,21 +64,21 @@ static void fft_from_pairs_F(int64_t half, F *x, int64_t step, const F *w)
     x[half * step + 1] = 0;
     int64_t k = 1;
     for (; step == 2 && 2 * (k + FFT_LANES_F) <= half; k += FFT_LANES_F) {
-        fft_pair_F a = fft_take_F(x + 2 * k), b = fft_take_back_F(x + 2 * (half - k));
-        fft_single_out_F(&a, &b, fft_take_F(w + 2 * k));
-        fft_put_F(x + 2 * k, a);
-        fft_put_back_F(x + 2 * (half - k), b);
+        fft_pair_F a = fft_load_complex_F(x + 2 * k), b = fft_load_reversed_F(x + 2 * (half - k));
+        fft_pair_to_real_F(&a, &b, fft_load_complex_F(w + 2 * k));
+        fft_store_complex_F(x + 2 * k, a);
+        fft_store_reversed_F(x + 2 * (half - k), b);
     }
     for (; k <= half / 2; k++) {
         F *a = x + k * step, *b = x + (half - k) * step;
         F even_re = (F)0.5 * (a[0] + b[0]), even_im = (F)0.5 * (a[1] - b[1]);
         F odd_re = (F)0.5 * (a[1] + b[1]), odd_im = (F)0.5 * (b[0] - a[0]);
-        F turned_re = odd_re * w[2 * k] - odd_im * w[2 * k + 1];
-        F turned_im = odd_re * w[2 * k + 1] + odd_im * w[2 * k];
-        a[0] = even_re + turned_re;
-        a[1] = even_im + turned_im;
-        b[0] = even_re - turned_re;
-        b[1] = turned_im - even_im;
+        F twiddled_re = odd_re * w[2 * k] - odd_im * w[2 * k + 1];
+        F twiddled_im = odd_re * w[2 * k + 1] + odd_im * w[2 * k];
+        a[0] = even_re + twiddled_re;
+        a[1] = even_im + twiddled_im;
+        b[0] = even_re - twiddled_re;
+        b[1] = twiddled_im - even_im;
     }
 }
 
@@ -91,22 +91,22 @@ static void fft_to_pairs_F(int64_t half, const F *x, int64_t step, const F *w, F
     out[1] = first - last;
     int64_t k = 1;
     for (; step == 2 && 2 * (k + FFT_LANES_F) <= half; k += FFT_LANES_F) {
-        fft_pair_F a = fft_take_F(x + 2 * k), b = fft_take_back_F(x + 2 * (half - k));
-        fft_pair_up_F(&a, &b, fft_take_F(w + 2 * k));
-        fft_put_F(out + 2 * k, a);
-        fft_put_back_F(out + 2 * (half - k), b);
+        fft_pair_F a = fft_load_complex_F(x + 2 * k), b = fft_load_reversed_F(x + 2 * (half - k));
+        fft_real_to_pair_F(&a, &b, fft_load_complex_F(w + 2 * k));
+        fft_store_complex_F(out + 2 * k, a);
+        fft_store_reversed_F(out + 2 * (half - k), b);
     }
     for (; k <= half / 2; k++) {
         const F *a = x + k * step, *b = x + (half - k) * step;
         F even_re = a[0] + b[0], even_im = a[1] - b[1];
         F odd_re = a[0] - b[0], odd_im = a[1] + b[1];
-        F turned_re = odd_re * w[2 * k] + odd_im * w[2 * k + 1];
-        F turned_im = odd_im * w[2 * k] - odd_re * w[2 * k + 1];
+        F twiddled_re = odd_re * w[2 * k] + odd_im * w[2 * k + 1];
+        F twiddled_im = odd_im * w[2 * k] - odd_re * w[2 * k + 1];
         F *c = out + 2 * k, *d = out + 2 * (half - k);
-        c[0] = even_re - turned_im;
-        c[1] = even_im + turned_re;
-        d[0] = even_re + turned_im;
-        d[1] = turned_re - even_im;
+        c[0] = even_re - twiddled_im;
+        c[1] = even_im + twiddled_re;
+        d[0] = even_re + twiddled_im;
+        d[1] = twiddled_re - even_im;
     }
 }
 
@@ -138,7 +138,7 @@ static void fft_lanes_to_pairs_F(int64_t half, fft_pair_F *x, const F *w)
         F back[2] = {w[2 * k], -w[2 * k + 1]};
         fft_pair_F even = {a.re + b.re, a.im - b.im};
         fft_pair_F odd = fft_times_F((fft_pair_F){a.re - b.re, a.im + b.im}, back);
-        x[k] = fft_subtract_turned_F(even, odd);
+        x[k] = fft_add_i_times_F(even, odd);
         x[half - k] = (fft_pair_F){even.re + odd.im, odd.re - even.im};
     }
 }

@@ -47,7 +47,7 @@ void rows_F(int64_t m, int64_t n, int64_t k, const F *a, int64_t a_row, int64_t 
         matmul_panels_F(n, k, b, b_row, b_col, workspace);
     }
     for (int64_t i = 0; i < m; i += block) {
-        matmul_rows_F(matmul_smaller(block, m - i), n, k, a + i * a_row, a_row, a_col,
+        matmul_rows_F(matmul_min(block, m - i), n, k, a + i * a_row, a_row, a_col,
                       with_panels ? workspace : b, with_panels ? 0 : b_row, c + i * c_row, c_row);
     }
 }
