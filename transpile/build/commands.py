@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transpile.disk_cache.cache_files import listed
 from transpile.disk_cache.concurrent_steps import Steps, finished, pause
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.util.fork_safe_lock import Lock, undivided
@@ -32,6 +33,7 @@ else:
     tempfile = Later("tempfile")
 
 
+_CLOCK = 4.0  # as many times the limit in seconds by the clock are too many, too
 _PAUSE = 0.5  # in seconds; then it is looked whether the thread that is waited for is there
 
 
@@ -52,7 +54,9 @@ class ChildProcess:
     Signal handlers may fork there, too. In such a child neither that thread nor the process is its
     own: ChildProcessError.
 
-    limit   the seconds after which it is not waited for any longer: TimeLimitError; 0: none
+    limit   after how many processor seconds of its group it is not waited for any longer, or after
+            four times as many by the clock, which tells little on a busy machine: TimeLimitError;
+            0: none
     """
 
     def __init__(
@@ -76,7 +80,8 @@ class ChildProcess:
             "process_group": 0,
         }
         self._limit = limit
-        self._begin = 0.0
+        self._begin = self._next_look = 0.0
+        self._is_late = False
         self._owner = os.getpid()
         self._starting = Lock()
         self._is_over = False  # True: nothing is started any more
@@ -86,6 +91,7 @@ class ChildProcess:
     def start(self) -> None:
         """Start the command; OSError where that is not possible."""
         self._begin = time.monotonic()
+        self._next_look = self._begin + self._limit
         if threading.current_thread() is not threading.main_thread():
             self._start()
         else:
@@ -139,17 +145,19 @@ class ChildProcess:
     def has_ended(self) -> bool:
         """True if `wait` would not wait."""
         assert self._process
-        return self._process.poll() is not None or self._is_late()
-
-    def _is_late(self) -> bool:
-        return 0 < self._limit < time.monotonic() - self._begin
+        if self._limit and time.monotonic() > self._next_look and not self._is_late:
+            elapsed = time.monotonic() - self._begin
+            used = processor_seconds(self._process.pid)
+            self._is_late = max(elapsed / _CLOCK, used) > self._limit
+            self._next_look += min(self._limit / 10, 1.0)
+        return self._process.poll() is not None or self._is_late
 
     def wait(self) -> tuple[int, str]:
         """The exit status, or minus the signal that killed the command, and its output."""
         assert self._process
         while self._limit and not self.has_ended():  # Popen.wait sleeps for up to 50 ms
             pause(self._begin)
-        if self._process.poll() is None and self._is_late():
+        if self._process.poll() is None and self._is_late:
             raise TimeLimitError(f"{self._arguments['args'][0]} took more than {self._limit:g} s")
         status = self._process.wait()
         self._check_owner()  # of another process's child it says that it has succeeded
@@ -165,6 +173,19 @@ class ChildProcess:
             )
 
 
+def processor_seconds(group: int) -> float:
+    """The processor time that the processes of a group and their children have had; 0 where /proc
+    does not tell."""
+    ticks = 0
+    for process in filter(str.isdecimal, listed(Path("/proc"))):
+        with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+            text = Path("/proc", process, "stat").read_text(encoding="utf-8", errors="replace")
+            words = text.rpartition(")")[2].split()
+            if int(words[2]) == group:
+                ticks += sum(map(int, words[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def run(command: Sequence[str], directory: Path) -> tuple[int, str]:
     """Run a command in a directory, where its temporary files are too: (exit status, output).
 
@@ -174,7 +195,7 @@ def run(command: Sequence[str], directory: Path) -> tuple[int, str]:
 
 
 def running(command: Sequence[str], directory: Path, limit: float = 0.0) -> Steps[tuple[int, str]]:
-    """The steps of `run`. TimeLimitError after `limit` seconds, unless that is 0."""
+    """The steps of `run`; `limit` as for `ChildProcess`."""
     with ChildProcess(command, directory, environment(directory), limit=limit) as process:
         process.start()
         yield process

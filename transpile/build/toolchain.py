@@ -147,7 +147,7 @@ def flags(
 
 
 def time_limit() -> float:
-    """How many seconds the compiler may take for a program before it is run with fewer
+    """How many processor seconds the compiler may take for a program before it is run with fewer
     optimizations: TRANSPILE_COMPILE_SECONDS, or 30; 0: there is no limit."""
     text = os.environ.get("TRANSPILE_COMPILE_SECONDS", "") or str(_TIME_LIMIT)
     try:
@@ -184,8 +184,8 @@ def building_shared(
     libraries: Sequence[str] = (),
     limit: float = 0.0,
 ) -> Steps[str]:
-    """The steps of `build_shared`; TimeLimitError where the C file takes more than `limit` seconds,
-    unless that is 0."""
+    """The steps of `build_shared`; TimeLimitError where the C file takes longer than `limit`, which
+    is that of `ChildProcess`."""
     if _UNSAFE_LINK.isdisjoint(flags):
         return (yield from _building(compiler, source, source, output, flags, libraries, limit))
     built = source.with_name(f"{output.name}.o")
