@@ -33,7 +33,7 @@ else:
     tempfile = Later("tempfile")
 
 
-_CLOCK = 4.0  # as many times the limit in seconds by the clock are too many, too
+_CLOCK = 20  # times its limit by the clock, for a command that waits, or that much else runs beside
 _PAUSE = 0.5  # in seconds; then it is looked whether the thread that is waited for is there
 
 
@@ -55,7 +55,7 @@ class ChildProcess:
     own: ChildProcessError.
 
     limit   after how many processor seconds of its group it is not waited for any longer, or after
-            four times as many by the clock, which tells little on a busy machine: TimeLimitError;
+            twenty times as many by the clock, which tells little on a busy machine: TimeLimitError;
             0: none
     """
 
