@@ -33,7 +33,7 @@ else:
     tempfile = Later("tempfile")
 
 
-_CLOCK = 20  # times its limit by the clock, for a command that waits, or that much else runs beside
+_CLOCK = 20.0  # as many times the limit in seconds by the clock are too many, too
 _PAUSE = 0.5  # in seconds; then it is looked whether the thread that is waited for is there
 
 
