@@ -26,7 +26,6 @@ from transpile.ir.graph import Graph, Var, has_effect
 from transpile.ir.primitive import TABLE, Order, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
-from transpile.passes.layouts.memory_orders import in_memory_orders
 from transpile.runtime.checked_call import CheckedCall
 from transpile.runtime.dispatcher import (
     CalledBySlot,
@@ -45,9 +44,11 @@ from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     import transpile.runtime.executable as programs
+    from transpile.passes.layouts import memory_orders
     from transpile.runtime.executable import BuildInfo, Executable, Lowering, MemoryAnalysis
     from transpile.runtime.program_call import ProgramCall
 else:
+    memory_orders = Later("transpile.passes.layouts.memory_orders")
     programs = Later("transpile.runtime.executable")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
@@ -313,7 +314,7 @@ class Lowered(_ProgramStage):
             return self.compile().specialization
         with self._lock:
             if kept not in self._in_orders:
-                graph, stored = in_memory_orders(graph, kept)
+                graph, stored = memory_orders.in_memory_orders(graph, kept)
                 program = programs.Lowering(graph, self._lowering.options).build()
                 self._in_orders[kept] = self._specialized(program.call, kept, stored)
             return self._in_orders[kept]

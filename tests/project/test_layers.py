@@ -54,6 +54,7 @@ LATER = {
     ("loader", "ctypes"): "for paths that are not UTF-8",
     ("loader", "transpile.build.elf"): "for programs with the address sanitizer",
     ("executable", "transpile.symbols.identifiers"): "for `save`",
+    ("stages", "transpile.passes.layouts.memory_orders"): "30 ms, for arrays in other orders",
     ("stages", "transpile.runtime.executable"): "8 ms that belong to the first call",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
     ("prefix", "difflib"): "for error messages",

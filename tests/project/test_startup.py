@@ -33,7 +33,7 @@ HEAVY = {
 }
 # Of transpile: what few programs use, and what a program from the cache does without.
 LATER = {
-    *("functional", "lax", "lower", "nn", "numpy.linalg", "numpy.sorting", "pipeline"),
+    *("functional", "lax", "lower", "nn", "numpy.linalg", "numpy.sorting", "passes", "pipeline"),
     *("primitives.control", "primitives.special", "random", "render", "scipy", "test_util"),
 }
 FIRST_CALL = """
