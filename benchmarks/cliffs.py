@@ -14,7 +14,6 @@ import json
 import os
 import resource
 import signal
-import sys
 import tempfile
 import time
 import traceback
@@ -147,15 +146,19 @@ def in_a_process(seed):
     return Outcome(seed, "", failure=f"no answer ({why})")
 
 
+def shown(outcome):
+    """A program and what came of it."""
+    if outcome.failure:
+        return f"{outcome.failure}  seed {outcome.seed}\n{outcome.text}"
+    times = f"{outcome.numpy * 1e6:.1f} -> {outcome.ours * 1e6:.1f} us"
+    return f"{outcome.ratio:.2f}  {times}  seed {outcome.seed}\n{outcome.text}"
+
+
 def report(outcomes):
     """The figures, and the programs behind them."""
     timed = sorted((o for o in outcomes if not o.failure), key=lambda o: o.ratio)
     ratios = np.array([o.ratio for o in timed])
-    lines = [
-        f"\n{o.ratio:.2f}  {o.numpy * 1e6:.1f} -> {o.ours * 1e6:.1f} us  seed {o.seed}\n{o.text}"
-        for o in timed[:SHOWN]
-    ]
-    lines += [f"\n{o.failure}  seed {o.seed}\n{o.text}" for o in outcomes if o.failure]
+    lines = [f"\n{shown(o)}" for o in (*timed[:SHOWN], *(o for o in outcomes if o.failure))]
     slow = [o for o in timed if o.first > LONG]
     lines += [f"\ncompiled in {o.first:.1f} s  seed {o.seed}\n{o.text}" for o in slow]
     if not timed:
@@ -180,8 +183,8 @@ def main():
         os.environ["TRANSPILE_CACHE_DIR"] = cache
         for seed in range(asked.seed, asked.seed + asked.count):
             outcomes.append(in_a_process(seed))
-            if sys.stderr.isatty():
-                print(f"{len(outcomes)} of {asked.count}", end="\r", file=sys.stderr)
+            if outcomes[-1].failure or outcomes[-1].ratio < 1:
+                print(f"{len(outcomes)} of {asked.count}: {shown(outcomes[-1])}", flush=True)
     print(report(outcomes))
 
 
