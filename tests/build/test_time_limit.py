@@ -47,6 +47,7 @@ exec {real} "$@"
         )
         path.chmod(0o755)
         monkeypatch.setenv("TRANSPILE_CC", str(path))
+        monkeypatch.setattr(commands, "_CLOCK", 4.0)  # a compiler that sleeps takes no processor
         return lambda: (tmp_path / "pids").read_text().split()
 
     return install
