@@ -49,8 +49,9 @@ CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_
     codegen/test_definitions.py codegen/test_dialect.py codegen/test_c_expr.py \
     codegen/plan/test_summary.py codegen/test_render.py symbols/test_identifiers.py \
     symbols/test_c_helpers.py runtime_c/test_runtime_transpose.py build/test_elf.py \
-    disk_cache/test_cache_entry.py runtime/test_loader.py runtime/memory/test_memory_overlap.py \
-    stages/test_stages.py dispatch/test_config.py public/test_errors.py public/test_ops.py
+    disk_cache/test_cache_entry.py disk_cache/test_concurrent_steps.py runtime/test_loader.py \
+    runtime/memory/test_memory_overlap.py stages/test_stages.py stages/test_build_info.py \
+    dispatch/test_config.py public/test_errors.py public/test_ops.py
 
 check: $(VENV)/.installed-developer compiler
 	@$(BIN)/python -m pytest -q --numprocesses auto --dist worksteal \
