@@ -26,6 +26,7 @@ from fuzz_numpy.search import judged
 
 import transpile
 from benchmarks.large_arguments import argument
+from transpile.runtime import fast_call
 
 MOST_ELEMENTS = 2_000_000
 MEMORY = 8 << 30  # bytes of address space: what a drawn outer product does not fit into is refused
@@ -181,6 +182,7 @@ def main():
     outcomes = []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TRANSPILE_CACHE_DIR"] = cache
+        fast_call.module()  # for all processes: each would begin with a compiler for it
         for seed in range(asked.seed, asked.seed + asked.count):
             outcomes.append(in_a_process(seed))
             if outcomes[-1].failure or outcomes[-1].ratio < 1:

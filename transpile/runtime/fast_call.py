@@ -13,6 +13,7 @@ import atexit
 import importlib.util
 import os
 import sys
+import time
 from collections.abc import Iterator
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
@@ -55,6 +56,10 @@ _modules: list[Any] = []  # after the first use: the module, or None where it is
 
 # While a compiler builds the module in the background: the steps of that, and the command.
 _under_way: list[tuple[Steps[ModuleType], Command]] = []
+_LONGEST_END = (
+    5.0  # how many seconds the end of a process waits for it, once in the life of a cache
+)
+_LOOK = 0.01  # in seconds
 # False: nothing is built in the background, for those to whom its process matters.
 in_background = True
 
@@ -328,6 +333,18 @@ def _imported(entry: Entry) -> ModuleType:
     return made
 
 
+def _finish() -> None:
+    """Let a compiler that is under way come to its end, before the process does: else the next
+    short process would start it again, and make all its calls in Python, too."""
+    with _lock:
+        until = time.monotonic() + _LONGEST_END
+        while _under_way and not _under_way[0][1].has_ended() and time.monotonic() < until:
+            time.sleep(_LOOK)
+        if _under_way and _under_way[0][1].has_ended():
+            _go_on(_under_way.pop()[0])
+        _under_way.clear()
+
+
 # A forked child drops the steps without ending the parent's compiler (`ChildProcess`).
 os.register_at_fork(after_in_child=_under_way.clear)
-atexit.register(_under_way.clear)
+atexit.register(_finish)
