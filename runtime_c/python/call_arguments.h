@@ -75,7 +75,7 @@ static PyObject *readable(const Node *node, PyArrayObject *array)
     const int is_aligned = PyArray_ISALIGNED(array);
     const int is_as_wanted =
         node->order == NULL ? PyArray_IS_C_CONTIGUOUS(array) : lies_in_order(node, array);
-    if (is_aligned && is_as_wanted) {
+    if (node->is_unused || (is_aligned && is_as_wanted)) {
         return Py_NewRef((PyObject *)array);
     }
     if (node->order != NULL || lies_in_some_order(array)) {

@@ -164,6 +164,23 @@ static PyObject *result_of_call(const Entry *entry, PyObject **results)
     return result;
 }
 
+/* Mark the arrays that are no input of the program: they may lie in memory in any way. */
+static void mark_unused(const Entry *entry, Py_ssize_t nodes)
+{
+    int leaf = 0;
+    for (Py_ssize_t n = 0; n < nodes; n++) {
+        Node *node = &entry->arguments[n];
+        if (node->kind != ARRAY && node->kind != NUMBER) {
+            continue;
+        }
+        node->is_unused = 1;
+        for (int input = 0; input < entry->program->input_count; input++) {
+            node->is_unused &= entry->inputs[input] != leaf;
+        }
+        leaf++;
+    }
+}
+
 enum { OWNED_PROGRAM, OWNED_ARGUMENTS, OWNED_NAMES, OWNED_RESULT, OWNED_FINISH, OWNED_GUARDS };
 
 /* Parse the tuples in `owned` into the other fields; 0 with an error set. */
@@ -191,6 +208,7 @@ static int read_entry(Entry *entry, PyObject *inputs)
     if (entry->inputs == NULL) {
         return 0;
     }
+    mark_unused(entry, PyTuple_GET_SIZE(arguments));
     if (result == Py_None) {
         return 1;
     }

@@ -18,6 +18,7 @@ typedef struct {
     PyObject *object;
     int count;       /* of dimensions or children */
     npy_intp *shape; /* ARRAY: `count` extents */
+    int is_unused;   /* ARRAY: the program does not read it */
     int *order;      /* ARRAY: its axes from the longest stride to the shortest; NULL: row-major */
 } Node;
 

@@ -103,6 +103,17 @@ def test_results_lie_as_the_arguments_do(calls, monkeypatch):
         assert [r.strides for r in (one, both)] == [columns.strides, rows.strides]
 
 
+def test_an_argument_that_is_not_read_is_not_copied(monkeypatch):
+    """Of one with 8 TiB there would be no memory for a copy."""
+    monkeypatch.setenv("TRANSPILE_CALLS", "c")
+    huge = np.broadcast_to(np.float64(1), (1 << 20, 1 << 20))
+    fast = transpile.jit(lambda x, y: x + 1)
+    for x in (CUBE, CUBE[::2], in_order(CUBE, (2, 1, 0))):
+        for _ in range(3):
+            np.testing.assert_array_equal(fast(x, huge), x + 1)
+    assert type(fast.__call__).__name__ == "Caller"
+
+
 def test_an_argument_of_its_transpose_is_not_copied():
     """The loops read it where it lies: a program for rows would read a copy."""
     x = in_order(np.random.default_rng(0).random((30, 40)), (1, 0))
