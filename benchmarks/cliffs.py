@@ -1,6 +1,6 @@
-"""Cliffs: drawn NumPy programs against NumPy, and against JAX where its Python is named.
+"""Cliffs: drawn NumPy programs against NumPy.
 
-    make cliffs COUNT=1000 SEED=7 [JAX=.venv-bench/bin/python]
+    make cliffs COUNT=1000 SEED=7
 
 Each program is a few statements over the whole of the NumPy surface (the grammar of `make fuzz`) on
 arrays of the sizes at which time is spent. A process of its own draws it, compiles it, compares the

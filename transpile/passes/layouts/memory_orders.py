@@ -78,7 +78,7 @@ def _order(equation: Equation, known: Mapping[Atom, Order | None]) -> Order | No
     if primitive is broadcast_in_dim:
         return ()
     for order in dict.fromkeys(filter(None, orders)):
-        result = _of_result(equation, order)
+        result = order_of_result(equation, order)
         if len(result) != equation.output.type.ndim or not _usual(result):
             continue
         wanted, _ = permute(result, *(a.type for a in equation.inputs), **equation.params)
@@ -97,7 +97,7 @@ def _is_narrow(kind: ArrayType) -> bool:
     return sum(extent != 1 for extent in kind.shape) < 2
 
 
-def _of_result(equation: Equation, order: Order) -> Order:
+def order_of_result(equation: Equation, order: Order) -> Order:
     """The order of an operand's axes in the result: without those that a reduction sums over."""
     axes = equation.params.get("axes", ()) if equation.primitive.kind == "reduce" else ()
     left = [axis for axis in order if axis not in axes]

@@ -17,7 +17,7 @@ from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import Order, inverse
 from transpile.machine import USUAL, Machine
-from transpile.passes.layouts.memory_orders import orders_of
+from transpile.passes.layouts.memory_orders import order_of_result, orders_of
 from transpile.primitives.axes import transpose
 
 
@@ -37,8 +37,7 @@ def reduce_in_memory_order(graph: Graph, _: Machine = USUAL) -> Graph:
         moved = builder.apply(transpose, equation.inputs[0], permutation=order)
         inner = tuple(n for n, axis in enumerate(order) if axis in axes)
         result = builder.apply(equation.primitive, moved, axes=inner)
-        left = [axis for axis in order if axis not in axes]
-        back = inverse(tuple(sorted(left).index(axis) for axis in left))
+        back = inverse(order_of_result(equation, order))
         return [builder.apply(transpose, result, permutation=back)]
 
     return rewrite(graph, rule)
