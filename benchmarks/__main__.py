@@ -12,7 +12,8 @@ a process, `compile_time` of programs of any size, and `growth` of time with siz
 The numbers, and the machine they belong to, are kept in benchmarks/results/. The exit status is 1
 if a contestant failed. Scripts of their own: benchmarks/matmul.py for matrix products,
 benchmarks/runtime_math.py for elementary functions, benchmarks/startup.py for imports and first
-calls, benchmarks/compile_time.py for large programs.
+calls, benchmarks/first_calls.py for first calls of twelve functions beside JAX and Numba,
+benchmarks/compile_time.py for large programs.
 """
 
 import argparse

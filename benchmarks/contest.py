@@ -55,10 +55,11 @@ class Contestant:
     """A process that measures one case when it is told to; its caches are in `folder`.
 
     What does not depend on the case is kept in `shared` for the whole run: hand-written C and the
-    headers that PyTorch compiles beforehand, which take it longer than most cases.
+    headers that PyTorch compiles beforehand, which take it longer than most cases. `further` has
+    variables of the environment.
     """
 
-    def __init__(self, name, python, case, folder, shared):
+    def __init__(self, name, python, case, folder, shared, further=None):
         self.name = name
         self.errors = Path(folder, f"{name}.errors")
         caches = {
@@ -76,7 +77,7 @@ class Contestant:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                env={**os.environ, **caches},
+                env={**os.environ, **caches, **(further or {})},
             )
 
     def answer(self):

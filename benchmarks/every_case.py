@@ -1,9 +1,9 @@
-"""Every case by its name: the workloads, those of the overhead of a call, and those that grow."""
+"""Every case by its name: the workloads, and those of the other measurements."""
 
-from benchmarks import growth, overhead
+from benchmarks import first_call_cases, growth, overhead
 from benchmarks.cases import CASES
 
-EVERY_CASE = CASES | overhead.CASES | growth.CASES
+EVERY_CASE = CASES | overhead.CASES | growth.CASES | first_call_cases.FURTHER
 
 
 def find(name):

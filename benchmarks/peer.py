@@ -4,6 +4,7 @@ NAME is a name of `CONTESTANTS`, CASE one of `benchmarks.every_case`. It makes t
 so with a line of JSON, then reads a command a line and answers each with such a line:
 
     first   calls once: the seconds of each step of that call, and peak memory before it, in bytes
+    call    calls once, as a user does: the seconds by the clock and of all processors
     run N   the seconds of N measurements, after one that is not counted, and peak memory by then
     check   of each array of the result for new arguments its norm and a few products with random
             vectors: enough to tell results apart
@@ -186,6 +187,14 @@ class Measured:
         self.carry(result)
         return steps
 
+    def called(self):
+        """The seconds of a call, by the clock and of the processors, other processes included."""
+        before, start = processor_seconds(), time.perf_counter()
+        result = self.contestant.wait(self.function(*self.arguments))
+        wall, cpu = time.perf_counter() - start, processor_seconds() - before
+        self.carry(result)
+        return {"wall": wall, "cpu": cpu}
+
     def seconds(self):
         """Of a call, from one measurement."""
         function, arguments = self.function, self.arguments
@@ -212,6 +221,12 @@ class Measured:
         return [in_double_precision(self.contestant.as_numpy(x)) for x in leaves(tree)]
 
 
+def processor_seconds():
+    """Of this process, and of those that it has started and waited for."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
 def peak():
     """The most memory that this process has had, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
@@ -226,6 +241,8 @@ def main():
         word, _, value = line.strip().partition(" ")
         if word == "first":
             answer = {"version": contestant.version, "before": peak(), "steps": measured.first()}
+        elif word == "call":
+            answer = measured.called()
         elif word == "run":
             measured.seconds()
             answer = {"seconds": [measured.seconds() for _ in range(int(value))], "peak": peak()}

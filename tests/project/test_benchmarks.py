@@ -20,6 +20,8 @@ from benchmarks import (
     chart,
     compile_time,
     contest,
+    first_call_cases,
+    first_calls,
     growth,
     hand_written,
     loop_programs,
@@ -259,3 +261,15 @@ def test_an_unknown_benchmark_is_refused_with_the_names_there_are():
     assert done.returncode == 2
     for name in ("elementwise", "softmax", "small_call", "startup", "overhead", "growth"):
         assert name in done.stderr
+
+
+def test_first_calls_are_measured_in_all_states():
+    """Each state has been measured, and what follows a first call."""
+    found, failed = first_calls.compare("solve", {"transpile": sys.executable}, 1)
+    assert not failed
+    taken = first_calls.medians(found)
+    assert set(taken) == {("transpile", state) for state in ("cold", "objects", "warm")}
+    assert all(seconds > 0 for numbers in taken.values() for seconds in numbers.values())
+    assert first_calls.line("solve", taken).startswith("solve")
+    assert len(first_call_cases.CASES) == 12
+    assert "median of transpile, warm" in "\n".join(first_calls.summary({"solve": taken}))

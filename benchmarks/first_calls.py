@@ -1,0 +1,186 @@
+"""How long the first call of a function takes, from three states of the caches.
+
+    python -m benchmarks.first_calls [--only CASE ...] [--rounds N] [--python PATH]
+
+Each first call is one of a new process, which has imported its package and made the arguments; it
+traces, compiles, loads and runs. The states:
+
+    cold      there is nothing: no program, no helper's object file, no facts about the compiler
+    objects   the machine has compiled other programs of this kind: all is there but the program
+    warm      another process has made the same call
+
+JAX and Numba are measured beside it where this Python, or one that is given, has them. JAX is cold
+without its persistent cache, and warm with one, which keeps everything; Numba's functions are
+compiled anew in each process. Contestants take turns, `--rounds` times; a number is the median of
+its rounds. `wall` is the time that the caller waits, `CPU` that of all processors, compilers
+included. `later` is the time of a later call: the median over processes of each one's best.
+"""
+
+import argparse
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.contest import ROOT, Contestant, ContestantError, contestants
+from benchmarks.first_call_cases import CASES
+from benchmarks.tables import ratio, text
+from transpile.disk_cache.cache import Cache
+
+STATES = {"transpile": ("cold", "objects", "warm"), "jax": ("cold", "warm"), "numba": ("cold",)}
+LATER = 5  # calls after the first one that are measured
+GENEROUS = 1.5  # times JAX's first call that ours may take
+
+
+PERSISTENT = {  # JAX keeps programs, all of them
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+
+
+def measure(who, python, case, folder):
+    """{"wall", "cpu", "later": seconds} of a first call in a new process, whose caches are those of
+    `folder`; None: it has none."""
+    with tempfile.TemporaryDirectory() as passing:
+        further = {**PERSISTENT, "JAX_COMPILATION_CACHE_DIR": f"{folder}/jax"} if folder else {}
+        contestant = Contestant(who, python, case, folder or passing, passing, further)
+        try:
+            contestant.answer()
+            answer = contestant.ask("call")
+            later = min(contestant.ask(f"run {LATER}")["seconds"])
+        finally:
+            contestant.close()
+    return {"wall": answer["wall"], "cpu": answer["cpu"], "later": later}
+
+
+def remove_programs(folder):
+    """Remove the programs of a cache, and keep what is compiled once."""
+    cache = Cache(Path(folder, "transpile"))
+    for usage in cache.entries():
+        name = usage.directory.name
+        if not name.startswith("transpile_"):
+            cache.clear(name)
+
+
+def turns(who, python, case, folder):
+    """{state: what `measure` gives}, one after the other, with the caches of `folder`."""
+    found = {"cold": measure(who, python, case, folder if who == "transpile" else None)}
+    if who == "transpile":
+        kept = Path(folder, "kept")
+        shutil.copytree(Path(folder, "transpile"), kept / "transpile", symlinks=True)
+        remove_programs(kept)
+        found["objects"] = measure(who, python, case, kept)
+    elif "warm" in STATES[who]:
+        measure(who, python, case, folder)
+    if "warm" in STATES[who]:
+        found["warm"] = measure(who, python, case, folder)
+    return found
+
+
+def compare(case, pythons, rounds):
+    """{(who, state): {"wall", "cpu", "later": the seconds of each round}}, and failures."""
+    every = [(who, state) for who in pythons for state in STATES[who]]
+    found = {key: {"wall": [], "cpu": [], "later": []} for key in every}
+    failed = {}
+    for _ in range(rounds):
+        for who, python in pythons.items():
+            if who in failed or who not in CASES[case].contestants:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    outcome = turns(who, python, case, folder)
+                except ContestantError as error:
+                    failed[who] = str(error)
+                    continue
+            for state, numbers in outcome.items():
+                for name, seconds in numbers.items():
+                    found[who, state][name].append(seconds)
+    return found, failed
+
+
+def medians(found):
+    """{(who, state): {"wall", "cpu", "later": the median}} of what there is."""
+    return {
+        key: {name: statistics.median(seconds) for name, seconds in numbers.items()}
+        for key, numbers in found.items()
+        if numbers["wall"]
+    }
+
+
+def title():
+    """The two lines above the table."""
+    columns = [f"{who} {state}" for who, states in STATES.items() for state in states]
+    first = f"{'':14}" + "".join(f"{column:>21}" for column in columns)
+    second = f"{'':14}" + "".join(f"{'wall':>11}{'CPU':>10}" for _ in columns)
+    return [
+        first + f"{'to JAX':>9}{'warm':>7}{'later: ours':>14}{'JAX':>10}{'Numba':>10}",
+        second,
+    ]
+
+
+def line(case, found):
+    """The line of a case, see `title`."""
+    words = [f"{case:14}"]
+    for who, states in STATES.items():
+        for state in states:
+            numbers = found.get((who, state))
+            wall, cpu = (text(numbers["wall"]), text(numbers["cpu"])) if numbers else ("-", "-")
+            words.append(f"{wall:>11}{cpu:>10}")
+    cold, warm = (times(found, "wall", state) for state in ("cold", "warm"))
+    words.append(f"{ratio(cold):>9}{ratio(warm):>7}")
+    for who, width in (("transpile", 14), ("jax", 10), ("numba", 10)):
+        numbers = found.get((who, "cold"))
+        words.append(f"{text(numbers['later']) if numbers else '-':>{width}}")
+    return "".join(words)
+
+
+def times(found, name, state):
+    """How many times JAX's seconds ours are; None without one of them."""
+    ours, theirs = found.get(("transpile", state)), found.get(("jax", state))
+    return ours[name] / theirs[name] if ours and theirs else None
+
+
+def summary(every):
+    """The lines about all cases: medians by state, and how many are within reach of JAX."""
+    lines = []
+    for who, states in STATES.items():
+        for state in states:
+            walls = [f[who, state]["wall"] for f in every.values() if (who, state) in f]
+            if walls:
+                lines.append(f"median of {who}, {state}: {text(statistics.median(walls))}")
+    for state in ("cold", "objects", "warm"):
+        theirs = "warm" if state == "warm" else "cold"
+        near = [
+            f["transpile", state]["wall"] <= GENEROUS * f["jax", theirs]["wall"]
+            for f in every.values()
+            if ("transpile", state) in f and ("jax", theirs) in f
+        ]
+        if near:
+            lines.append(f"{state}: {sum(near)} of {len(near)} within {GENEROUS} times JAX's time")
+    return lines
+
+
+def main():
+    """Measure and print; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", action="append", choices=CASES, help="one of the cases")
+    parser.add_argument("--rounds", type=int, default=3, help="processes of each kind (3)")
+    default = ROOT / ".venv-bench" / "bin" / "python"
+    parser.add_argument("--python", default=str(default), help="a Python that has the others")
+    options = parser.parse_args()
+    able = contestants(True, options.python)
+    pythons = {who: able[who] for who in STATES if who in able}
+    print("\n".join(title()), flush=True)
+    every, failures = {}, []
+    for case in options.only or CASES:
+        found, failed = compare(case, pythons, options.rounds)
+        every[case] = medians(found)
+        print(line(case, every[case]), flush=True)
+        failures += [f"{case}: {who} FAILED: {why}" for who, why in failed.items()]
+    print("\n".join(["", *summary(every), *failures]))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
