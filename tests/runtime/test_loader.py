@@ -7,7 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+import transpile
 from transpile.build import toolchain
+from transpile.codegen.python_entry import declarations
 from transpile.disk_cache.cache import Cache
 from transpile.errors import InternalError
 from transpile.options import Options
@@ -141,6 +143,33 @@ if "warm" in sys.argv:
 """
     for argument in ("cold", "warm"):
         subprocess.run([sys.executable, "-c", code, argument], check=True)
+
+
+@pytest.mark.parametrize("name", ["f", "int_", "char_call", "call", "o", "error_call_error"])
+@pytest.mark.parametrize("has_callback", [False, True])
+def test_the_tables_of_programs_are_those_of_cffi(name, has_callback, monkeypatch):
+    def function(x):
+        if has_callback:
+            transpile.debug.print("{}", x)
+        return x + 1
+
+    function.__name__ = function.__qualname__ = name
+    program = transpile.jit(function).lower(np.ones(3)).compiler_ir("loops")
+    text = declarations(program)
+    assert name in text and ("callback" in text) is has_callback
+    parsed = loader._parsed_tables(text)
+    monkeypatch.setattr(loader, "_parsed_tables", None)  # nothing is parsed
+    assert loader.tables(text).partition("\n")[2] == f"{parsed!r}\n"
+
+
+def test_tables_for_another_cffi_are_made_by_it(monkeypatch):
+    program = transpile.jit(np.sin).lower(np.ones(3)).compiler_ir("loops")
+    text = declarations(program)
+    expected = loader.tables(text)
+    newer = {digest: {**usual, "_version": 0x99999} for digest, usual in loader._USUAL.items()}
+    monkeypatch.setattr(loader, "_USUAL", newer)
+    assert loader._usual_tables(text) is None
+    assert loader.tables(text) == expected
 
 
 def test_tables_of_bad_declarations_are_a_bug_of_ours():
