@@ -23,7 +23,8 @@ class Options:
                   vectorisation, too (`codegen/compile_budget.py`)
     march         the target processor, as in -march (`native`, `x86-64-v3`, `""` for the default)
     openmp        run large loops on several threads
-    num_threads   how many threads; 0: `OMP_NUM_THREADS`, or the processors that there are for us
+    num_threads   how many threads; 0: `OMP_NUM_THREADS`, or the processors that there are for us.
+                  In calls from Python also at most so many of an OpenBLAS
     fast_math     allow the compiler to reorder floating-point arithmetic (-ffast-math)
     precise_math  elementary functions to at most 1 ulp (the system's libm) instead of at most 4
     sanitize      build with the address and undefined-behaviour sanitizers

@@ -51,6 +51,7 @@ LATER = {
     ): "a warm start lowers nothing; this takes 40 ms to import",
     ("templates", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
     ("loader", "cffi"): "its front end reads declarations; programs from the cache have tables",
+    ("library_threads", "ctypes"): "for programs with `num_threads` that call a BLAS or LAPACK",
     ("loader", "ctypes"): "for paths that are not UTF-8",
     ("loader", "transpile.build.elf"): "for programs with the address sanitizer",
     ("executable", "transpile.symbols.identifiers"): "for `save`",

@@ -253,6 +253,7 @@ class Pipeline:
             "function": program.name,
             "workspace": program.workspace,
             "is_brief": is_brief(program, self.options.machine),
+            "libraries": [library.library for library in self.libraries],
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],
         }
 

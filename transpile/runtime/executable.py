@@ -291,6 +291,8 @@ class Executable:
             bool(meta["is_brief"]),
             list(dict.fromkeys(graph.sites())),
         )
+        if lowering.options.num_threads and meta["libraries"]:
+            self.call.limit_threads(meta["libraries"], lowering.options.num_threads)
 
     def __call__(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Run the program on the flat inputs of the graph; see `ProgramCall.run`."""

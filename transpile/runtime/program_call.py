@@ -22,6 +22,7 @@ from transpile.errors import InternalError
 from transpile.ir.graph import Site
 from transpile.ir.source_info import shown, user_source
 from transpile.runtime.callbacks import Callbacks
+from transpile.runtime.library_threads import limited
 from transpile.runtime.loader import Library
 from transpile.runtime.memory import pool
 from transpile.runtime.memory.overlap import unshared
@@ -49,6 +50,8 @@ class ProgramCall:
                methods are atomic
     is_brief   True if the program takes a few microseconds, on one thread
     callbacks  the program's, or None
+    is_limited True if a call lowers the number of threads of a library first (`limit_threads`),
+               which only calls in Python do
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class ProgramCall:
         self.aliases = tuple(aliases)
         self.workspace = workspace
         self.is_brief = is_brief
+        self.is_limited = False
         self.spare: list[Array] = []
         self.makers = (
             *(pool.maker(shape, dtype) for dtype, shape in outputs),
@@ -141,6 +145,12 @@ class ProgramCall:
         if callbacks is not None:
             running.finish()
         return outputs
+
+    def limit_threads(self, libraries: Sequence[str], threads: int) -> None:
+        """Have the libraries that the program calls run on at most so many threads in each call."""
+        entry = limited(self._function, libraries, threads)
+        if entry is not None:
+            self._function, self.is_limited = entry, True
 
     def _scratch(self) -> Array:
         """A workspace: one of `spare`, or a new one."""
