@@ -1,12 +1,11 @@
-/* numpy.sort(x, axis, kind="stable") and numpy.argsort, for rows along any axis.
+/* numpy.sort(x, axis, kind="stable") of real numbers, for rows along any axis.
 
    Method: an order-preserving map of numbers to unsigned keys, then a radix sort, least significant
    digit first (D. E. Knuth, "The Art of Computer Programming", volume 3, section 5.2.5); a digit
    that is the same in all keys costs no pass. Keys of 64 bits are sorted by their upper half, then
-   only runs of equal upper halves by the lower half. Few keys take an insertion sort. For argsort
-   the key is the upper and the position the lower half of a word. Short rows are sorted many at a
-   time, one in each vector lane, by the merge exchange network of K. E. Batcher (ibid., section
-   5.2.2, algorithm M), whose comparisons do not depend on the keys.
+   only runs of equal upper halves by the lower half. Few keys take an insertion sort. Short rows
+   are sorted many at a time, one in each lane, by the merge exchange network of K. E. Batcher
+   (ibid., section 5.2.2, algorithm M), whose comparisons do not depend on the keys.
 
    The text is written once for the C type U of the keys; elements are read as their bits. `format`
    says how bits map to keys: SORT_UNSIGNED, SORT_SIGNED, or for floats the number of bits of their
@@ -30,16 +29,12 @@ static inline U sort_key_U(int64_t format, U bits)
     if (format == SORT_UNSIGNED) {
         return bits;
     }
-    if (format >= 0) {
-        U infinity = (U)((U)((U)(sign - 1) >> format) << format);
-        if ((U)(bits & (U)~sign) > infinity) {
-            return MAX_U;
-        }
-        if (bits & sign) {
-            return (U)~bits;
-        }
+    if (format < 0) {
+        return (U)(bits ^ sign);
     }
-    return (U)(bits ^ sign);
+    const U infinity = (U)((U)((U)(sign - 1) >> format) << format);
+    U key = (U)(bits ^ (U)((U)(0 - (bits >> (BITS_U - 1))) | sign));
+    return (U)(bits & (U)~sign) > infinity ? MAX_U : key;
 }
 
 /* The element of a key, the inverse of sort_key; not for NaN. */
@@ -182,19 +177,30 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
 
 enum { SORT_LANES_U = SORT_BYTES / sizeof(U) };
 
-/* Compare-exchange in each lane: the smaller key to x, the larger to y. */
-static inline void sort_compare_exchange_U(U *x, U *y)
+/* Compare-exchange in each lane: the smaller key to x, the larger to y. With three parts a key is
+   (high, low, position), else it is one number. */
+static inline void sort_compare_exchange_U(int parts, U x[][SORT_LANES_U], U y[][SORT_LANES_U])
 {
     #pragma omp simd
     for (int lane = 0; lane < SORT_LANES_U; lane++) {
-        U a = x[lane], b = y[lane];
-        x[lane] = a < b ? a : b;
-        y[lane] = a < b ? b : a;
+        U a = x[0][lane], b = y[0][lane];
+        x[0][lane] = a < b ? a : b;
+        y[0][lane] = a < b ? b : a;
+        if (parts == 3) {
+            U c = x[1][lane], d = y[1][lane], e = x[2][lane], f = y[2][lane];
+            bool is_less = (b < a) | ((b == a) & ((d < c) | ((d == c) & (f < e))));
+            U swap = (U)(0 - (U)is_less), change = (U)((c ^ d) & swap);
+            x[1][lane] = (U)(c ^ change);
+            y[1][lane] = (U)(d ^ change);
+            change = (U)((e ^ f) & swap);
+            x[2][lane] = (U)(e ^ change);
+            y[2][lane] = (U)(f ^ change);
+        }
     }
 }
 
-/* Batcher's merge exchange of keys[n] in each lane. */
-static inline void sort_lanes_U(int64_t n, U keys[][SORT_LANES_U])
+/* Batcher's merge exchange of n keys in each lane, of `parts` numbers each. */
+static inline void sort_lanes_U(int64_t n, int parts, U keys[][SORT_LANES_U])
 {
     int64_t widest = 1;
     while (2 * widest < n) {
@@ -205,7 +211,7 @@ static inline void sort_lanes_U(int64_t n, U keys[][SORT_LANES_U])
         for (int64_t q = widest;; q /= 2) {
             for (int64_t run = residue; run + distance < n; run += 2 * p) {
                 for (int64_t i = run; i < run + p && i + distance < n; i++) {
-                    sort_compare_exchange_U(keys[i], keys[i + distance]);
+                    sort_compare_exchange_U(parts, keys + i * parts, keys + (i + distance) * parts);
                 }
             }
             if (q == p) {
@@ -241,7 +247,7 @@ static void sort_short_U(int64_t format, int64_t n, int64_t inner, const char *x
             keys[i][lane] = key;
         }
     }
-    sort_lanes_U(n, keys);
+    sort_lanes_U(n, 1, keys);
     for (int64_t i = 0; i < n; i++) {
         #pragma omp simd
         for (int lane = 0; lane < SORT_LANES_U; lane++) {
@@ -280,165 +286,6 @@ static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t forma
         for (; row < end; row++) {
             int64_t start = (row / inner * n * inner + row % inner) * size;
             sort_row_U(format, n, (const char *)x + start, inner, (char *)out + start, own);
-        }
-    }
-}
-
-/* The key of word `part` of an element of `words` words; zeros of both signs have the same key. */
-static inline U sort_equal_key_U(int64_t format, int64_t words, int64_t part, const char *x,
-                                 int64_t stride, int64_t position)
-{
-    U key = sort_key_U(format, sort_load_U(x, position * stride * words + part));
-    const U negative_zero = (U)(((U)1 << (BITS_U - 1)) - 1);
-    return format >= 0 && key == negative_zero ? (U)(key + 1) : key;
-}
-
-/* Sorts pairs[n], whose lower halves are positions, by word `part` of their elements; stable. */
-static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int64_t n,
-                                const char *x, int64_t stride, uint64_t *pairs, uint64_t *other)
-{
-    const int upper = BITS_U < 32 ? BITS_U : 32, lower = BITS_U - upper;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t position = (uint32_t)pairs[i];
-        uint64_t key = sort_equal_key_U(format, words, part, x, stride, position);
-        pairs[i] = key >> lower << 32 | position;
-    }
-    uint64_t *sorted = sort_digits_u64(n, pairs, other, 32, 32 + upper);
-    if (lower == 0) {
-        return sorted;
-    }
-    other = sorted == pairs ? other : pairs;
-    for (int64_t start = 0, end; start < n; start = end) {
-        for (end = start + 1; end < n && sorted[end] >> 32 == sorted[start] >> 32; end++) {
-        }
-        if (end - start == 1) {
-            continue;
-        }
-        for (int64_t i = start; i < end; i++) {
-            uint32_t position = (uint32_t)sorted[i];
-            uint64_t key = sort_equal_key_U(format, words, part, x, stride, position);
-            sorted[i] = key << 32 | position;
-        }
-        uint64_t *run = sort_digits_u64(end - start, sorted + start, other + start, 32, 64);
-        if (run != sorted + start) {
-            memcpy(sorted + start, run, (size_t)(end - start) * sizeof *run);
-        }
-    }
-    return sorted;
-}
-
-/* Moves complex numbers with a NaN behind those without, in NumPy's order: NaN in the imaginary
-   part, in the real part, in both. */
-static uint64_t *argsort_nan_U(int64_t format, int64_t n, const char *x, int64_t stride,
-                               uint64_t *pairs, uint64_t *other)
-{
-    bool found = false;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t position = (uint32_t)pairs[i];
-        bool real = sort_equal_key_U(format, 2, 0, x, stride, position) == MAX_U;
-        bool imag = sort_equal_key_U(format, 2, 1, x, stride, position) == MAX_U;
-        pairs[i] = (uint64_t)(2 * real + imag) << 32 | position;
-        found = found || imag;
-    }
-    return found ? sort_digits_u64(n, pairs, other, 32, 34) : pairs;
-}
-
-/* Sorts pairs[n], whose lower halves are positions, by the elements there; stable. The result is in
-   `pairs` or in other[n], whichever is returned. */
-static uint64_t *argsort_row_U(int64_t format, int64_t words, int64_t n, const char *x,
-                               int64_t stride, uint64_t *pairs, uint64_t *other)
-{
-    for (int64_t part = words - 1; part >= 0; part--) {
-        uint64_t *sorted = argsort_part_U(format, words, part, n, x, stride, pairs, other);
-        other = sorted == pairs ? other : pairs;
-        pairs = sorted;
-    }
-    return words == 2 ? argsort_nan_U(format, n, x, stride, pairs, other) : pairs;
-}
-
-/* As sort_short, for argsort and keys of at most 32 bits. The position, below the key, makes all
-   keys distinct, so the network sorts stably. */
-static void argsort_short_U(int64_t format, int64_t n, int64_t inner, const char *x, int64_t *out,
-                            int64_t first, int64_t count)
-{
-    uint64_t pairs[SORT_SHORT][SORT_LANES_u64];
-    int64_t start[SORT_LANES_u64];
-    for (int lane = 0; lane < SORT_LANES_u64; lane++) {
-        int64_t row = first + (lane < count ? lane : 0);
-        start[lane] = row / inner * n * inner + row % inner;
-        for (int64_t i = 0; i < n; i++) {
-            pairs[i][lane] = sort_load_U(x, start[lane] + i * inner);
-        }
-    }
-    const U negative_zero = (U)(((U)1 << (BITS_U - 1)) - 1);
-    for (int64_t i = 0; i < n; i++) {
-        #pragma omp simd
-        for (int lane = 0; lane < SORT_LANES_u64; lane++) {
-            U key = sort_key_U(format, (U)pairs[i][lane]);
-            uint64_t even = (uint64_t)key + (format >= 0 && key == negative_zero);
-            pairs[i][lane] = even << 32 | (uint64_t)i;
-        }
-    }
-    sort_lanes_u64(n, pairs);
-    for (int64_t lane = 0; lane < count; lane++) {
-        for (int64_t i = 0; i < n; i++) {
-            out[start[lane] + i * inner] = (int64_t)(uint32_t)pairs[i][lane];
-        }
-    }
-}
-
-/* numpy.argsort of all rows of x[outer][n][inner], stable. If `again`, `out` has the positions
-   sorted by less significant keys. `scratch` has room for 2 * n words of 64 bits for each of up to
-   `places` threads. */
-static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t format,
-                             int64_t words, const void *x, int64_t *out, int64_t again,
-                             int64_t places, void *scratch)
-{
-    int64_t rows = outer * inner, size = words * (int64_t)sizeof(U);
-    #pragma omp parallel for NUM_THREADS schedule(static) if (places > 1 && rows * n > SORT_SHARED)
-    for (int64_t place = 0; place < places; place++) {
-        uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        int64_t row = rows * place / places, end = rows * (place + 1) / places;
-        bool is_short = n <= SORT_SHORT && BITS_U <= 32 && words == 1 && !again;
-        while (is_short && end - row > 1) {
-            int64_t count = end - row < SORT_LANES_u64 ? end - row : SORT_LANES_u64;
-            argsort_short_U(format, n, inner, (const char *)x, out, row, count);
-            row += count;
-        }
-        for (; row < end; row++) {
-            int64_t start = row / inner * n * inner + row % inner;
-            for (int64_t i = 0; i < n; i++) {
-                own[i] = (uint64_t)(again ? out[start + i * inner] : i);
-            }
-            uint64_t *sorted = argsort_row_U(format, words, n, (const char *)x + start * size,
-                                             inner, own, own + n);
-            for (int64_t i = 0; i < n; i++) {
-                out[start + i * inner] = (int64_t)(uint32_t)sorted[i];
-            }
-        }
-    }
-}
-
-/* numpy.sort of all rows of x[outer][n][inner], complex: argsort, then a gather. */
-static inline void sort_pairs_U(int64_t outer, int64_t n, int64_t inner, int64_t format,
-                                int64_t words, const void *x, void *out, int64_t places,
-                                void *scratch)
-{
-    int64_t rows = outer * inner, size = words * (int64_t)sizeof(U);
-    #pragma omp parallel for NUM_THREADS schedule(static) if (places > 1 && rows * n > SORT_SHARED)
-    for (int64_t place = 0; place < places; place++) {
-        uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        for (int64_t row = rows * place / places; row < rows * (place + 1) / places; row++) {
-            int64_t start = row / inner * n * inner + row % inner;
-            const char *from = (const char *)x + start * size;
-            for (int64_t i = 0; i < n; i++) {
-                own[i] = (uint64_t)i;
-            }
-            uint64_t *sorted = argsort_row_U(format, words, n, from, inner, own, own + n);
-            for (int64_t i = 0; i < n; i++) {
-                memcpy((char *)out + (start + i * inner) * size,
-                       from + (int64_t)(uint32_t)sorted[i] * inner * size, (size_t)size);
-            }
         }
     }
 }

@@ -1,4 +1,4 @@
-"""arrays/sort.h by itself: formats, strides, rows, threads, scratch memory, sanitizers."""
+"""arrays/sort.h and argsort.h by themselves: formats, strides, rows, threads, sanitizers."""
 
 import ctypes
 import subprocess
@@ -45,7 +45,15 @@ static int check(int64_t outer, int64_t n, int64_t inner, int64_t format, int64_
             }
         }
     }
-    free(x), free(out), free(order), free(scratch);
+    uint64_t *pairs = malloc(count * 16), *sorted = malloc(count * 16);
+    memcpy(pairs, x, count * 8), memcpy(pairs + count, x, count * 8);
+    sort_pairs_u64(outer, n, inner, 52, 2, pairs, sorted, places, scratch);
+    argsort_u64(outer, n, inner, 52, 2, pairs, order, 0, places, scratch);
+    for (int64_t i = 0; i < outer * n * inner; i++) {
+        int64_t first = i / (n * inner) * n * inner + i % inner;
+        wrong += memcmp(sorted + 2 * i, pairs + 2 * (first + order[i] * inner), 16) != 0;
+    }
+    free(x), free(out), free(order), free(scratch), free(pairs), free(sorted);
     return wrong;
 }
 
@@ -54,7 +62,7 @@ int main(void)
     static const int64_t sizes[][4] = {
         {1, 1, 1, 1}, {3, 2, 5, 15}, {2, 48, 3, 1}, {2, 49, 3, 2}, {1, 300, 1, 1}, {4, 257, 2, 8},
         {1, 9000, 2, 2}, {20, 1000, 1, 16},
-        {21, 256, 1, 2}, {3, 31, 19, 4}, {8, 1, 1, 1}, {9, 2, 2, 1},
+        {21, 256, 1, 2}, {21, 128, 1, 2}, {3, 31, 19, 4}, {8, 1, 1, 1}, {9, 2, 2, 1},
     };
     int wrong = 0;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -122,8 +130,12 @@ def any_bits(dtype, shape, seed, span):
         return random.random(shape) < 0.5
     itemsize = np.dtype(dtype).itemsize
     pool = random.integers(0, 256, span * itemsize, np.uint8).view(dtype)
+    special = np.array([0, -0.0, np.nan, -np.nan, np.inf])
+    if pool.dtype.kind == "c":
+        parts = np.stack(np.meshgrid(special, special), -1).reshape(-1)
+        special = parts.astype(f"f{itemsize // 2}").view(dtype)
     if pool.dtype.kind in "fc":
-        pool = np.concatenate([pool, np.array([0, -0.0, np.nan, -np.nan, np.inf], dtype)])
+        pool = np.concatenate([pool, special.astype(dtype)])
     return random.choice(pool, shape)
 
 
@@ -145,8 +157,8 @@ def test_rows_are_sorted_as_numpys_stable_sort_does(library, dtype, shape, seed,
 
 
 @given(
-    st.sampled_from([d for d in DTYPES if d[0] != "c"]),
-    st.tuples(st.integers(1, 70), st.integers(1, 40) | st.sampled_from([255, 256, 257])),
+    st.sampled_from(DTYPES),
+    st.tuples(st.integers(1, 70), st.integers(1, 40) | st.sampled_from([127, 128, 129, 256, 257])),
     st.sampled_from([1, 3, 17]),
     st.integers(0, 999),
     st.sampled_from([3, 5000]),
@@ -157,7 +169,7 @@ def test_many_short_rows_are_sorted_as_numpys_stable_sort_does(
     library, dtype, sizes, inner, seed, span, places
 ):
     x = any_bits(dtype, (*sizes, inner), seed, span)
-    found = call(library, "sort", x, 1, places=places)
+    found = call(library, "sort_pairs" if x.dtype.kind == "c" else "sort", x, 1, places=places)
     order = np.argsort(x, 1, kind="stable")
     assert found.tobytes() == np.take_along_axis(x, order, 1).tobytes()
     np.testing.assert_array_equal(call(library, "argsort", x, 1, places=places), order)

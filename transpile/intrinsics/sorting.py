@@ -1,4 +1,4 @@
-"""Stable sorts and argsorts along an axis: `runtime_c/arrays/sort.h`."""
+"""Stable sorts and argsorts along an axis: `runtime_c/arrays/sort.h` and `argsort.h`."""
 
 from __future__ import annotations
 
