@@ -32,7 +32,7 @@ signbit = elementwise("signbit", np.signbit, "signbit(x)", dtypes="f", result="b
 logical_and = combining(
     "logical_and",
     np.logical_and,
-    "x != 0 and y != 0",
+    "(x != 0) & (y != 0)",
     b="x & y",
     result="bool",
     neutral=number(b=1),
@@ -42,7 +42,7 @@ logical_and = combining(
 logical_or = combining(
     "logical_or",
     np.logical_or,
-    "x != 0 or y != 0",
+    "(x != 0) | (y != 0)",
     b="x | y",
     result="bool",
     neutral=number(b=0),
