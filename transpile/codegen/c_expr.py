@@ -26,7 +26,7 @@ from transpile.codegen.dialect import Dialect, suffix
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Ref, Within
-from transpile.ir.types import HALVES, INT64, SHORT_NAMES
+from transpile.ir.types import HALVES, INT64, SHORT_NAMES, UINT8
 from transpile.symbols import c_helpers
 from transpile.util.frozen_records import dataclass
 
@@ -77,12 +77,14 @@ class Printer:
     precise   as in the options
     indices   subscripts that have a name, as variables of the loops around
     values    the scalars that are passed by value
+    as_bytes  the arrays of bools that are read as integers
     near      all angles are of ordinary magnitude, not only those in `ordinary`
     """
 
     dialect: Dialect
     precise: bool = False
     values: frozenset[str] = frozenset()
+    as_bytes: frozenset[str] = frozenset()
     used: set[str] = field(default_factory=set)
     indices: tuple[tuple[Index, str], ...] = ()
     near: bool = False
@@ -97,7 +99,7 @@ class Printer:
         """The text of an expression that is assigned to a variable of its dtype: an implicit
         conversion of C that is exact needs no cast there."""
         if isinstance(expr, Apply) and expr.op == "convert_element_type":
-            source = expr.args[0].dtype
+            source = UINT8 if self._is_byte(expr.args[0]) else expr.args[0].dtype
             if (
                 source not in HALVES
                 and expr.dtype not in HALVES
@@ -159,6 +161,8 @@ class Printer:
                 return self._infix(type(op), left, right, expr, dtype)
             case ast.BoolOp(op=op, values=[left, right]):
                 return self._infix(type(op), left, right, expr, dtype)
+            case ast.UnaryOp(op=ast.Not(), operand=ast.Name()) if self._is_byte(expr.args[0]):
+                return f"{self.print(expr.args[0])} == 0", EQUALITY
             case ast.UnaryOp(op=op, operand=operand):
                 sign = {ast.USub: "-", ast.Not: "!", ast.Invert: "~"}[type(op)]
                 inner = self._at(operand, expr, dtype, UNARY)
@@ -197,10 +201,26 @@ class Printer:
             inner = UNARY
         if level == OR:
             inner = BIT_OR
-        first, own = self._fill(left, expr, dtype)
+        first, own = self._operand(left, expr, dtype, level)
         if own < inner and not (own == level and level in _BITWISE):
             first = f"({first})"
-        return f"{first} {word} {self._at(right, expr, dtype, min(inner + 1, ATOM))}", level
+        second, own = self._operand(right, expr, dtype, level)
+        if own < min(inner + 1, ATOM):
+            second = f"({second})"
+        return f"{first} {word} {second}", level
+
+    def _operand(self, node: ast.expr, expr: Apply, dtype: DType, level: int) -> tuple[str, int]:
+        """The text of an operand. A bool that is read as an integer is compared with 0 beside `&`:
+        so are other operands comparisons, and gcc vectorises no conjunction of the two."""
+        text, own = self._fill(node, expr, dtype)
+        if level in _BITWISE and isinstance(node, ast.Name):
+            is_byte = self._is_byte(expr.args["xyz".index(node.id)])
+            return (f"{text} != 0", EQUALITY) if is_byte else (text, own)
+        return text, own
+
+    def _is_byte(self, x: Expr) -> bool:
+        """True for a bool that is read as an integer."""
+        return isinstance(x, Load) and x.buffer in self.as_bytes
 
     def _function(self, name: str, arguments: list[str], dtype: DType) -> tuple[str, int]:
         return f"{self.function(name, dtype)}({', '.join(arguments)})", ATOM

@@ -217,7 +217,11 @@ class _Renderer:
             where if self.options.debug and where.line else None,
             parameters,
             kernel.body,
-            self.scope.of_kernel(kernel, (p.buffer.name for p in parameters if p.by_value)),
+            self.scope.of_kernel(
+                kernel,
+                values=(p.buffer.name for p in parameters if p.by_value),
+                as_bytes=self.convention.all_bytes(kernel),
+            ),
         )
 
     def _calls(self, groups: Iterable[Group]) -> list[tuple[str, tuple[Parameter, ...]]]:

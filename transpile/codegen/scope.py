@@ -86,12 +86,14 @@ class ProgramScope:
         self.targets = (*(library.kind for library in libraries if library is not None), "c")
         self.names = Names(names_in(program))
 
-    def of_kernel(self, kernel: Kernel, values: Iterable[str]) -> Scope:
-        """The scope of a kernel's body; `values` are its parameters that are passed by value."""
+    def of_kernel(self, kernel: Kernel, values: Iterable[str], as_bytes: Iterable[str]) -> Scope:
+        """The scope of a kernel's body; `values` are its parameters that are passed by value, the
+        bools in `as_bytes` are read as integers."""
         printer = Printer(
             self.dialect,
             self.options.precise_math,
             values=frozenset(values),
+            as_bytes=frozenset(as_bytes),
             used=self.needs.helpers,
             ordinary=ordinary_angles(kernel),
         )

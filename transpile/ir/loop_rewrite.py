@@ -382,25 +382,28 @@ def used_buffers(kernel: Kernel) -> tuple[tuple[str, ...], frozenset[str]]:
     return tuple(name for name in used if name not in local), frozenset(writes - local)
 
 
-def deciding(program: Program) -> set[str]:
-    """The arrays of bools that are used as predicates only, never as numbers."""
-    tests: set[str] = set()
-    numbers: set[str] = set()
-    for statement in (s for k in program.kernels for s in walk(k.body)):
-        for part in parts(statement):
-            match part:
-                case Apply(op="select", args=(test, _, _)):
-                    tests |= _truths_read(test)
-                case Apply(op="convert_element_type", args=(value,)):
-                    numbers |= _truths_read(value)
-                case _:
-                    pass
-    return tests - numbers
+def bools_as_bytes(program: Program) -> set[str]:
+    """The arrays of bools whose elements compilers had better load as integers.
 
-
-def _truths_read(expr: Expr) -> set[str]:
-    """The arrays of bools that an expression reads."""
-    return {p.buffer for p in subexpressions(expr) if isinstance(p, Load) and p.dtype == BOOL}
+    A bool that is loaded from memory has no vector type of its own in gcc: neither a conversion nor
+    a choice by it is vectorised, nor its conjunction with a comparison of numbers. So they are
+    those of the programs that compute other numbers, too, in a loop that loads bools; routines take
+    them as they are.
+    """
+    read: set[str] = set()
+    taken: set[str] = set()
+    is_mixed = False
+    for kernel in program.kernels:
+        dtypes = set()
+        for statement in walk(kernel.body):
+            names = {load.buffer for load in loads(statement) if load.dtype == BOOL}
+            if isinstance(statement, Call):
+                taken |= names
+            else:
+                read |= names
+                dtypes |= {p.dtype for p in parts(statement)}
+        is_mixed |= BOOL in dtypes and len(dtypes) > 1
+    return read - taken if is_mixed else set()
 
 
 def of_one_kernel(program: Program) -> set[str]:

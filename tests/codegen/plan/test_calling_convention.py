@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from graphs import scheduled
 
+import transpile
 from transpile.codegen.plan.calling_convention import CallingConvention
 from transpile.ir.dims import Dim, Symbol
-from transpile.ir.loop_ir import Apply, Buffer, For, Kernel, Load, Program, Store, Swap
+from transpile.ir.loop_ir import Apply, Buffer, For, Kernel, Literal, Load, Program, Store, Swap
 from transpile.ir.types import BOOL, FLOAT64
 
 X, Y, OUT = (Buffer(name, (8,), FLOAT64) for name in ("x", "y", "out"))
@@ -64,12 +66,49 @@ def test_what_is_exchanged_says_so():
     assert parameters["out"].is_written
 
 
-def test_bools_that_decide_are_read_as_bytes_and_others_are_not():
-    chosen = Apply("select", (read(MASK), read(X), read(Y)), FLOAT64)
-    mask = parameters_of(kernel_of(chosen))["mask"]
+def mask_of(value, *further):
+    return parameters_of(kernel_of(value, OUT, *further))["mask"]
+
+
+def test_bools_among_numbers_are_read_as_bytes():
+    mask = mask_of(Apply("select", (read(MASK), read(X), read(Y)), FLOAT64))
     assert mask.as_bytes and mask.needs_cast
-    moved = Apply("convert_element_type", (read(MASK),), FLOAT64)
-    assert not parameters_of(kernel_of(moved))["mask"].as_bytes
+    assert mask_of(Apply("convert_element_type", (read(MASK),), FLOAT64)).as_bytes
+    is_less = Apply("less", (read(X), read(Y)), BOOL)
+    assert mask_of(Apply("logical_and", (read(MASK), is_less), BOOL)).as_bytes
+
+
+def test_bools_alone_and_those_that_a_kernel_writes_or_a_routine_takes_are_not():
+    assert not mask_of(Apply("logical_not", (read(MASK),), BOOL)).as_bytes
+    chosen = Apply("select", (read(MASK), read(X), read(Y)), FLOAT64)
+    assert not mask_of(chosen, Store("mask", (0,), Literal(np.True_, BOOL))).as_bytes
+    program = scheduled(lambda b: (np.sort(b), b + 1.0), np.ones(9, bool))
+    convention = CallingConvention(program)
+    assert not any(p.as_bytes for k in program.kernels for p in convention.parameters(k))
+
+
+def test_bools_that_are_read_as_bytes_are_comparisons_in_conjunctions():
+    # Beside a comparison gcc vectorises no `mask[i] & ...`.
+    mask, x = np.ones(100, bool), np.ones(100)
+    text = transpile.jit(lambda m, x: np.where(m & (x < 2), x, 0)).lower(mask, x).as_text()
+    assert "const uint8_t m[" in text and "(m[i] != 0) & (x[i] < 2.0)" in text
+    text = transpile.jit(lambda m, x: m & ~x).lower(mask, mask).as_text()
+    assert "const bool m[" in text and "!= 0" not in text
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "int64", "float32", "float64"])
+def test_bools_have_the_values_of_numpy_among_numbers_of_every_size(dtype):
+    random = np.random.default_rng(0)
+    a, b = random.random((2, 1000)) < 0.5
+    x = random.integers(0, 2, 1000).astype(dtype)
+
+    def mixed(a, b, x):
+        number = a.astype(x.dtype)
+        return a & (x == number), ~a | (x != 0), np.where(a ^ b, x, number), x + b, a == x, a < b
+
+    for got, want in zip(transpile.jit(mixed)(a, b, x), mixed(a, b, x), strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)
 
 
 def test_kernels_of_one_program_take_what_each_uses():

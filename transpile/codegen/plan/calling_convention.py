@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transpile.ir.loop_ir import Buffer, Kernel, Program, Swap
-from transpile.ir.loop_rewrite import deciding, seen_by, used_buffers, walk, written
+from transpile.ir.loop_rewrite import bools_as_bytes, seen_by, used_buffers, walk, written
 from transpile.util.frozen_records import dataclass
 
 
@@ -42,14 +42,18 @@ class CallingConvention:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._order = {name: k for k, name in enumerate(program.buffers())}
-        self._deciding = deciding(program)
+        self._bytes = bools_as_bytes(program)
         self.constants = frozenset(b.name for b in program.constants)
         self._of_kernels: dict[str, tuple[Parameter, ...]] = {}
 
     def reads_bytes(self, buffer: Buffer) -> bool:
-        """True if the bools of a buffer are read as integers: compilers vectorise selects by loaded
-        integers, not by loaded bools."""
-        return bool(buffer.shape) and buffer.name in self._deciding
+        """True if the bools of a buffer are read as integers, as compilers vectorise."""
+        return bool(buffer.shape) and buffer.name in self._bytes
+
+    def all_bytes(self, kernel: Kernel) -> frozenset[str]:
+        """The arrays of bools that a kernel reads as integers, constants among them."""
+        taken = {p.buffer.name for p in self.parameters(kernel) if p.as_bytes}
+        return frozenset(taken | (self.constants & self._bytes))
 
     def parameters(self, kernel: Kernel) -> tuple[Parameter, ...]:
         """The parameters of a kernel, in the order of the program's buffers. Constants are global,
