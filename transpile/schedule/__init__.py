@@ -36,6 +36,7 @@ from transpile.schedule.lanes.column_reductions import vectorize_columns
 from transpile.schedule.lanes.if_conversion import convert_ifs
 from transpile.schedule.lanes.nan_flags import flag_nans
 from transpile.schedule.lanes.outer_vectorize import vectorize_outer
+from transpile.schedule.lanes.packed_columns import pack_columns
 from transpile.schedule.lanes.privatized_scatters import privatize_scatters
 from transpile.schedule.lanes.rng_fission import fission_rng
 from transpile.schedule.lanes.trig_versions import version_trig_loops
@@ -107,6 +108,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         fission_rng,
         "random bits come from a loop of their own: neither loop stalls on two long chains",
+    ),
+    (
+        pack_columns,
+        "columns that an elementary function reads are copied in blocks, which fill vector lanes",
     ),
     (local_cse, "common subexpressions of scalars are computed once"),
     (parallelize_loops, "outer loops with enough work run on several threads"),

@@ -1,0 +1,154 @@
+"""Pack columns that expensive loops read into blocks, which vector lanes read in order.
+
+A loop over rows that reads columns of them finds its elements far apart. Compilers put few such
+loops into lanes, and some by loading whole rows: gcc 12 refuses two columns of rows of 5 elements,
+and one of rows of 16. For a cheap body that hardly matters; an elementary function takes four to
+eight times as long. So a first loop copies the elements of a block into local arrays, and a second
+one reads those:
+
+    for i: out[i] = exp(x[i, 0]) * exp(x[i, 3])
+    for block: for i in block: a[i - first] = x[i, 0], b[i - first] = x[i, 3]
+               for i in block: out[i] = exp(a[i - first]) * exp(b[i - first])
+
+Blocks are short, so that a processor begins to load the next one while it computes. Only elements
+that the loop does not write, and that are there in every iteration. One column of rows whose length
+is no power of two stays as it is: compilers load its elements into lanes one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED, SUBEXPRESSIONS_SHARED
+from transpile.ir.dims import Dim, Index, Symbol, is_within, substitute, symbols_of
+from transpile.ir.indices.row_major import row_major
+from transpile.ir.loop_ir import (
+    Alloc,
+    Apply,
+    Buffer,
+    Declare,
+    Expr,
+    For,
+    Kernel,
+    Load,
+    Program,
+    Statement,
+    Store,
+    Update,
+)
+from transpile.ir.loop_rewrite import (
+    loads,
+    map_kernels,
+    map_statement,
+    names_in,
+    parts,
+    seen_by,
+    with_bodies,
+    written,
+)
+from transpile.machine import Machine
+from transpile.options import Options
+from transpile.symbols.identifiers import Names
+from transpile.util.frozen_records import changed, replace, same
+
+
+@contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, SUBEXPRESSIONS_SHARED, STACK_BOUNDED))
+def pack_columns(program: Program, options: Options) -> Program:
+    """The program with expensive loops reading packed blocks of columns."""
+    machine = options.machine
+    names = Names(names_in(program))
+
+    def packed(kernel: Kernel) -> Kernel:
+        buffers = seen_by(program, kernel)
+        body = tuple(_body(kernel.body, buffers, names, machine))
+        return changed(kernel, body=same(kernel.body, body))
+
+    return map_kernels(program, packed)
+
+
+def _body(
+    body: tuple[Statement, ...], buffers: Mapping[str, Buffer], names: Names, machine: Machine
+) -> Iterator[Statement]:
+    for statement in body:
+        columns = _columns(statement, buffers, machine) if isinstance(statement, For) else ()
+        if columns and isinstance(statement, For):
+            yield from _packed(statement, columns, names, machine)
+        else:
+            yield with_bodies(statement, lambda inner: tuple(_body(inner, buffers, names, machine)))
+
+
+def _columns(loop: For, buffers: Mapping[str, Buffer], machine: Machine) -> tuple[Load, ...]:
+    """The elements that are worth packing of those that a loop reads; none if its body is cheap, or
+    iterations depend on each other."""
+    if loop.ordered or not all(isinstance(s, Store | Declare | Update) for s in loop.body):
+        return ()
+    inside = [part for s in loop.body for part in parts(s)]
+    cost = sum(part.primitive.weight for part in inside if isinstance(part, Apply))
+    if cost < machine.least_packed_work:
+        return ()
+    computed = {s.symbol for s in loop.body if isinstance(s, Declare)}
+    own = {name for s in loop.body for name in written(s)}
+    groups: dict[tuple[str, Index], dict[Load, None]] = {}
+    for load in (load for s in loop.body for load in loads(s)):
+        if load.buffer not in buffers or load.buffer in own:
+            continue
+        used = {symbol for i in load.index for symbol in symbols_of(i)}
+        shape = buffers[load.buffer].shape
+        stride = _stride(row_major(load.index, shape), loop.symbol)
+        if not isinstance(stride, int) or abs(stride) < machine.shortest_packed_stride:
+            continue
+        if computed.isdisjoint(used) and all(map(is_within, load.index, shape)):
+            groups.setdefault((load.buffer, stride), {})[load] = None
+    worth = [g for (_, stride), g in groups.items() if len(g) > 1 or _is_hard(stride, g, machine)]
+    columns = tuple(load for group in worth for load in group)
+    return columns if len(columns) <= machine.most_packed else ()
+
+
+def _is_hard(stride: Index, group: Mapping[Load, None], machine: Machine) -> bool:
+    """True for a stride of two vectors or more that is a power of two."""
+    (load,) = group
+    elements = abs(stride) if isinstance(stride, int) else 0
+    is_power = elements & (elements - 1) == 0
+    return is_power and elements * load.dtype.itemsize > machine.vector_bytes
+
+
+def _stride(offset: Index, symbol: Symbol) -> Index:
+    """How far an offset moves from one iteration to the next."""
+    return substitute(offset, {symbol: Dim.of(symbol) + 1}) - offset
+
+
+def _packed(
+    loop: For, columns: tuple[Load, ...], names: Names, machine: Machine
+) -> Iterator[Statement]:
+    """The loop with packed columns: a pair of loops if it is short, a loop over blocks of pairs if
+    it is long."""
+    extent, size = loop.extent, machine.packed_block
+    if not isinstance(extent, int) or extent < machine.shortest_packed:
+        yield loop
+    elif extent <= size:
+        yield from _pair(loop, extent, columns, names)
+    elif loop.limit is None or extent % size == 0:
+        count = -(-extent // size)
+        block = Symbol(names.new("block"), 0, count)
+        first = loop.start + Dim.of(block) * size
+        limit = loop.limit if extent % size == 0 else loop.stop
+        part = replace(loop, start=first, stop=first + size, limit=limit)
+        yield For(block, count, tuple(_pair(part, size, columns, names)))
+    else:
+        yield loop
+
+
+def _pair(loop: For, extent: int, columns: tuple[Load, ...], names: Names) -> Iterator[Statement]:
+    """The loop that copies columns into local arrays, and the loop that computes."""
+    index = (Dim.of(loop.symbol) - loop.start,)
+    arrays = {c: Buffer(names.new(f"{c.buffer}_column"), (extent,), c.dtype) for c in columns}
+    yield from map(Alloc, arrays.values())
+    yield replace(loop, body=tuple(Store(b.name, index, c) for c, b in arrays.items()))
+
+    def from_array(expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr in arrays:
+            return Load(arrays[expr].name, index, expr.dtype)
+        return expr
+
+    yield map_statement(loop, from_array)
