@@ -7,7 +7,7 @@ from helpers import assert_equal_values, ordinary, trace_to_graph
 
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.fusion.loop_fusion import explain
-from transpile.fusion.nodes import InMemory, InRow, InScalar
+from transpile.fusion.nodes import InMemory, InRow, InScalar, Nest
 from transpile.fusion.rematerialize import loops_of_graph
 from transpile.ir.loop_ir import Alloc, For
 from transpile.machine import Machine
@@ -77,6 +77,32 @@ def test_the_n_body_problem_takes_memory_for_n_only():
     sizes += [np.prod(s.buffer.shape) for s in statements_of(program, Alloc)]
     assert all(size < n * n for size in sizes)
     assert len(program.kernels) == 1
+
+
+def shared(items):
+    """How many nodes stand in each loop."""
+    for nest in items:
+        if isinstance(nest, Nest):
+            yield len(nest.nodes)
+            yield from shared(nest.items)
+
+
+def brought_together(x, y):
+    return (x - 1).sum(axis=1) * (y - 2).sum(axis=1) + (x * y).sum(axis=1)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_loop_has_more_nodes_than_the_machine_allows(most):
+    """Neither where a node joins, nor where loops are brought together for one that reads both."""
+    x = ordinary("f8", (9, 20))
+    for f, args in ((softmax, (x,)), (layer_norm, (x,)), (brought_together, (x, x))):
+        graph = optimise(trace_to_graph(f, *args))
+        usual, few = (
+            list(shared(loops_of_graph(graph, machine).items))
+            for machine in (Machine(), Machine(most_fused=most))
+        )
+        assert max(usual) > 1 and max(few) <= most
+        check_against_numpy(f, *args, options=Options(machine=Machine(most_fused=most)))
 
 
 def test_sibling_reductions_share_a_loop():

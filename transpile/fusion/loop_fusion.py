@@ -140,7 +140,7 @@ class _Level:
             if (
                 isinstance(group, Node)
                 or self._extent(group) != self._extent(last)
-                or len(group) + len(last) > self.machine.most_fused
+                or not self._has_room(group, last)
             ):
                 continue
             if not self._is_read(group, range(position + 1, end + 1)):
@@ -168,8 +168,9 @@ class _Level:
 
     def _may_join(self, group: Sequence[LoopNode], node: LoopNode, inside: Sequence[Node]) -> bool:
         """Tell whether a node may stand in a loop, in which these of its producers are."""
-        is_full = len(group) >= self.machine.most_fused
-        if is_full or node.order[self.depth].extent != self._extent(group):
+        if node.order[self.depth].extent != self._extent(group) or not self._has_room(
+            group, [node]
+        ):
             return False
         if not all(_is_aligned(self.block, p, node, self.depth) for p in inside):
             return False
@@ -179,6 +180,11 @@ class _Level:
         if sharing:
             return any(_same_walk(n, node) for n in (*sharing, group[-1]))
         return all(self._is_short(n) for n in (node, *group))
+
+    def _has_room(self, group: Sequence[LoopNode], others: Sequence[LoopNode]) -> bool:
+        """Tell whether further nodes may stand in a loop, by what a loop can hold: all nodes that
+        come to share one have been asked this."""
+        return len(group) + len(others) <= self.machine.most_fused
 
     def _is_short(self, node: LoopNode) -> bool:
         """Tell whether a node's loops are over before what another one costs is made up for."""
