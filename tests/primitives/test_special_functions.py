@@ -88,6 +88,18 @@ def test_functions_of_several_numbers_are_near_in_relative_terms(found, name):
                     assert abs(mpf(float(got)) / want - 1) <= limit, (at, got)
 
 
+@pytest.mark.parametrize("b", [1e20, 1e150, 1.7e308])
+@pytest.mark.parametrize("scaled", [0.3, 1.1, 1.333, 20.0])
+def test_the_incomplete_beta_function_of_a_large_parameter_is_the_gamma_function_s(b, scaled):
+    """I_x(a, b) is P(a, b x) to within 1 / b, also where 1 - x is 1."""
+    a = np.array([0.001, 0.7, 3.0])
+    operands = a, np.full(3, b), np.full(3, scaled / b)
+    want = [float(mp.gammainc(mpf(v), 0, mpf(b) * mpf(scaled / b), regularized=True)) for v in a]
+    betainc = TABLE["betainc"]
+    for got in (betainc.numpy(*operands), transpile.jit(lambda *x: bind(betainc, *x))(*operands)):
+        np.testing.assert_allclose(got, want, rtol=1e-13)
+
+
 @as_users
 @pytest.mark.parametrize("name", SEVERAL)
 def test_single_precision_is_double_precision_rounded(found, name):

@@ -29,11 +29,12 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 def _left(a: Any, b: Any, x: Any) -> Any:
-    return _over(_factor(a, b, x), _fraction(a, b, x, 1 - x))
+    return _over(_factor(a, b, x), _fraction(a, b, x, 1 - x, a - (a + b) * x))
 
 
 def _right(a: Any, b: Any, x: Any) -> Any:
-    return np.maximum(0, 1 - _over(_factor(a, b, x), _fraction(b, a, 1 - x, x)))
+    rest = (a + b) * x - a  # not b - (a + b) (1 - x), where a tiny x would be lost
+    return np.maximum(0, 1 - _over(_factor(a, b, x), _fraction(b, a, 1 - x, x, rest)))
 
 
 def _over(factor: Any, fraction: Any) -> Any:
@@ -82,10 +83,9 @@ def _large(a: Any, b: Any, x: Any) -> Any:
     return np.exp(a * first + b * second + rest) * np.sqrt(a * (b / total) / (2 * PI))
 
 
-def _fraction(a: Any, b: Any, x: Any, y: Any) -> Any:
+def _fraction(a: Any, b: Any, x: Any, y: Any, rest: Any) -> Any:
     """The continued fraction (DLMF 8.17.22), its even part, by Lentz's method; an element stays as
-    it is when it has converged."""
-    rest = a - (a + b) * x
+    it is when it has converged. y is 1 - x, and rest a - (a + b) x."""
     result = a / (a + 1) * (rest + 1)
     c, d, running = np.copy(result), np.zeros_like(x), np.arange(len(x))
     for n in range(1, LONGEST):
