@@ -186,9 +186,14 @@ def arity(primitive):
     return len(set(re.findall(r"\b[xyzw]\b", " ".join(primitive.c.values()))))
 
 
+def seeded(name):
+    """Draws that are always the same for a name."""
+    return np.random.default_rng(list(name.encode()))
+
+
 def elementwise_program(dtype):
     """Every elementwise primitive that takes this dtype, on pairs of edge values and on drawn
-    ones."""
+    ones. What a primitive is tried on does not depend on which others there are."""
     random = np.random.default_rng(7)
     batch = Batch(f"primitives_{SHORT_NAMES[dtype]}")
     x, y = (batch.input(v, n) for v, n in zip(pairs(dtype, random), "xy", strict=True))
@@ -216,19 +221,18 @@ def elementwise_program(dtype):
             exponents = np.where(batch.value(y) < 0, 3, batch.value(y)).astype(dtype)
             batch.case(primitive.name, x, batch.input(exponents, "exponent"))
         elif arity(primitive) > 2:
-            for known in (edges(dtype), drawn(dtype, count, random, primitive.domain)):
-                drawn_ones = [random.choice(known, count) for _ in range(arity(primitive))]
+            own = seeded(primitive.name)
+            for known in (edges(dtype), drawn(dtype, count, own, primitive.domain)):
+                drawn_ones = [own.choice(known, count) for _ in range(arity(primitive))]
                 names = [f"{primitive.name}_{len(known)}_{k}" for k in range(arity(primitive))]
                 batch.case(primitive.name, *map(batch.input, drawn_ones, names))
         else:
             batch.case(primitive.name, *(x, y)[: arity(primitive)])
             if primitive.domain is not None:
+                names = [f"{n}_{'_'.join(map(str, primitive.domain))}" for n in "xy"]
                 inside = [
-                    batch.input(
-                        drawn(dtype, count, random, primitive.domain),
-                        f"{n}_{primitive.domain[0]}_{primitive.domain[1]}",
-                    )
-                    for n in "xy"[: arity(primitive)]
+                    batch.input(drawn(dtype, count, seeded(name), primitive.domain), name)
+                    for name in names[: arity(primitive)]
                 ]
                 batch.case(primitive.name, *inside)
     return batch
