@@ -9,9 +9,12 @@ from golden_functions import FUNCTIONS
 
 import transpile
 from transpile.analysis.value_range import ordinary_angles
-from transpile.codegen.c_functions import Calls, column, function, infix
+from transpile.codegen.c_functions import Calls, column, function, infix, parsed_column
+from transpile.errors import InternalError
 from transpile.ir.loop_ir import For, If, While
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64
+from transpile.util.frozen_records import replace
 
 X = np.linspace(0.5, 2, 16)
 
@@ -81,8 +84,23 @@ def test_a_function_is_a_helper_else_the_librarys():
     assert function("exp", FLOAT64, precise=True) == "exp"
     assert function("ceil", FLOAT32) == "ceilf"
     assert function("sin", FLOAT64, near=True) == "sin_near_f64"
-    with pytest.raises(transpile.errors.InternalError, match="no C function for ceil of int64"):
+    with pytest.raises(InternalError, match=r"no C function for ceil of int64: .* ceil_i64"):
         function("ceil", INT64)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x ? 1 : 0", r"is no expression in Python's syntax: 'x \? 1 : 0'"),
+        ("sin(w)", r"has the name w: 'sin\(w\)'; operands are x, y and z"),
+        ("x * pi", "has the name pi"),
+    ],
+)
+def test_a_column_that_is_no_expression_over_its_operands_is_refused(monkeypatch, text, message):
+    name = f"with {text}"
+    monkeypatch.setitem(TABLE, name, replace(TABLE["sin"], name=name, c={"": text}))
+    with pytest.raises(InternalError, match=f"the C column of {re.escape(name)} {message}"):
+        parsed_column(name, FLOAT64)
 
 
 def test_an_operation_has_an_operator_or_none():

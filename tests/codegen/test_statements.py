@@ -9,7 +9,7 @@ from transpile.codegen.render import render
 from transpile.codegen.templates import _PRINTED
 from transpile.errors import InternalError
 from transpile.intrinsics.tiles import TransposeTile
-from transpile.ir.calls import Call, Strided
+from transpile.ir.calls import Call, Invocation, Strided
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
     Alloc,
@@ -153,6 +153,18 @@ def test_every_statement_has_a_macro():
     assert {node.__name__ for node in nodes} == _PRINTED
     with pytest.raises(InternalError, match="no macro prints"):
         printed(Literal(1, INT64))
+
+
+def test_a_call_of_a_function_that_runtime_c_lacks_is_refused():
+    class Lost(TransposeTile):
+        name = "lost"
+
+        def in_c(self):
+            return Invocation("lost_f64", ())
+
+    tile = Lost(4, 8, 8, Strided(ELEMENT, (8, 1)), Strided(Load("y", (0,), FLOAT64)))
+    with pytest.raises(InternalError, match="runtime_c has no lost_f64, which the intrinsic lost"):
+        printed(tile)
 
 
 PRAGMAS = [

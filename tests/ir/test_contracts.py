@@ -240,6 +240,14 @@ def test_programs_show_an_order_that_breaks_a_contract():
     assert "remove_barriers requires: no two equations are equal (f)" in complaints
 
 
+def test_a_pass_without_a_contract_is_named():
+    def round_once(graph, machine):
+        return graph
+
+    with pytest.raises(TypeError, match="round_once is no pass: it has no @contract"):
+        unmet([round_once])
+
+
 def test_programs_show_a_contract_that_says_too_little():
     @contract()
     def vectorize(program, options):

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from transpile import lax
 from transpile import numpy as jnp
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.errors import UnsupportedError
+from transpile.errors import InternalError, UnsupportedError
 from transpile.ir.graph import Const
 from transpile.ir.loop_ir import Buffer, For, Kernel, Program
 from transpile.ir.types import UINT8
+from transpile.library import routines
 from transpile.library.plan import SCRATCH, Views
 from transpile.library.planner import plan_calls
 from transpile.machine import Machine
@@ -179,3 +180,18 @@ def test_rows_that_are_too_long_to_sort_are_refused():
     with pytest.raises(UnsupportedError, match="in a row"):
         graph = trace_to_graph(lambda x: np.sort(np.broadcast_to(x, (1 << 32,))), np.float64(1))
         plan_calls(graph, Views({v: e for e in graph.equations for v in e.outputs}), SMALL)
+
+
+def test_a_routine_needs_one_intrinsic_of_its_operands(monkeypatch):
+    def solved(x):
+        return planned(np.linalg.cholesky, x)
+
+    x = np.eye(3) + ordinary("f8", (3, 1)) ** 2
+    assert solved(x)
+    (cholesky,) = (r for r in routines.ROUTINES if r.primitive == "cholesky")
+    monkeypatch.setattr(cholesky, "signature", "x(n,n), y(n) -> out(n,n)")
+    with pytest.raises(InternalError, match="cholesky has 1 operands and 1 results, and not those"):
+        solved(x)
+    monkeypatch.setattr(routines, "ROUTINES", ())
+    with pytest.raises(InternalError, match=r"cholesky of .* has 0 of the ROUTINES, not one: none"):
+        solved(x)

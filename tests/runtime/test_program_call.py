@@ -137,6 +137,14 @@ def test_what_a_maker_makes_is_checked_in_python_and_in_c(name, monkeypatch):
             run([X])
 
 
+def test_an_array_is_no_maker(monkeypatch):
+    monkeypatch.setattr(pool, "maker", lambda shape, dtype: np.empty(shape, dtype))
+    call = executable_of(lambda x: x + 2, X).call
+    for run in (call.run, fast_call.program(call)):
+        with pytest.raises(TypeError, match="not callable"):
+            run([X])
+
+
 def test_a_workspace_of_a_maker_is_checked_in_python_and_in_c(monkeypatch):
     x = np.ones((200, 3))
     sizes = []

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from transpile.codegen.c_functions import (
+    OPERANDS,
     as_float32,
     conversion,
     dtype_of_column,
@@ -152,7 +153,7 @@ class Printer:
         """The text of a C column with the operands of `expr` in place of x, y, z."""
         match node:
             case ast.Name(id=name):
-                return self._print(expr.args["xyz".index(name)])
+                return self._print(expr.args[OPERANDS.index(name)])
             case ast.Constant(value=value):
                 return self._print(Literal(value, dtype))
             case ast.BinOp(left=left, op=op, right=right):
@@ -184,7 +185,7 @@ class Printer:
                 return f"{function}({', '.join(texts)})", ATOM
             case _:
                 raise InternalError(
-                    f"{expr.op} has a C column that no rule prints: {ast.dump(node)}"
+                    f"{expr.op} has a C column that no rule prints: {ast.unparse(node)}"
                 )
 
     def _at(self, node: ast.expr, expr: Apply, dtype: DType, level: int) -> str:

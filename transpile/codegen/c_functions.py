@@ -27,6 +27,9 @@ DType = np.dtype[Any]
 
 # ------------------------------------------------------------------------------------- columns
 
+# The names of operands in a column.
+OPERANDS = ("x", "y", "z")
+
 
 def column(op: str, dtype: DType) -> str:
     """The C column of a primitive for operands of a dtype."""
@@ -57,8 +60,21 @@ def dtype_of_column(expr: Apply) -> DType:
 
 @cache
 def parsed_column(op: str, dtype: DType) -> ast.expr:
-    """The syntax tree of the C column of a primitive."""
-    return parsed(column(op, dtype))
+    """The syntax tree of the C column of a primitive. Raises InternalError where the column is no
+    expression, or has a name that is neither an operand nor called."""
+    text = column(op, dtype)
+    try:
+        tree = parsed(text)
+    except SyntaxError:
+        raise InternalError(
+            f"the C column of {op} is no expression in Python's syntax: {text!r}"
+        ) from None
+    for name in _names_in(tree):
+        if name not in OPERANDS:
+            raise InternalError(
+                f"the C column of {op} has the name {name}: {text!r}; operands are x, y and z"
+            )
+    return tree
 
 
 def accumulated(statement: Update) -> Expr | None:
@@ -104,7 +120,10 @@ def function(name: str, dtype: DType, precise: bool = False, near: bool = False)
     if not of_library and c_helpers.find(helper) is not None:
         return helper
     if library is None:
-        raise InternalError(f"there is no C function for {name} of {dtype.name}")
+        raise InternalError(
+            f"there is no C function for {name} of {dtype.name}: runtime_c has no {name}_{ending}, "
+            "and the C library no function of that meaning"
+        )
     return library
 
 
@@ -187,8 +206,14 @@ class Calls:
 @cache
 def _names(op: str, dtype: DType) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The functions that a column calls, and the operands in it, with repetitions."""
-    parts = list(ast.walk(parsed_column(op, dtype)))
-    heads = [p.func for p in parts if isinstance(p, ast.Call)]
+    tree = parsed_column(op, dtype)
+    heads = [part.func for part in ast.walk(tree) if isinstance(part, ast.Call)]
     functions = [head.id for head in heads if isinstance(head, ast.Name)]
-    names = [p.id for p in parts if isinstance(p, ast.Name) and p.id in "xyz"]
-    return tuple(functions), tuple(map("xyz".index, names))
+    return tuple(functions), tuple(map(OPERANDS.index, _names_in(tree)))
+
+
+def _names_in(tree: ast.expr) -> list[str]:
+    """The names in a column but those of functions, with repetitions."""
+    parts = list(ast.walk(tree))
+    heads = [part.func for part in parts if isinstance(part, ast.Call)]
+    return [part.id for part in parts if isinstance(part, ast.Name) and part not in heads]

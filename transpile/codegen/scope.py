@@ -15,6 +15,7 @@ from transpile.analysis.value_range import ordinary_angles
 from transpile.codegen.c_expr import Printer, c_type
 from transpile.codegen.c_functions import accumulated, infix
 from transpile.codegen.dialect import Dialect
+from transpile.errors import InternalError
 from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index, Shape, Symbol, symbols_of
 from transpile.ir.loop_ir import (
@@ -34,6 +35,7 @@ from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64, UINT8
 from transpile.options import Options
 from transpile.primitives.reductions import identity
+from transpile.symbols import c_helpers
 from transpile.symbols.identifiers import Names
 from transpile.symbols.lapack import Libraries
 from transpile.util.frozen_records import dataclass, replace
@@ -189,6 +191,10 @@ class Scope:
         """The function and the arguments of a call: those of the first target that the intrinsic
         has, a linked library or C."""
         invocation = call.invocation(*self.shared.targets)
+        if c_helpers.find(invocation.function) is None:
+            raise InternalError(
+                f"runtime_c has no {invocation.function}, which the intrinsic {call.name} calls"
+            )
         needs = self.shared.needs
         needs.helpers.add(invocation.function)
         needs.routines.update(invocation.routines)

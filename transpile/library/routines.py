@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from transpile.errors import UnsupportedError
+from transpile.errors import InternalError, UnsupportedError
 from transpile.intrinsics.lapack import DECOMPOSITIONS, PivotsToPermutation
 from transpile.intrinsics.routines import Routine
 from transpile.ir.dims import Dim, Shape, Symbol
@@ -21,9 +21,7 @@ def plan_routine(equation: Equation) -> CallPlan:
     Raises UnsupportedError where a matrix has a runtime size.
     """
     primitive, params = equation.primitive.name, equation.params
-    (intrinsic,) = (
-        r for r in ROUTINES if r.primitive == primitive and r.where.items() <= params.items()
-    )
+    intrinsic = _intrinsic_of(equation)
     signature = parse(intrinsic.signature)
     sizes: dict[str, Any] = dict(params)
     axes: Shape = ()
@@ -41,3 +39,23 @@ def plan_routine(equation: Equation) -> CallPlan:
     writes = dict(zip(signature.writes, equation.outputs, strict=True))
     arrays = {name: part(name, value, where) for name, value in {**reads, **writes}.items()}
     return CallPlan(reads, writes, {}, (LoopedCall(loops, intrinsic(**numbers, **arrays)),))
+
+
+def _intrinsic_of(equation: Equation) -> type[Routine]:
+    """The intrinsic that computes an equation. Raises InternalError for none, for several, and for
+    one of other operands."""
+    primitive, params = equation.primitive.name, equation.params
+    found = [r for r in ROUTINES if r.primitive == primitive and r.where.items() <= params.items()]
+    if len(found) != 1:
+        names = ", ".join(r.__name__ for r in found) or "none"
+        raise InternalError(
+            f"{primitive} of {dict(params)} has {len(found)} of the ROUTINES, not one: {names}"
+        )
+    signature = parse(found[0].signature)
+    counts = len(signature.reads), len(signature.writes)
+    if counts != (len(equation.inputs), len(equation.outputs)):
+        raise InternalError(
+            f"{primitive} has {len(equation.inputs)} operands and {len(equation.outputs)} results, "
+            f"and not those of {found[0].__name__}: {found[0].signature}"
+        )
+    return found[0]

@@ -85,7 +85,9 @@ class ProgramCall:
         self.address = int(library.ffi.cast("intptr_t", self._function))
         kinds = (*outputs, (_BYTE, (workspace,)))
         new: list[Maker] = [
-            partial(_made, maker, dtype, shape) if maker else partial(np.empty, shape, dtype)
+            partial(np.empty, shape, dtype)
+            if maker is None
+            else partial(_made, maker, dtype, shape)
             for maker, (dtype, shape) in zip(self.makers, kinds, strict=True)
         ]
         *self._new_outputs, self._new_workspace = new

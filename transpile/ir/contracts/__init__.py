@@ -72,6 +72,11 @@ def contract(
 
 
 def contract_of(function: Callable[..., Any]) -> Contract:
-    """What a pass says of its properties."""
-    own: Contract = vars(function)["contract"]
+    """What a pass says of its properties. Raises TypeError for a function that says nothing."""
+    own: Contract | None = vars(function).get("contract")
+    if own is None:
+        raise TypeError(
+            f"{function.__module__}.{function.__qualname__} is no pass: it has no @contract, which "
+            "says what it requires, provides and destroys"
+        )
     return own
