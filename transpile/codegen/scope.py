@@ -130,9 +130,9 @@ class Scope:
         return self.shared.program.buffers()
 
     @property
-    def fixed_threads(self) -> int:
-        """The number of threads of parallel loops that the options fix, or 0."""
-        return self.shared.options.num_threads
+    def options(self) -> Options:
+        """The options, for templates that depend on one."""
+        return self.shared.options
 
     def new_name(self, hint: str) -> str:
         """A new name, unique in the program."""
