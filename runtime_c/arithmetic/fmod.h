@@ -8,3 +8,30 @@ static inline U fmod_U(U x, U y)
 {
     return y == 0 ? 0 : (U)(x % y);
 }
+
+/* numpy.fmod of floats: has the sign of x, exact.
+   Method: the quotient is rounded to nearest, so that its integer part is that of the exact one, or
+   one more just below an integer. The rest of either is a number of the type, which a multiply-add
+   gives exactly; one that is negative wants another divisor. Large quotients, zeros, infinities and
+   NaN go to the C library. */
+static inline float fmod_f32(float x, float y)
+{
+    double size = (double)fabsf(x), step = (double)fabsf(y), quotient = size / step;
+    if (quotient < 0x1p29) {
+        double rest = quotient < 1.0 ? size : size - trunc(quotient) * step;
+        return copysignf((float)(rest < 0.0 ? rest + step : rest), x);
+    }
+    return fmodf(x, y);
+}
+
+static inline double fmod_f64(double x, double y)
+{
+#if defined(FP_FAST_FMA) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    double size = fabs(x), step = fabs(y), quotient = size / step;
+    if (quotient < 0x1p52) {
+        double rest = quotient < 1.0 ? size : fma(-trunc(quotient), step, size);
+        return copysign(rest < 0.0 ? rest + step : rest, x);
+    }
+#endif
+    return fmod(x, y);
+}
