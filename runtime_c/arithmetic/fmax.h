@@ -6,5 +6,5 @@ static inline F fmax_F(F x, F y)
 
 static inline C fmax_C(C x, C y)
 {
-    return isnan_C(y) || less_equal_C(y, x) ? x : y;
+    return choose_C(isnan_C(y) | less_equal_C(y, x), x, y);
 }

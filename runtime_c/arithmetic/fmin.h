@@ -6,5 +6,5 @@ static inline F fmin_F(F x, F y)
 
 static inline C fmin_C(C x, C y)
 {
-    return isnan_C(y) || less_equal_C(x, y) ? x : y;
+    return choose_C(isnan_C(y) | less_equal_C(x, y), x, y);
 }

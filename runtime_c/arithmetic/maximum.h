@@ -18,5 +18,5 @@ static inline U maximum_U(U x, U y)
 
 static inline C maximum_C(C x, C y)
 {
-    return isnan_C(x) || less_equal_C(y, x) ? x : y;
+    return choose_C(isnan_C(x) | less_equal_C(y, x), x, y);
 }

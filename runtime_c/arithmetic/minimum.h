@@ -18,5 +18,5 @@ static inline U minimum_U(U x, U y)
 
 static inline C minimum_C(C x, C y)
 {
-    return isnan_C(x) || less_equal_C(x, y) ? x : y;
+    return choose_C(isnan_C(x) | less_equal_C(x, y), x, y);
 }

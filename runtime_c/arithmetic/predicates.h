@@ -6,7 +6,7 @@ static inline bool isnan_F(F x)
 
 static inline bool isnan_C(C x)
 {
-    return isnan_R(real_C(x)) || isnan_R(imag_C(x));
+    return isnan_R(real_C(x)) | isnan_R(imag_C(x));
 }
 
 /* numpy.isinf */
@@ -17,7 +17,7 @@ static inline bool isinf_F(F x)
 
 static inline bool isinf_C(C x)
 {
-    return isinf_R(real_C(x)) || isinf_R(imag_C(x));
+    return isinf_R(real_C(x)) | isinf_R(imag_C(x));
 }
 
 /* numpy.isfinite */
@@ -28,7 +28,7 @@ static inline bool isfinite_F(F x)
 
 static inline bool isfinite_C(C x)
 {
-    return isfinite_R(real_C(x)) && isfinite_R(imag_C(x));
+    return isfinite_R(real_C(x)) & isfinite_R(imag_C(x));
 }
 
 /* numpy.signbit, by the bit itself: gcc 12 fails to vectorise signbit(x) where x is a reinterpreted

@@ -13,10 +13,9 @@ static inline U reciprocal_U(U x)
 static inline C reciprocal_C(C x)
 {
     R a = real_C(x), b = imag_C(x);
-    if (absolute_R(b) <= absolute_R(a)) {
-        R ratio = b / a, size = a + b * ratio;
-        return make_complex_R(1 / size, -ratio / size);
-    }
-    R ratio = a / b, size = a * ratio + b;
-    return make_complex_R(ratio / size, -1 / size);
+    bool is_steep = !(absolute_R(b) <= absolute_R(a));
+    R large = is_steep ? b : a, small = is_steep ? a : b;
+    R ratio = small / large, size = large + small * ratio;
+    R real = is_steep ? ratio : 1, imag = is_steep ? 1 : ratio;
+    return make_complex_R(real / size, -imag / size);
 }

@@ -18,14 +18,13 @@ static inline U sign_U(U x)
 static inline C sign_C(C x)
 {
     R a = real_C(x), b = imag_C(x), size = absolute_C(x);
-    if (size == 0) {
-        return make_complex_R(0, 0);
-    }
-    if (isinf(size)) {
-        if (isinf(a) && isinf(b)) {
-            return make_complex_R((R)NAN, (R)NAN);
-        }
-        return isinf(a) ? make_complex_R(copysign_R(1, a), 0) : make_complex_R(0, copysign_R(1, b));
-    }
-    return make_complex_R(a / size, b / size);
+    bool a_infinite = absolute_R(a) == (R)INFINITY, b_infinite = absolute_R(b) == (R)INFINITY;
+    R real = a_infinite ? copysign_R(1, a) : 0;
+    R imag = a_infinite ? 0 : copysign_R(1, b);
+    R none = (a_infinite & b_infinite) ? (R)NAN : 0;
+    bool is_infinite = size == (R)INFINITY, is_zero = size == 0;
+    size = is_zero ? 1 : size;
+    real = is_infinite ? real + none : is_zero ? 0 : a / size;
+    imag = is_infinite ? imag + none : is_zero ? 0 : b / size;
+    return make_complex_R(real, imag);
 }

@@ -7,7 +7,8 @@ static inline C power_C(C x, C y)
         return make_complex_R(1, 0);
     }
     if (real_C(x) == 0 && imag_C(x) == 0) {
-        return real > 0 ? make_complex_R(0, 0) : make_complex_R((R)NAN, (R)NAN);
+        R part = real > 0 ? 0 : (R)NAN;
+        return make_complex_R(part, part);
     }
     if (imag == 0 && absolute_R(real) < 100 && rint_R(real) == real) {
         return integer_power_C(x, (int)real);
@@ -32,5 +33,8 @@ static inline C integer_power_C(C x, int n)
         }
         x = multiply_C(x, x);
     }
-    return n < 0 ? divide_C(make_complex_R(1, 0), result) : result;
+    if (n < 0) {
+        return divide_C(make_complex_R(1, 0), result);
+    }
+    return result;
 }

@@ -82,7 +82,7 @@ select = register(
         "elementwise",
         np.where,
         _select_type,
-        c={"": "y if x else z"},
+        c={"": "y if x else z", "c": "choose(x, y, z)"},
         own_format=True,
         jvp=d.select,
         transpose=d.select_transpose,
