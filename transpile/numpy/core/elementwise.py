@@ -276,6 +276,13 @@ def iscomplex(x: Array) -> Any:
     return call(np.not_equal, imag(value), 0)
 
 
+@implements(np.real_if_close)
+def real_if_close(a: Array, tol: Any = 100) -> Any:
+    """The array itself, whose dtype stays complex: that all imaginary parts are small is only known
+    at run time."""
+    return strengthen(as_array(a))
+
+
 def _is_infinite(x: Array, negative: bool) -> Any:
     value = as_array(x)
     if value.dtype.kind == "c":

@@ -1,11 +1,21 @@
-"""Chebyshev coefficients of the modified Bessel function I0, computed with mpmath (40 digits).
+"""numpy.i0, the Bessel function, by Chebyshev series."""
 
-`SMALL` are those of exp(-x) I0(x) for x = 4 (t + 1), up to 8; `LARGE` those of
-exp(-x) sqrt(x) I0(x) for x = 16 / (t + 1), from 8 on. The first that is left out is below 2^-58 of
-the sum.
-"""
+from __future__ import annotations
 
-SMALL = (
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import FLOAT64
+from transpile.numpy.core.elementwise import where
+from transpile.numpy.core.promotion import Array, as_array, convert, implements
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.ufuncs import call
+
+# The coefficients, computed with mpmath (40 digits): `_SMALL` are those of exp(-x) I0(x) for
+# x = 4 (t + 1), up to 8; `_LARGE` those of exp(-x) sqrt(x) I0(x) for x = 16 / (t + 1), from 8 on.
+# The first that is left out is below 2^-58 of the sum.
+_SMALL = (
     0.33839763720473803,
     -0.3046826723431984,
     0.17162090152220877,
@@ -37,7 +47,7 @@ SMALL = (
     3.3307945188222384e-17,
     -4.4153416464793395e-18,
 )
-LARGE = (
+_LARGE = (
     0.4022452055070544,
     0.0033691164782556943,
     6.889758346916825e-05,
@@ -64,3 +74,37 @@ LARGE = (
     -4.830504485944182e-18,
     -7.233180487874754e-18,
 )
+
+
+@implements(np.i0)
+def i0(x: Array) -> Any:
+    """The modified Bessel function of the first kind of order 0, in the dtype of floats and float64
+    for integers.
+
+    Chebyshev series up to 8 and beyond, summed by C. Clenshaw's recurrence (A Note on the Summation
+    of Chebyshev Series, 1955). Raises TypeError for complex numbers.
+    """
+    value = as_array(x)
+    if value.dtype.kind == "c":
+        raise located(TypeError, "i0 not supported for complex values")
+    if value.dtype.kind != "f":
+        value = convert(value, FLOAT64)
+    size = call(np.absolute, value)
+    is_small = call(np.less_equal, size, 8.0)
+    near = _chebyshev(call(np.subtract, call(np.divide, size, 4.0), 1.0), _SMALL)
+    # Not the size itself, whose zero would make the derivative of what is not chosen NaN.
+    far_size = where(is_small, size.dtype.type(8), size)
+    far = _chebyshev(call(np.subtract, call(np.divide, 16.0, far_size), 1.0), _LARGE)
+    scaled = where(is_small, near, call(np.divide, far, call(np.sqrt, far_size)))
+    return call(np.multiply, call(np.exp, size), scaled)
+
+
+def _chebyshev(t: Any, coefficients: tuple[float, ...]) -> Any:
+    """The sum of c[k] T_k(t), by Clenshaw's recurrence."""
+    before = after = np.zeros((), t.dtype)
+    twice = call(np.multiply, 2.0, t)
+    for c in coefficients[:0:-1]:
+        step = call(np.multiply, twice, before)
+        before, after = call(np.add, call(np.subtract, step, after), t.dtype.type(c)), before
+    last = call(np.subtract, call(np.multiply, t, before), after)
+    return call(np.add, last, t.dtype.type(coefficients[0]))

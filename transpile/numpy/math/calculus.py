@@ -1,4 +1,4 @@
-"""Differences, gradients and integrals of sampled values."""
+"""Differences, gradients and integrals of sampled values, and unwrapped phases."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import BOOL, FLOAT64
+from transpile.numpy.core.elementwise import where
 from transpile.numpy.core.promotion import (
     NOTHING,
     Array,
@@ -17,13 +18,17 @@ from transpile.numpy.core.promotion import (
     axes_of,
     axis_of,
     broadcast_in_dim,
+    concatenate_along,
     convert,
     implements,
+    result_dtype,
     shape_of,
     slice_axis,
+    strengthen,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
+from transpile.numpy.core.scans import cumsum
 from transpile.numpy.core.ufuncs import call
 from transpile.trace.tracer import Tracer
 
@@ -225,3 +230,39 @@ def ediff1d(ary: Array, to_end: Any = None, to_begin: Any = None) -> Any:
     ends = [None if e is None else np.ravel(e) for e in (to_begin, to_end)]
     parts = [p for p in (ends[0], differences, ends[1]) if p is not None]
     return np.concatenate(parts, dtype=differences.dtype)
+
+
+@implements(np.unwrap)
+def unwrap(p: Array, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Any:
+    """The phases along an axis with multiples of the period added, so that neighbours differ by at
+    most half a period.
+
+    A difference smaller than `discont` stays as it is. Raises ValueError for scalars.
+    """
+    x = as_array(p)
+    if x.ndim == 0:
+        raise located(ValueError, "diff requires input that is at least one dimensional")
+    number = axis_of(axis, x.ndim)
+    size = x.shape[number]
+    steps = diff(x, axis=number)
+    dtype = result_dtype(steps, period)
+    jump = period / 2 if discont is None else discont
+    if dtype.kind in "iu":
+        high, rest = divmod(period, 2)
+        is_ambiguous = rest == 0
+    else:
+        high, is_ambiguous = period / 2, True
+    wrapped = call(np.add, call(np.remainder, call(np.subtract, steps, -high), period), -high)
+    if is_ambiguous:
+        at_the_edge = call(
+            np.logical_and, call(np.equal, wrapped, -high), call(np.greater, steps, 0)
+        )
+        wrapped = where(at_the_edge, convert(as_array(high), wrapped.dtype), wrapped)
+    correction = call(np.subtract, wrapped, steps)
+    is_small = call(np.less, call(np.absolute, steps), jump)
+    correction = where(is_small, np.zeros((), correction.dtype), correction)
+    first = convert(slice_axis(x, number, 0, min(size, 1)), dtype)
+    if size < 2:
+        return strengthen(first)
+    later = call(np.add, slice_axis(x, number, 1, size), cumsum(correction, number))
+    return concatenate_along([first, convert(later, dtype)], number)
