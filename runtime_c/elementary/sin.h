@@ -45,7 +45,8 @@ static inline double sine_with_sign_f32(double r, uint64_t sign)
     return float_from_bits_f64(bits_f64(sine) ^ sign);
 }
 
-/* The same, accurate to double precision. */
+/* sin(r) for |r| <= pi / 2, negated if the highest bit of `sign` is set; accurate to double
+   precision. */
 static inline double sine_with_sign_f64(double r, uint64_t sign)
 {
     double r2 = r * r;

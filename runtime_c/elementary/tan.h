@@ -46,7 +46,8 @@ static inline double tangent_of_quarter_f32(double r, uint64_t quarters)
     return (odd ? -1.0 : t) / (odd ? t : 1.0);
 }
 
-/* The same, accurate to double precision. */
+/* tan(r + quarters pi / 2) for |r| <= pi / 4, accurate to double precision; only the parity of
+   quarters matters. */
 static inline double tangent_of_quarter_f64(double r, uint64_t quarters)
 {
     double r2 = r * r;

@@ -30,7 +30,7 @@ static inline double erf_small_f32(double r)
     return p * r;
 }
 
-/* The same, accurate to double precision. */
+/* erf(r) for |r| <= 1, accurate to double precision. */
 static inline double erf_small_f64(double r)
 {
     double r2 = r * r;
