@@ -65,6 +65,15 @@ def run_console(text):
         assert shown.strip() in done.stdout
 
 
+def test_each_decision_has_a_letter_of_its_own():
+    """As which other pages refer to it."""
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    letters = [page.name.partition("-")[0] for page in pages]
+    assert letters == [chr(ord("a") + k) for k in range(len(pages))]
+    for page, letter in zip(pages, letters, strict=True):
+        assert page.read_text(encoding="utf-8").startswith(f"# {letter}. "), page.name
+
+
 @pytest.fixture
 def the_table_as_it_was():
     """Rows that an example adds are gone when it has run."""
