@@ -1,5 +1,7 @@
 """What a primitive says of itself is true: facts against NumPy, on edge values and drawn ones."""
 
+import importlib
+import pkgutil
 import re
 from itertools import product
 
@@ -7,9 +9,10 @@ import numpy as np
 import pytest
 from primitive_programs import drawn, edges, pairs
 
+from transpile import primitives
 from transpile.codegen.c_functions import column
 from transpile.ir.dims import Dim, Symbol, substitute
-from transpile.ir.primitive import TABLE
+from transpile.ir.primitive import TABLE, _modules
 from transpile.ir.types import (
     BOOL,
     DTYPES,
@@ -33,6 +36,15 @@ ELEMENTWISE = [primitive for primitive in TABLE.values() if primitive.kind == "e
 def quiet():
     with np.errstate(all="ignore"):
         yield
+
+
+def test_every_module_that_registers_primitives_is_a_family():
+    """A lookup by name imports the families: a primitive of another module would be missing."""
+    for module in pkgutil.walk_packages(primitives.__path__, f"{primitives.__name__}."):
+        importlib.import_module(module.name)
+    homes = {m.__name__ for m in _modules.values() if m is not None}
+    own = {name for name in homes if name.startswith(f"{primitives.__name__}.")}
+    assert own == {f"{primitives.__name__}.{family}" for family in primitives._FAMILIES}
 
 
 def dtypes_of(primitive):
