@@ -1,11 +1,13 @@
 /* numpy.argsort(x, axis, kind="stable") of rows along any axis, and numpy.sort of complex numbers.
 
    Method: that of sort.h, for words whose upper half is the key and whose lower half the position.
-   A key of 64 bits is sorted by its upper half, then runs of equal upper halves by the lower one;
-   complex numbers by their first key, then runs of equal first keys by the second one. */
+   A wider key, from the least one on, is sorted by its upper 32 bits, then runs of those that are
+   equal by the lower ones; complex numbers by their first key, then runs of equal first keys by the
+   second one. */
 
-/* The longest rows of complex numbers that are sorted by the network: three words a number. */
-enum { SORT_SHORT_PAIRS = 128 };
+/* The longest rows of complex numbers that are sorted by the network: three words a number. Numbers
+   of 64 bits take two. */
+enum { SORT_SHORT_PAIRS = 128, ARGSORT_SHORT = 192 };
 
 /* The key of an element by which zeros of both signs are equal. */
 static inline U sort_equal_key_U(int64_t format, U bits)
@@ -55,13 +57,19 @@ static inline U sort_part_key_U(int64_t format, int64_t words, int64_t part, con
 static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int64_t n,
                                 const char *x, int64_t stride, uint64_t *pairs, uint64_t *other)
 {
-    const int upper = BITS_U < 32 ? BITS_U : 32, lower = BITS_U - upper;
+    U least = MAX_U, most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        U key = sort_part_key_U(format, words, part, x, stride, (uint32_t)pairs[i]);
+        least = key < least ? key : least;
+        most = key > most ? key : most;
+    }
+    const int width = sort_width_U((U)(most - least)), lower = width > 32 ? width - 32 : 0;
     for (int64_t i = 0; i < n; i++) {
         uint32_t position = (uint32_t)pairs[i];
-        uint64_t key = sort_part_key_U(format, words, part, x, stride, position);
+        uint64_t key = (U)(sort_part_key_U(format, words, part, x, stride, position) - least);
         pairs[i] = key >> lower << 32 | position;
     }
-    uint64_t *sorted = sort_digits_u64(n, pairs, other, 32, 32 + upper);
+    uint64_t *sorted = sort_digits_u64(n, pairs, other, 32, 32 + width - lower);
     if (lower == 0) {
         return sorted;
     }
@@ -74,10 +82,10 @@ static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int
         }
         for (int64_t i = start; i < end; i++) {
             uint32_t position = (uint32_t)sorted[i];
-            uint64_t key = sort_part_key_U(format, words, part, x, stride, position);
+            uint64_t key = (U)(sort_part_key_U(format, words, part, x, stride, position) - least);
             sorted[i] = key << 32 | position;
         }
-        uint64_t *run = sort_digits_u64(end - start, sorted + start, other + start, 32, 64);
+        uint64_t *run = sort_digits_u64(end - start, sorted + start, other + start, 32, 32 + lower);
         if (run != sorted + start) {
             memcpy(sorted + start, run, (size_t)(end - start) * sizeof *run);
         }
@@ -205,6 +213,40 @@ static void argsort_short_U(int64_t format, int64_t n, int64_t inner, const char
     }
 }
 
+/* As argsort_short, for numbers of 64 bits: the position is a word of its own. */
+static void argsort_short_wide_U(int64_t format, int64_t n, int64_t inner, const char *x,
+                                 int64_t *out, int64_t first, int64_t count)
+{
+    U keys[ARGSORT_SHORT][2][SORT_LANES_U];
+    int64_t start[SORT_LANES_U];
+    for (int lane = 0; lane < SORT_LANES_U; lane++) {
+        int64_t row = first + (lane < count ? lane : 0);
+        start[lane] = row / inner * n * inner + row % inner;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        for (int lane = 0; lane < SORT_LANES_U; lane++) {
+            keys[i][0][lane] = sort_load_U(x, start[lane] + i * inner);
+        }
+    }
+    const int64_t fraction = format < 0 ? 0 : format;
+    const U infinity = (U)((U)((U)(MAX_U >> 1) >> fraction) << fraction);
+    for (int64_t i = 0; i < n; i++) {
+        #pragma omp simd
+        for (int lane = 0; lane < SORT_LANES_U; lane++) {
+            U bits = keys[i][0][lane];
+            U key = sort_float_key_U(infinity, bits);
+            keys[i][0][lane] = format < 0 ? sort_key_U(format, bits) : key;
+            keys[i][1][lane] = (U)i;
+        }
+    }
+    sort_lanes_U(n, 2, keys[0]);
+    for (int64_t lane = 0; lane < count; lane++) {
+        for (int64_t i = 0; i < n; i++) {
+            out[start[lane] + i * inner] = (int64_t)keys[i][1][lane];
+        }
+    }
+}
+
 /* numpy.argsort of all rows of x[outer][n][inner], stable. If `again`, `out` has the positions
    sorted by less significant keys. `scratch` has room for 2 * n words of 64 bits for each of up to
    `places` threads. */
@@ -216,11 +258,17 @@ static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t fo
     #pragma omp parallel for NUM_THREADS schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        int64_t row = rows * place / places, end = rows * (place + 1) / places;
-        bool is_short = n <= SORT_SHORT && BITS_U <= 32 && words == 1 && !again;
+        const int64_t lanes = n <= SORT_SHORT ? SORT_LANES_U : 1;
+        int64_t row = sort_first_row(rows, lanes, place, places);
+        const int64_t end = sort_first_row(rows, lanes, place + 1, places);
+        bool is_short = n <= (BITS_U <= 32 ? SORT_SHORT : ARGSORT_SHORT) && words == 1 && !again;
         while (is_short && end - row > 1) {
             int64_t count = end - row < SORT_LANES_u64 ? end - row : SORT_LANES_u64;
-            argsort_short_U(format, n, inner, (const char *)x, out, row, count);
+            if (BITS_U <= 32) {
+                argsort_short_U(format, n, inner, (const char *)x, out, row, count);
+            } else {
+                argsort_short_wide_U(format, n, inner, (const char *)x, out, row, count);
+            }
             row += count;
         }
         while (n <= SORT_SHORT_PAIRS && words == 2 && !again && end - row > 1) {
@@ -251,7 +299,9 @@ static inline void sort_pairs_U(int64_t outer, int64_t n, int64_t inner, int64_t
     #pragma omp parallel for NUM_THREADS schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        int64_t row = rows * place / places, end = rows * (place + 1) / places;
+        const int64_t lanes = n <= SORT_SHORT_PAIRS ? SORT_LANES_U : 1;
+        int64_t row = sort_first_row(rows, lanes, place, places);
+        const int64_t end = sort_first_row(rows, lanes, place + 1, places);
         while (n <= SORT_SHORT_PAIRS && end - row > 1) {
             int64_t count = end - row < SORT_LANES_U ? end - row : SORT_LANES_U;
             sort_short_pairs_U(format, n, inner, (const char *)x, (char *)out, NULL, row, count);

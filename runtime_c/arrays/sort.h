@@ -2,10 +2,10 @@
 
    Method: an order-preserving map of numbers to unsigned keys, then a radix sort, least significant
    digit first (D. E. Knuth, "The Art of Computer Programming", volume 3, section 5.2.5); a digit
-   that is the same in all keys costs no pass. Keys of 64 bits are sorted by their upper half, then
-   only runs of equal upper halves by the lower half. Few keys take an insertion sort. Short rows
-   are sorted many at a time, one in each lane, by the merge exchange network of K. E. Batcher
-   (ibid., section 5.2.2, algorithm M), whose comparisons do not depend on the keys.
+   that is the same in all keys costs no pass. Keys count from the least one on; wide ones are sorted
+   by their upper digits, then only runs of equal ones by the others. Few keys take an insertion
+   sort. Short rows are sorted many at a time, one in each lane, by the merge exchange network of
+   K. E. Batcher (ibid., section 5.2.2, algorithm M), whose comparisons do not depend on the keys.
 
    The text is written once for the C type U of the keys; elements are read as their bits. `format`
    says how bits map to keys: SORT_UNSIGNED, SORT_SIGNED, or for floats the number of bits of their
@@ -17,7 +17,7 @@ enum { SORT_UNSIGNED = -2, SORT_SIGNED = -1 };
 enum { SORT_FEW = 48, SORT_MANY = 8192, SORT_DIGIT = 8, SORT_LARGE_DIGIT = 11 };
 
 /* The longest rows that are sorted by the network, and the bytes of a vector of keys. */
-enum { SORT_SHORT = 256, SORT_BYTES = 64 };
+enum { SORT_SHORT = 512, SORT_BYTES = 64 };
 
 /* With up to this number of elements, one thread is faster than several. */
 enum { SORT_SHARED = 16384 };
@@ -108,19 +108,30 @@ static U *sort_digits_U(int64_t n, U *x, U *other, int low, int high)
     return x;
 }
 
-/* Sorts x[n] by whole keys; the result is in x or in other[n], whichever is returned. */
-static U *sort_keys_U(int64_t n, U *x, U *other)
+/* The number of bits of a number. */
+static inline int sort_width_U(U x)
 {
-    if (BITS_U < 64 || n <= SORT_FEW) {
-        return sort_digits_U(n, x, other, 0, BITS_U);
+    int width = 0;
+    while (width < BITS_U && x >> width != 0) {
+        width++;
     }
-    const int half = BITS_U / 2;
-    U *sorted = sort_digits_U(n, x, other, half, BITS_U);
+    return width;
+}
+
+/* Sorts x[n], numbers of `width` bits; the result is in x or in other[n], whichever is returned. */
+static U *sort_keys_U(int64_t n, U *x, U *other, int width)
+{
+    const int upper = n < SORT_MANY ? 3 * SORT_DIGIT : 3 * SORT_LARGE_DIGIT;
+    if (width <= upper || n <= SORT_FEW) {
+        return sort_digits_U(n, x, other, 0, width);
+    }
+    const int low = width - upper;
+    U *sorted = sort_digits_U(n, x, other, low, width);
     other = sorted == x ? other : x;
     for (int64_t start = 0, end; start < n; start = end) {
-        for (end = start + 1; end < n && sorted[end] >> half == sorted[start] >> half; end++) {
+        for (end = start + 1; end < n && sorted[end] >> low == sorted[start] >> low; end++) {
         }
-        U *run = sort_digits_U(end - start, sorted + start, other + start, 0, half);
+        U *run = sort_digits_U(end - start, sorted + start, other + start, 0, low);
         if (run != sorted + start) {
             memcpy(sorted + start, run, (size_t)(end - start) * sizeof(U));
         }
@@ -145,11 +156,19 @@ static inline void sort_copy_in_order_U(int64_t format, int64_t n, const char *x
 static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride, char *out,
                        U *scratch)
 {
+    U least = MAX_U, most = 0;
     for (int64_t i = 0; i < n; i++) {
-        scratch[i] = sort_key_U(format, sort_load_U(x, i * stride));
+        U key = sort_key_U(format, sort_load_U(x, i * stride));
+        least = key < least ? key : least;
+        most = key > most ? key : most;
+        scratch[i] = key;
     }
-    U *keys = sort_keys_U(n, scratch, scratch + n);
     for (int64_t i = 0; i < n; i++) {
+        scratch[i] = (U)(scratch[i] - least);
+    }
+    U *keys = sort_keys_U(n, scratch, scratch + n, sort_width_U((U)(most - least)));
+    for (int64_t i = 0; i < n; i++) {
+        keys[i] = (U)(keys[i] + least);
         sort_store_U(out, i * stride, sort_bits_U(format, keys[i]));
     }
     if (format < 0) {
@@ -177,8 +196,8 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
 
 enum { SORT_LANES_U = SORT_BYTES / sizeof(U) };
 
-/* Compare-exchange in each lane: the smaller key to x, the larger to y. With three parts a key is
-   (high, low, position), else it is one number. */
+/* Compare-exchange in each lane: the smaller key to x, the larger to y. A key has one to three
+   numbers, the most significant one first. */
 static inline void sort_compare_exchange_U(int parts, U x[][SORT_LANES_U], U y[][SORT_LANES_U])
 {
     #pragma omp simd
@@ -186,15 +205,20 @@ static inline void sort_compare_exchange_U(int parts, U x[][SORT_LANES_U], U y[]
         U a = x[0][lane], b = y[0][lane];
         x[0][lane] = a < b ? a : b;
         y[0][lane] = a < b ? b : a;
-        if (parts == 3) {
-            U c = x[1][lane], d = y[1][lane], e = x[2][lane], f = y[2][lane];
+        if (parts > 1) {
+            U c = x[1][lane], d = y[1][lane], e = 0, f = 0;
+            if (parts > 2) {
+                e = x[2][lane], f = y[2][lane];
+            }
             bool is_less = (b < a) | ((b == a) & ((d < c) | ((d == c) & (f < e))));
             U swap = (U)(0 - (U)is_less), change = (U)((c ^ d) & swap);
             x[1][lane] = (U)(c ^ change);
             y[1][lane] = (U)(d ^ change);
-            change = (U)((e ^ f) & swap);
-            x[2][lane] = (U)(e ^ change);
-            y[2][lane] = (U)(f ^ change);
+            if (parts > 2) {
+                change = (U)((e ^ f) & swap);
+                x[2][lane] = (U)(e ^ change);
+                y[2][lane] = (U)(f ^ change);
+            }
         }
     }
 }
@@ -210,7 +234,9 @@ static inline void sort_lanes_U(int64_t n, int parts, U keys[][SORT_LANES_U])
         int64_t distance = p, residue = 0;
         for (int64_t q = widest;; q /= 2) {
             for (int64_t run = residue; run + distance < n; run += 2 * p) {
-                for (int64_t i = run; i < run + p && i + distance < n; i++) {
+                const int64_t end = run + p < n - distance ? run + p : n - distance;
+                #pragma GCC unroll 4
+                for (int64_t i = run; i < end; i++) {
                     sort_compare_exchange_U(parts, keys + i * parts, keys + (i + distance) * parts);
                 }
             }
@@ -223,48 +249,100 @@ static inline void sort_lanes_U(int64_t n, int parts, U keys[][SORT_LANES_U])
     }
 }
 
+/* Copies `count` <= SORT_LANES_U rows of x[outer][n][inner] from row `first` on to the lanes of
+   keys[n], and back with `out`. Rows without an inner axis are transposed in registers; lanes that
+   are adjacent in memory are copied together. `start` has the first element of each row. */
+static void sort_copy_lanes_U(int64_t n, int64_t inner, int64_t first, int64_t count,
+                              const int64_t *start, const char *x, char *out,
+                              U keys[][SORT_LANES_U])
+{
+    const int64_t size = (int64_t)sizeof(U);
+    const bool is_full = count == SORT_LANES_U;
+    if (is_full && inner > 1 && start[SORT_LANES_U - 1] == start[0] + SORT_LANES_U - 1) {
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = (start[0] + i * inner) * size;
+            memcpy(out ? out + at : (char *)keys[i], out ? (char *)keys[i] : x + at, SORT_BYTES);
+        }
+        return;
+    }
+    int64_t whole = size > 1 && is_full && inner == 1 ? n - n % TRANSPOSE_LANES_U : 0;
+    for (int64_t i = 0; i < whole; i += TRANSPOSE_LANES_U) {
+        for (int64_t lane = 0; lane < SORT_LANES_U; lane += TRANSPOSE_LANES_U) {
+            int64_t at = ((first + lane) * n + i) * size;
+            if (out) {
+                transpose_block_U(&keys[i][lane], SORT_LANES_U, (U *)(void *)(out + at), n);
+            } else {
+                transpose_block_U((const U *)(const void *)(x + at), n, &keys[i][lane],
+                                  SORT_LANES_U);
+            }
+        }
+    }
+    for (int64_t i = whole; i < n; i++) {
+        for (int64_t lane = 0; lane < (out ? count : SORT_LANES_U); lane++) {
+            if (out) {
+                sort_store_U(out, start[lane] + i * inner, keys[i][lane]);
+            } else {
+                keys[i][lane] = sort_load_U(x, start[lane] + i * inner);
+            }
+        }
+    }
+}
+
 /* Sorts `count` <= SORT_LANES_U rows of x[outer][n][inner] from row `first` on; n <= SORT_SHORT.
-   The network is not stable: rows with a -0.0 or a NaN are sorted one by one instead. */
+   The network is not stable: rows with a -0.0 or a NaN are sorted one by one afterwards. */
 static void sort_short_U(int64_t format, int64_t n, int64_t inner, const char *x, char *out,
                          int64_t first, int64_t count, U *scratch)
 {
-    U keys[SORT_SHORT][SORT_LANES_U];
+    const U sign = (U)((U)1 << (BITS_U - 1));
+    U keys[SORT_SHORT][SORT_LANES_U], odd[SORT_LANES_U] = {0};
     int64_t start[SORT_LANES_U];
     for (int lane = 0; lane < SORT_LANES_U; lane++) {
         int64_t row = first + (lane < count ? lane : 0);
         start[lane] = row / inner * n * inner + row % inner;
-        for (int64_t i = 0; i < n; i++) {
-            keys[i][lane] = sort_load_U(x, start[lane] + i * inner);
-        }
     }
-    const U negative_zero = (U)(((U)1 << (BITS_U - 1)) - 1);
-    U odd[SORT_LANES_U] = {0};
-    for (int64_t i = 0; i < n; i++) {
-        #pragma omp simd
-        for (int lane = 0; lane < SORT_LANES_U; lane++) {
-            U key = sort_key_U(format, keys[i][lane]);
-            odd[lane] |= (U)(key == negative_zero) | (U)(key == MAX_U);
-            keys[i][lane] = key;
+    sort_copy_lanes_U(n, inner, first, count, start, x, NULL, keys);
+    if (format >= 0) {
+        const U infinity = (U)((U)((U)(sign - 1) >> format) << format);
+        for (int64_t i = 0; i < n; i++) {
+            #pragma omp simd
+            for (int lane = 0; lane < SORT_LANES_U; lane++) {
+                U bits = keys[i][lane], flip = (U)((U)(0 - (bits >> (BITS_U - 1))) | sign);
+                odd[lane] |= (U)(bits == sign) | (U)((U)(bits & (U)~sign) > infinity);
+                keys[i][lane] = (U)(bits ^ flip);
+            }
+        }
+    } else {
+        const U flip = format == SORT_SIGNED ? sign : 0;
+        for (int64_t i = 0; i < n; i++) {
+            for (int lane = 0; lane < SORT_LANES_U; lane++) {
+                keys[i][lane] ^= flip;
+            }
         }
     }
     sort_lanes_U(n, 1, keys);
+    const U flip = format == SORT_SIGNED ? sign : 0;
     for (int64_t i = 0; i < n; i++) {
         #pragma omp simd
         for (int lane = 0; lane < SORT_LANES_U; lane++) {
-            keys[i][lane] = sort_bits_U(format, keys[i][lane]);
+            U key = keys[i][lane], below = (U)((key >> (BITS_U - 1)) - 1);
+            keys[i][lane] = (U)(key ^ (format < 0 ? flip : (U)(below | sign)));
         }
     }
+    sort_copy_lanes_U(n, inner, first, count, start, x, out, keys);
     for (int64_t lane = 0; lane < count; lane++) {
-        int64_t at = start[lane];
-        if (format >= 0 && odd[lane]) {
-            const int64_t bytes = at * (int64_t)sizeof(U);
+        if (odd[lane]) {
+            const int64_t bytes = start[lane] * (int64_t)sizeof(U);
             sort_row_U(format, n, x + bytes, inner, out + bytes, scratch);
-            continue;
-        }
-        for (int64_t i = 0; i < n; i++) {
-            sort_store_U(out, at + i * inner, keys[i][lane]);
         }
     }
+}
+
+/* The first of `rows` rows that thread `place` of `places` sorts: each has whole groups of `lanes`
+   rows, adjacent ones, which share cache lines along an inner axis. */
+static inline int64_t sort_first_row(int64_t rows, int64_t lanes, int64_t place, int64_t places)
+{
+    int64_t row = (rows + lanes - 1) / lanes * place / places * lanes;
+    return row < rows ? row : rows;
 }
 
 /* numpy.sort of all rows of x[outer][n][inner], stable. `words` is 1. The rows are sorted by up to
@@ -276,9 +354,10 @@ static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t forma
     #pragma omp parallel for NUM_THREADS schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         U *own = (U *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        /* a thread takes adjacent rows, which share cache lines along an inner axis */
-        int64_t row = rows * place / places, end = rows * (place + 1) / places;
-        while (n <= SORT_SHORT && end - row > 1) {
+        const int64_t lanes = n <= SORT_SHORT ? SORT_LANES_U : 1;
+        int64_t row = sort_first_row(rows, lanes, place, places);
+        const int64_t end = sort_first_row(rows, lanes, place + 1, places);
+        while (n <= SORT_SHORT && end - row > (n > SORT_FEW ? SORT_LANES_U / 4 : 1)) {
             int64_t count = end - row < SORT_LANES_U ? end - row : SORT_LANES_U;
             sort_short_U(format, n, inner, (const char *)x, (char *)out, row, count, own);
             row += count;
