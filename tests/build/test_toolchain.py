@@ -285,6 +285,14 @@ def test_build_failure_shows_the_command_and_the_line(directory):
     assert not (directory / "injected").exists()
 
 
+def test_a_call_of_what_nothing_declares_fails_where_it_stands(directory):
+    """Not when the program is loaded, as a damaged file."""
+    text = "int f(void);\nint f(void)\n{\n    return missing_f64();\n}\n"
+    (directory / "program.c").write_text(text)
+    with pytest.raises(CompilationError, match=r"program.c:4: .*missing_f64"):
+        build(directory)
+
+
 def test_build_failure_in_the_linker_shows_what_it_said(directory):
     with pytest.raises(CompilationError, match="no-such-library"):
         build(directory, Options(extra_cflags=("-lno-such-library",)))

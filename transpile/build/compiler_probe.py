@@ -46,6 +46,8 @@ OPTIONAL_FLAGS = (
     "-Wall",
     "-Wextra",
     "-Wconversion",
+    # Before C23 a call of what nothing declares is a warning, and the program cannot be loaded.
+    "-Werror=implicit-function-declaration",
 )
 _PROBED: tuple[str, ...] = (
     *OPTIONAL_FLAGS,
