@@ -183,7 +183,7 @@ def accepted(primitive, dtype):
 
 def arity(primitive):
     """How many operands an elementwise primitive has."""
-    return len(set(re.findall(r"\b[xyzw]\b", " ".join(primitive.c.values()))))
+    return len(set(re.findall(r"\b[xyz]\b", " ".join(primitive.c.values()))))
 
 
 def seeded(name):

@@ -35,7 +35,7 @@ def _special(
     magnitude: Magnitude = math.inf,
 ) -> Primitive:
     """Register a special function of real operands, with a C helper of its name."""
-    arguments = ", ".join("xyzw"[:arity])
+    arguments = ", ".join("xyz"[:arity])
     return elementwise(
         name,
         meaning,
