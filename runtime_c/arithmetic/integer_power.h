@@ -10,13 +10,10 @@ static inline S power_S(S x, S y)
 
 static inline U power_U(U x, U y)
 {
-    U result = 1;
-    while (y != 0) {
-        if (y % 2 != 0) {
-            result = multiply_U(result, x);
-        }
+    U result = (y & 1) != 0 ? x : 1;
+    while ((y = (U)(y >> 1)) != 0) {
         x = multiply_U(x, x);
-        y = (U)(y / 2);
+        result = multiply_U(result, (y & 1) != 0 ? x : 1);
     }
     return result;
 }

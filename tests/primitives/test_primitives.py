@@ -27,7 +27,6 @@ from primitive_programs import (
 )
 from programs import run_sanitized
 
-import transpile
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, finfo, kind_letter
@@ -445,26 +444,3 @@ def test_primitives_compile_without_warnings_in_clang(shared_cache):
     if command is None:
         pytest.skip("clang is not installed")
     run_everything(Options(opt_level=1, cc=command, extra_cflags=("-Werror",)))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("function", [np.fmod, np.remainder, np.floor_divide])
-def test_remainders_of_floats_are_numpys_to_the_bit(function, dtype):
-    """Near whole quotients, of huge ones, of subnormal numbers and special values."""
-    random = np.random.default_rng(0)
-    info, size = np.finfo(dtype), 4000
-    bits = random.integers(0, 2**32, (size, info.bits // 32), np.uint32).view(dtype)[:, 0]
-    special = [0.0, -0.0, 1, -3, np.inf, -np.inf, np.nan, info.max, info.tiny, 2**24, 2**53 - 1]
-    special = np.array([*special, info.smallest_subnormal, -5 * info.smallest_subnormal], dtype)
-    wholes = random.integers(-(2**40), 2**40, size) >> random.integers(0, 40, size)
-    y = (random.normal(size=size) * 10.0 ** random.integers(-6, 7, size)).astype(dtype)
-    near = np.nextafter((wholes * y.astype(np.longdouble)).astype(dtype), np.roll(y, 1))
-    pairs = [(bits, np.roll(bits, 1)), (near, y), (wholes.astype(dtype), dtype(0.1)), (bits, y)]
-    pairs.append((np.repeat(special, special.size), np.tile(special, special.size)))
-    for x, y in pairs:
-        with np.errstate(all="ignore"):
-            want = function(x, y)
-        got = transpile.jit(function)(x, y)
-        np.testing.assert_array_equal(got, want)
-        signs = np.signbit(got) == np.signbit(want)
-        assert (signs | np.isnan(want)).all()
