@@ -21,8 +21,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from transpile.symbols import c_helpers
-
 SHAPES = (
     "1024x1024x1024 512x1024x1024 128x512x784 256x256x256 1000x1000x1000 20000x64x64 20000x16x64"
     " 64x64x20000 16x1024x1024 1024x16x1024 128x128x128 64x64x64 50x50x50 48x48x48 32x32x32"
@@ -65,6 +63,8 @@ def instantiate(text: str) -> str:
 
 
 def compile_kernel(march: str) -> ctypes.CDLL:
+    from transpile.symbols import c_helpers  # imports NumPy, which reads the number of threads
+
     names = [
         f"{name}_{dtype}" for name in ("matmul", "matmul_workspace") for dtype in ("f32", "f64")
     ]

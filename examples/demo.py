@@ -194,7 +194,7 @@ def medians(functions, arguments, rounds=7):
     times = [[] for _ in functions]
     for _ in range(rounds):
         for function, taken in zip(functions, times, strict=True):
-            time.sleep(0.05)
+            time.sleep(0.1)
             function(*arguments)
             for _ in range(3):
                 start = time.perf_counter()

@@ -326,8 +326,10 @@ class Machine:
     product_tile_rows: int = 8
     usual_block_rows: int = 16
     most_block_rows: int = 64
-    # Right operands that are read for no more rows than this are read where they are.
+    # Right operands that are read for no more rows than this, or whose rows are no more bytes
+    # apart (as in matmul.h), are read where they are.
     rows_in_place: int = 128
+    near_row_bytes: int = 1024
 
     @derived
     def fewest_blocks(self) -> int:

@@ -14,7 +14,13 @@
      block   MATMUL_BLOCK rows and columns of C over MATMUL_DEPTH of k: what the workspace holds.
    The microkernel reads B in rows of MATMUL_COLUMNS adjacent elements and A in rows along k. An
    operand of that layout, or one with too little reuse to repay packing, is read in place; any
-   other is packed into panels, a block at a time, whatever its strides.
+   other is packed into panels, a block at a time, whatever its strides. Panels are memory that all
+   threads have read when the next product packs its own: a write to a line that another processor
+   holds takes up to 30 ns, twenty times as long as one to a line of its own. So a B whose rows lie
+   close together, up to MATMUL_NEAR bytes apart, is read in place, too.
+
+   Tiles are shared out in ever smaller chunks: a thread that begins late, or that the system stops
+   for a while, does less of them, and the others wait for no more than a chunk.
 
    Each element of C is a sum of chains of multiply-adds, in the order of k, split at the same
    indices for the same k: its value depends on neither m, n, the strides, the number of threads nor
@@ -39,7 +45,7 @@ enum { MATMUL_NARROW_BYTES = MATMUL_BYTES > 32 ? MATMUL_BYTES / 2 : MATMUL_BYTES
 enum { MATMUL_FEW = 32, MATMUL_LONG = 4096, MATMUL_PARTS = 48 };
 
 enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64,
-       MATMUL_COPY = 128 * 128 };
+       MATMUL_COPY = 128 * 128, MATMUL_NEAR = 1024 };
 
 enum { MATMUL_LANES_F = MATMUL_BYTES / sizeof(F), MATMUL_COLUMNS_F = 2 * MATMUL_LANES_F };
 
@@ -343,7 +349,8 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     int64_t k_part = matmul_part_length(k, MATMUL_DEPTH);
     F *packed_a = packed + (n_part + wide - 1) / wide * wide * k_part;
     bool pack_a = a_col != 1 && n > 2 * wide;
-    bool pack_b = b_col != 1 || m > 8 * tall;
+    bool is_near = b_row >= 0 && b_row * (int64_t)sizeof(F) <= MATMUL_NEAR;
+    bool pack_b = b_col != 1 || (m > 8 * tall && !is_near);
     for (int64_t j0 = 0; j0 < n; j0 += n_part) {
         int64_t columns = matmul_min(n_part, n - j0);
         /* columns of B that are read in place: whole tiles, or whole vectors */
@@ -362,7 +369,7 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                 if (pack_a) {
                     matmul_pack_all_F(tall, rows, depth, a_block, a_row, a_col, packed_a);
                 }
-                #pragma omp parallel for NUM_THREADS schedule(static) collapse(2) \
+                #pragma omp parallel for NUM_THREADS schedule(guided) collapse(2) \
                     if (rows * columns * depth > MATMUL_SMALL)
                 for (int64_t group = 0; group < columns; group += MATMUL_GROUP * wide) {
                     for (int64_t i = 0; i < rows; i += tall) {
@@ -411,7 +418,7 @@ static void matmul_split_k_F(int64_t m, int64_t n, int64_t k,
     int64_t k_part = matmul_part_length(k, MATMUL_DEPTH);
     for (int64_t start = 0; start < k; start += MATMUL_PARTS * k_part) {
         int64_t end = matmul_min(k, start + MATMUL_PARTS * k_part);
-        #pragma omp parallel for NUM_THREADS schedule(static) if (m * n * (end - start) > MATMUL_SMALL)
+        #pragma omp parallel for NUM_THREADS schedule(guided) if (m * n * (end - start) > MATMUL_SMALL)
         for (int64_t p = start; p < end; p += k_part) {
             F *sum = sums + (p - start) / k_part * m * n;
             const F *a_p = a + p * a_col, *b_p = b + p * b_row;

@@ -10,7 +10,7 @@ static inline void matmul_panels_F(int64_t n, int64_t k, const F *b, int64_t b_r
 {
     const int64_t wide = MATMUL_COLUMNS_F, depth = matmul_part_length(k, MATMUL_DEPTH);
     int64_t across = (n + wide - 1) / wide;
-    #pragma omp parallel for NUM_THREADS schedule(static) collapse(2) if (n * k > MATMUL_SMALL)
+    #pragma omp parallel for NUM_THREADS schedule(static) collapse(2) if (n * k > MATMUL_COPY)
     for (int64_t p = 0; p < k; p += depth) {
         for (int64_t panel = 0; panel < across; panel++) {
             int64_t j = panel * wide, count = matmul_min(depth, k - p);

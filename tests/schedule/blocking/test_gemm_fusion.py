@@ -110,6 +110,24 @@ def test_panels_are_in_memory_where_they_are_large():
     assert [b.shape for b in after.temporaries] == [(2, 2, 32 * 16)]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "columns", "is_packed"),
+    [
+        ("f4", 256, False),
+        ("f4", 272, True),
+        ("f8", 128, False),
+        ("f8", 144, True),
+        ("f4", 40, True),
+    ],
+)
+def test_a_right_operand_is_read_where_it_is_if_its_rows_are_near(dtype, columns, is_packed):
+    """Rows of whole vectors, up to 1024 bytes apart: nothing is written that other threads hold."""
+    x, w = np.ones((512, 128), dtype), np.ones((128, columns), dtype)
+    after = fuse_products(lowered(lambda x, w: np.abs(x @ w), x, w), Options())
+    calls = {type(c) for k in after.kernels for c in walk(k.body) if isinstance(c, Call)}
+    assert calls == ({MatmulPanels, MatmulPanelRows} if is_packed else {MatmulRows})
+
+
 def columns_too(x, w):
     y = x @ w
     return y / (1 + y.max(axis=0))

@@ -426,13 +426,15 @@ def _start(buffer: Buffer) -> Load:
 
 
 def _needs_panels(part: RowProduct, machine: Machine) -> bool:
-    """True if a right operand is packed: if its rows are not whole vectors, or all blocks read it
-    often enough."""
+    """True if a right operand is packed: if its rows are not whole vectors, or lie far apart and
+    all blocks read them often enough."""
     _, b_row, b_column = part.call.b.strides
     is_in_rows = b_column == 1 and part.call.n % machine.lanes == 0 and b_row != 0
     rows = product(part.lead)
     is_often = not isinstance(rows, int) or rows > machine.rows_in_place
-    return not is_in_rows or (is_often and not part.stack)
+    distance = b_row * part.call.c.dtype.itemsize
+    is_near = isinstance(distance, int) and 0 < distance <= machine.near_row_bytes
+    return not is_in_rows or (is_often and not part.stack and not is_near)
 
 
 def _panels(part: RowProduct, names: Names, machine: Machine) -> Buffer:
