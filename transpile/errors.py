@@ -61,4 +61,5 @@ class InternalError(TranspileError):
 
 
 class FrozenDrawWarning(UserWarning):
-    """Random numbers were drawn from `numpy.random` while tracing: they are constants now."""
+    """Random numbers were drawn from `numpy.random`, or from Python's `random`, while tracing: they
+    are constants now."""

@@ -1,11 +1,13 @@
-"""Draws from numpy.random while tracing: a warning that names the line, once."""
+"""Draws from numpy.random and random while tracing: a warning that names the line, once."""
 
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import warnings
+from random import gauss
 
 import numpy as np
 import pytest
@@ -26,6 +28,13 @@ class Noise:
 
 
 NOISE = Noise()
+DICE = random.Random(6)
+SYSTEM = random.SystemRandom()
+
+
+class Loaded(random.Random):
+    def getstate(self):
+        raise AssertionError("code of a user")
 
 
 def helper(x):
@@ -63,6 +72,11 @@ def make(rng):
         (lambda x: x + NOISE.rng.normal(), "NOISE.rng.normal()"),
         (make(np.random.default_rng(3)), "rng.uniform()"),
         (lambda x, rng=np.random.default_rng(4): x + rng.normal(), "rng.normal()"),
+        (lambda x: x + random.random(), "random.random()"),
+        (lambda x: x * random.choice([1, 2]), "random.choice([1, 2])"),
+        (lambda x: x + gauss(0, 1), "gauss(0, 1)"),
+        (lambda x: x + DICE.randint(1, 6), "DICE.randint(1, 6)"),
+        (lambda x, dice=random.Random(7): x + dice.uniform(1, 2), "dice.uniform(1, 2)"),
         (
             lambda x: tp.lax.fori_loop(0, 3, lambda i, c: c + np.random.uniform(), x),
             "np.random.uniform()",
@@ -90,6 +104,10 @@ def test_what_is_no_frozen_draw():
         tp.jit(lambda x: x + RNG.bit_generator.state["state"]["inc"] * 0)(X)
         tp.djit(lambda x: x + RNG.normal())(X)  # runs on every call
         tp.jit(lambda x: tp.debug.callback(lambda: RNG.normal()) or x)(X)
+        tp.jit(lambda x: x + random.Random(8).random())(X)
+        tp.jit(lambda x: x + DICE.getstate()[0])(X)
+        tp.jit(lambda x: x + SYSTEM.random() + Loaded(3).random())(X)
+        tp.jit(lambda x: x + random.Random.VERSION)(X)
         if False:  # named, not drawn
             RNG.normal()
         tp.jit(lambda x: x if x.shape else RNG.normal())(X)

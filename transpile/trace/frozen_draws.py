@@ -1,8 +1,10 @@
-"""Draws from `numpy.random` while a function is traced: their numbers become constants.
+"""Draws from `numpy.random` and `random` while a function is traced: they become constants.
 
 The generators that a function names are found in its bytecode, and in that of the functions that it
-names: NumPy's global one, and `Generator`s in globals, closures, defaults and static arguments. One
-whose state is another after the trace has been drawn from, which is worth a warning.
+names: the global ones of NumPy and of Python's module `random`, and `Generator`s and `Random`s in
+globals, closures, defaults and static arguments. One whose state is another after the trace has
+been drawn from, which is worth a warning. `SystemRandom` and classes of users have no state that
+could be asked for without running their code.
 """
 
 from __future__ import annotations
@@ -128,14 +130,18 @@ def _value(read: Read, local: Mapping[str, Any], scope: Mapping[str, Any]) -> An
 
 def _generator(value: Any) -> Any:
     """The generator that a value is, or is a method of; None for anything else."""
-    random = sys.modules.get("numpy.random")
-    if random is None:
-        return None
-    kinds = (random.Generator, random.RandomState)
-    if issubclass(type(value), kinds):  # `isinstance` would ask the value
+    if _is_generator(type(value)):
         return value
     owner = getattr(value, "__self__", None) if type(value).__name__ in _METHODS else None
-    return owner if issubclass(type(owner), kinds) else None
+    return owner if _is_generator(type(owner)) else None
+
+
+def _is_generator(kind: type) -> bool:
+    """True for the class of a generator; modules that nobody has imported have made none."""
+    python, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
+    if python is not None and kind is python.Random:
+        return True
+    return numpy is not None and issubclass(kind, (numpy.Generator, numpy.RandomState))
 
 
 _METHODS = ("method", "builtin_function_or_method", "cython_function_or_method")
@@ -143,6 +149,8 @@ _METHODS = ("method", "builtin_function_or_method", "cython_function_or_method")
 
 def _state(generator: Any) -> Any:
     """A state that can be compared."""
+    if type(generator).__module__ == "random":  # Python's
+        return generator.getstate()
     is_new = hasattr(generator, "bit_generator")
     state = generator.bit_generator.state if is_new else generator.get_state(legacy=False)
     return _comparable(state)
