@@ -3,13 +3,14 @@
 Times depend on the machine; benchmarks/startup.py measures them.
 """
 
-import importlib
+import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from benchmarks import startup, startup_parts
 
@@ -33,8 +34,9 @@ HEAVY = {
 }
 # Of transpile: what few programs use, and what a program from the cache does without.
 LATER = {
-    *("functional", "lax", "lower", "nn", "numpy.linalg", "numpy.sorting", "passes", "pipeline"),
-    *("primitives.control", "primitives.special", "random", "render", "scipy", "test_util"),
+    *("build.driver", "codegen.render", "functional", "fusion", "lax", "lower", "nn"),
+    *("numpy.linalg", "numpy.order", "passes", "primitives.control", "primitives.special"),
+    *("random", "schedule", "scipy", "test_util"),
 }
 FIRST_CALL = """
 import sys
@@ -63,6 +65,11 @@ def imported(tmp_path, what):
 
 def unwanted(modules):
     return sorted((HEAVY | {f"transpile.{name}" for name in LATER}) & modules)
+
+
+@pytest.mark.parametrize("name", sorted(LATER))
+def test_what_is_imported_later_exists(name):
+    assert importlib.util.find_spec(f"transpile.{name}")
 
 
 def test_the_import_brings_nothing_that_is_rarely_used(tmp_path):
@@ -116,6 +123,7 @@ def test_each_part_of_the_start_up_machinery_is_measured():
     assert hashing.split() == ["hashing", "+3.0", "+0.0", "-1.0"]
 
 
-def test_a_copy_without_a_part_runs(tmp_path):
-    tree = startup_parts.copy("lazy.loggers", tmp_path)
+@pytest.mark.parametrize("part", ["lazy.loggers", "Later"])
+def test_a_copy_without_a_part_runs(tmp_path, part):
+    tree = startup_parts.copy(part, tmp_path)
     assert all(seconds > 0 for seconds in startup_parts.measure(tree))
