@@ -1,0 +1,46 @@
+"""XLA as a peer: it parses a module's text or proto, compiles it and runs it."""
+
+import functools
+
+import numpy as np
+
+
+@functools.cache
+def _device():
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    return jax.devices("cpu")[0]
+
+
+def parsed(text):
+    """XLA's module of an HLO text."""
+    from jaxlib import xla_client
+
+    return xla_client.hlo.hlo_module_from_text(text)
+
+
+def run_proto(proto, arguments):
+    """What XLA computes by a serialised HloModuleProto, as NumPy arrays."""
+    import jax
+    from jaxlib import _jax, xla_client
+
+    computation = xla_client.XlaComputation(proto)
+    return run_mlir(_jax.mlir.xla_computation_to_mlir_module(computation), arguments, jax)
+
+
+def run_mlir(module, arguments, jax):
+    """What XLA computes by a StableHLO module."""
+    from jaxlib import _jax, xla_client
+
+    device = _device()
+    devices = _jax.DeviceList((device,))
+    program = device.client.compile_and_load(module, devices, xla_client.CompileOptions())
+    arrays = [jax.device_put(np.asarray(x), device) for x in arguments]
+    results = program.execute_sharded(arrays).disassemble_into_single_device_arrays()
+    return [np.asarray(shards[0]) for shards in results]
+
+
+def run_text(text, arguments):
+    """What XLA computes by an HLO text."""
+    return run_proto(parsed(text).as_serialized_hlo_module_proto(), arguments)

@@ -1,0 +1,67 @@
+"""From a graph to a module: calls inlined, what XLA has no instruction for expanded, an instruction
+or a few for each equation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from transpile.errors import UnsupportedError
+from transpile.hlo.builder import Builder, Shared
+from transpile.hlo.expand import expanded
+from transpile.hlo.module import Instruction, Module
+from transpile.hlo.rules import RULES
+from transpile.ir.graph import Atom, Equation, Graph, Var
+
+
+def module_of(graph: Graph, name: str, donated: Sequence[int] = ()) -> Module:
+    """The module of a graph: its entry takes the inputs one by one and gives a tuple.
+
+    `donated` are the inputs whose memory outputs may take. Raises UnsupportedError for effects,
+    which HLO has no meaning for.
+    """
+    shared = Shared.new(_emit)
+    builder = Builder(shared, name)
+    parameters = [builder.parameter(v.type.strong) for v in graph.inputs]
+    results = builder.emit(graph, parameters)
+    builder.finish(builder.tuple(results))
+    return Module(name, tuple(shared.finished), _aliases(graph, donated))
+
+
+def _aliases(graph: Graph, donated: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Each donated input with the first output of its type that no other has taken."""
+    free = list(range(len(graph.outputs)))
+    pairs: list[tuple[int, int]] = []
+    for position in donated:
+        kind = graph.inputs[position].type.strong
+        for output in free:
+            if graph.outputs[output].type.strong == kind:
+                pairs.append((output, position))
+                free.remove(output)
+                break
+    return tuple(sorted(pairs))
+
+
+def _emit(b: Builder, graph: Graph, operands: Sequence[Instruction]) -> list[Instruction]:
+    """The results of a graph as instructions of a computation."""
+    graph = expanded(graph)
+    values: dict[Atom, Instruction] = dict(zip(graph.inputs, operands, strict=True))
+
+    def read(atom: Atom) -> Instruction:
+        return values[atom] if isinstance(atom, Var) else b.constant(atom.value)
+
+    for equation in graph.equations:
+        b.source = equation.source
+        found = _rule(b, equation, [read(a) for a in equation.inputs])
+        values.update(zip(equation.outputs, found, strict=True))
+    return [read(a) for a in graph.outputs]
+
+
+def _rule(b: Builder, equation: Equation, operands: list[Instruction]) -> Sequence[Instruction]:
+    name = equation.primitive.name
+    if name not in RULES:
+        raise UnsupportedError(f"{equation.source}: HLO has no instruction for {name}")
+    if equation.primitive.kind == "elementwise":
+        shape = equation.output.type.shape
+        operands = [x if x.shape == shape else b.broadcast(x, shape, ()) for x in operands]
+    result = RULES[name](b, equation, *operands)
+    return [result] if isinstance(result, Instruction) else result

@@ -1,0 +1,17 @@
+"""What XLA has no instruction for, as functions over simpler primitives: EXPANSIONS, by name.
+
+    expansion(*operands, **params) -> the result, or a list of results
+
+They are traced for the types of an equation, and their results have its types. Formulas keep the
+accuracy of the dtype where simple ones would cancel or overflow.
+"""
+
+from transpile.hlo.builder import Rules
+from transpile.hlo.expansions import arithmetic, elementary, floats, windows
+
+EXPANSIONS: Rules = {
+    **arithmetic.EXPANSIONS,
+    **elementary.EXPANSIONS,
+    **floats.EXPANSIONS,
+    **windows.EXPANSIONS,
+}

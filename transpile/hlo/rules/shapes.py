@@ -1,0 +1,95 @@
+"""Views, joins and ranges: axes, subscripts, padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from transpile.hlo.builder import Builder, Rules
+from transpile.hlo.module import Instruction
+from transpile.ir.graph import Equation
+
+
+def broadcast(b: Builder, equation: Equation, x: Instruction) -> Instruction:
+    """Axes of one element are repeated too."""
+    params = equation.params
+    return b.broadcast(x, params["shape"], params["broadcast_dimensions"])
+
+
+def reshape(b: Builder, equation: Equation, x: Instruction) -> Instruction:
+    """The elements in row-major order."""
+    return b.reshape(x, equation.output.type.shape)
+
+
+def reverse(b: Builder, equation: Equation, x: Instruction) -> Instruction:
+    """The other way along axes."""
+    return b.same("reverse", x, dimensions=tuple(equation.params["dimensions"]))
+
+
+def transpose(b: Builder, equation: Equation, x: Instruction) -> Instruction:
+    """The axes in another order."""
+    return b.transpose(x, equation.params["permutation"])
+
+
+def part(b: Builder, equation: Equation, x: Instruction) -> Instruction:
+    """A strided slice."""
+    params = equation.params
+    bounds = tuple(zip(params["start"], params["limit"], params["strides"], strict=True))
+    return b.add("slice", equation.output.type.strong, x, slice=bounds)
+
+
+def pad(b: Builder, equation: Equation, x: Instruction, value: Instruction) -> Instruction:
+    """Elements before, after and between; negative padding leaves elements out."""
+    padding = tuple(tuple(p) for p in equation.params["padding"])
+    return b.add("pad", equation.output.type.strong, x, value, padding=padding)
+
+
+def concatenate(b: Builder, equation: Equation, *parts: Instruction) -> Instruction:
+    """One after the other."""
+    return b.concatenate(parts, equation.params["dimension"])
+
+
+def iota(b: Builder, equation: Equation) -> Instruction:
+    """The index along an axis."""
+    return b.iota(equation.output.type, equation.params["dimension"])
+
+
+def dynamic_slice(
+    b: Builder, equation: Equation, x: Instruction, *starts: Instruction
+) -> Instruction:
+    """A slice whose starts are values; XLA clamps them as NumPy's reference here does."""
+    sizes = tuple(equation.params["sizes"])
+    if not sizes:  # StableHLO has no slices of scalars
+        return x
+    return b.add(
+        "dynamic-slice", equation.output.type.strong, x, *starts, dynamic_slice_sizes=sizes
+    )
+
+
+def dynamic_update(
+    b: Builder, equation: Equation, x: Instruction, update: Instruction, *starts: Instruction
+) -> Instruction:
+    """An array with such a slice replaced."""
+    if not starts:
+        return update
+    return b.add("dynamic-update-slice", equation.output.type.strong, x, update, *starts)
+
+
+def stacked(b: Builder, arrays: Sequence[Instruction]) -> Instruction:
+    """Arrays of one shape along a new last axis."""
+    last = len(arrays[0].shape)
+    parts = [b.reshape(x, (*x.shape, 1)) for x in arrays]
+    return b.concatenate(parts, last)
+
+
+RULES: Rules = {
+    "broadcast_in_dim": broadcast,
+    "concatenate": concatenate,
+    "dynamic_slice": dynamic_slice,
+    "dynamic_update_slice": dynamic_update,
+    "iota": iota,
+    "pad": pad,
+    "reshape": reshape,
+    "rev": reverse,
+    "slice": part,
+    "transpose": transpose,
+}
