@@ -11,6 +11,7 @@ from transpile.api import (
     explain_cache_misses,
     jit,
     make_jaxpr,
+    xla_computation,
     xpr,
 )
 from transpile.ir.types import ShapeDtypeStruct
@@ -242,5 +243,6 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "xla_computation",
     "xpr",
 ]

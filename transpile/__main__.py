@@ -30,7 +30,8 @@ from transpile.disk_cache.cache_listing import Usage
 from transpile.errors import CompilerNotFoundError, TranspileError
 from transpile.options import Options
 from transpile.runtime import fast_call
-from transpile.stages import DIALECTS, Lowered
+from transpile.runtime.dialects import DIALECTS
+from transpile.stages import Lowered
 from transpile.symbols.identifiers import identifier, program_name
 from transpile.util.data_files import PACKAGE
 

@@ -1,4 +1,4 @@
-"""The functions that compile and inspect: jit, djit, xpr, make_jaxpr, eval_shape."""
+"""What compiles and inspects: jit, djit, xpr, make_jaxpr, xla_computation, eval_shape."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ __all__ = [
     "explain_cache_misses",
     "jit",
     "make_jaxpr",
+    "xla_computation",
     "xpr",
 ]
 
@@ -140,6 +141,54 @@ def make_jaxpr(fn: Callable[..., Any], static_argnums: Numbers = None) -> Callab
         return graph
 
     return graph_of
+
+
+_MOST_ARGUMENTS = 100  # of a module whose entry takes them one by one, where it is not said
+_PLATFORMS = (None, "cpu", "gpu", "tpu")
+
+
+def xla_computation(
+    fun: Callable[..., Any],
+    static_argnums: Numbers = None,
+    *,
+    backend: str | None = None,
+    tuple_args: bool | None = False,
+    instantiate_const_outputs: bool | None = None,
+    return_shape: bool = False,
+    donate_argnums: Numbers = None,
+) -> Callable[..., Any]:
+    """A function of example arguments that gives the XlaComputation of `fun` for them: its HLO, as
+    `jax.xla_computation` did.
+
+    Arguments are pytrees of arrays, numbers, or objects with `shape` and `dtype`; nothing is
+    compiled. Those that nothing reads stay parameters; those that are given by name come last, in
+    the order of their names.
+
+    backend           "cpu", "gpu" or "tpu"; the module is the same for all
+    tuple_args        the module takes one tuple; None: where there are more than 100 arguments
+    instantiate_const_outputs  does nothing
+    return_shape      give a pair: the computation, and the result's pytree with objects that have
+                      `shape`, `dtype` and `named_shape`
+    donate_argnums    arguments whose buffers outputs may take, which the module says
+
+    Raises ValueError for a platform that there is none of, for argument numbers that are out of
+    range or both static and donated, and UnsupportedError for callbacks and for sizes that are
+    known at run time, which HLO cannot say.
+    """
+    if backend not in _PLATFORMS:
+        raise ValueError(f"unknown backend {backend!r}: there are cpu, gpu and tpu")
+    jitted = jit(fun, static_argnums=static_argnums, donate_argnums=donate_argnums)
+
+    @api_boundary
+    def computation(*args: Any, **kwargs: Any) -> Any:
+        traced = jitted.trace(*args, **kwargs)
+        is_tuple = tuple_args
+        if is_tuple is None:
+            is_tuple = len(traced.jaxpr.inputs) > _MOST_ARGUMENTS
+        made = traced.hlo(tuple_args=is_tuple)
+        return (made, traced.out_info) if return_shape else made
+
+    return computation
 
 
 @api_boundary

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkabl
 import numpy as np
 
 from transpile import primitives, tree
-from transpile.analysis.graphviz import to_dot
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var, has_effect
 from transpile.ir.primitive import TABLE, Order, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
 from transpile.runtime.checked_call import CheckedCall
+from transpile.runtime.dialects import OBJECTS, text
 from transpile.runtime.dispatcher import (
     CalledBySlot,
     Dispatcher,
@@ -43,27 +43,18 @@ from transpile.util.frozen_records import dataclass
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
+    import transpile.hlo.computation as hlo
     import transpile.runtime.executable as programs
+    from transpile.hlo.computation import XlaComputation
     from transpile.passes.layouts import memory_orders
     from transpile.runtime.executable import BuildInfo, Executable, Lowering, MemoryAnalysis
     from transpile.runtime.program_call import ProgramCall
 else:
+    hlo = Later("transpile.hlo.computation")
     memory_orders = Later("transpile.passes.layouts.memory_orders")
     programs = Later("transpile.runtime.executable")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
-
-DIALECTS: dict[str, Callable[[Lowering], str]] = {
-    "c": lambda lowering: lowering.c_text(),
-    "graph": lambda lowering: str(lowering.optimised()),
-    "loops": lambda lowering: str(lowering.program()),
-    "dot": lambda lowering: to_dot(lowering.optimised()),
-}
-_OBJECTS: dict[str, Callable[[Lowering], Any]] = {
-    "graph": lambda lowering: lowering.optimised(),
-    "loops": lambda lowering: lowering.program(),
-}
-
 
 _Self = TypeVar("_Self", bound="_Stage")
 _MOST_SHOWN = 8  # types in a representation
@@ -203,6 +194,15 @@ class Traced(_Stage):
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
 
+    @api_boundary
+    def hlo(self, *, tuple_args: bool = False) -> XlaComputation:
+        """The graph as a module of HLO, with all arguments, also those that it does not read."""
+        known = self._signature
+        results = tuple(self._graph.outputs[p] for p in known.positions)
+        graph = dataclasses.replace(self._graph, outputs=results)
+        donated = [k for k, leaf in enumerate(known.traced) if known.donated[leaf]]
+        return hlo.computation_of(graph, tuple(donated), tuple_args=tuple_args)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Static values and guards stay behind.
         signature = dataclasses.replace(self._signature, statics=())
@@ -269,7 +269,7 @@ class Lowered(_ProgramStage):
 
     @api_boundary
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: "c" (the default), "graph", "loops" or "dot".
+        """The program as text: "c" (the default), "graph", "loops", "dot" or "hlo".
 
         With `debug_info` the C text carries the lines of the Python source. Raises ValueError for
         an unknown dialect.
@@ -278,14 +278,14 @@ class Lowered(_ProgramStage):
         if debug_info:
             options = dataclasses.replace(lowering.options, debug=True)
             lowering = lowering.changed(options)
-        return _text(lowering, dialect)
+        return text(lowering, dialect)
 
     @api_boundary
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an object: the Graph for "graph", the loops for "loops", else its text."""
-        if dialect in _OBJECTS:
-            return _OBJECTS[dialect](self._lowering)
-        return _text(self._lowering, dialect)
+        if dialect in OBJECTS:
+            return OBJECTS[dialect](self._lowering)
+        return text(self._lowering, dialect)
 
     @api_boundary
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:
@@ -388,7 +388,7 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
             return self._executable.c_text()
         if dialect == "asm":
             return self._executable.assembly()
-        return _text(self._lowering, dialect, ("asm",))
+        return text(self._lowering, dialect, ("asm",))
 
     def memory_analysis(self) -> MemoryAnalysis:
         """The bytes of arguments, results, workspace, aliased (donated) arguments and code."""
@@ -458,14 +458,6 @@ def _finisher(out_tree: tree.TreeDef) -> Callable[[list[Any]], Any] | None:
 def _listed(types: Sequence[ArrayType]) -> str:
     shown = [str(t) for t in types[:_MOST_SHOWN]] + ["..."] * (len(types) > _MOST_SHOWN)
     return f"({', '.join(shown)})"
-
-
-def _text(lowering: Lowering, dialect: str | None, further: tuple[str, ...] = ()) -> str:
-    write = DIALECTS.get(dialect or "c")
-    if write is None:
-        known = ", ".join((*DIALECTS, *further))
-        raise ValueError(f"unknown dialect: {dialect}; there are: {known}")
-    return write(lowering)
 
 
 # ------------------------------------------------------------------------------------- pickling

@@ -53,6 +53,8 @@ LATER = {
     ("loader", "ctypes"): "for paths that are not UTF-8",
     ("loader", "transpile.build.elf"): "for programs with the address sanitizer",
     ("executable", "transpile.symbols.identifiers"): "for `save`",
+    ("dialects", "transpile.hlo.computation"): RARE,
+    ("stages", "transpile.hlo.computation"): RARE,
     ("stages", "transpile.passes.layouts.memory_orders"): "30 ms, for arrays in other orders",
     ("stages", "transpile.runtime.executable"): "8 ms that belong to the first call",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",

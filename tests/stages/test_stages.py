@@ -272,12 +272,12 @@ def test_unknown_dialect(name):
     lowered = tp.jit(lambda x: x + 1).lower(X)
     for text in (lowered.as_text, lowered.compiler_ir, lowered.compile().as_text):
         with pytest.raises(
-            ValueError, match=f"unknown dialect: {name}; there are: c, graph, loops, dot"
+            ValueError, match=f"unknown dialect: {name}; there are: c, graph, loops, dot, hlo"
         ):
             text(name)
     with pytest.raises(ValueError, match="unknown dialect: asm"):
         lowered.as_text("asm")
-    with pytest.raises(ValueError, match="dot, asm"):
+    with pytest.raises(ValueError, match="hlo, asm"):
         lowered.compile().as_text("nonsense")
 
 

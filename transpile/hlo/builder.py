@@ -1,4 +1,4 @@
-"""A computation under construction: a method for each instruction whose type follows from others."""
+"""A computation under construction: a method for each instruction whose type others determine."""
 
 from __future__ import annotations
 

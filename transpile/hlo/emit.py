@@ -13,18 +13,29 @@ from transpile.hlo.rules import RULES
 from transpile.ir.graph import Atom, Equation, Graph, Var
 
 
-def module_of(graph: Graph, name: str, donated: Sequence[int] = ()) -> Module:
-    """The module of a graph: its entry takes the inputs one by one and gives a tuple.
+def module_of(
+    graph: Graph, name: str, donated: Sequence[int] = (), *, tuple_args: bool = False
+) -> Module:
+    """The module of a graph: its entry takes the inputs one by one, or as one tuple, and gives a
+    tuple.
 
     `donated` are the inputs whose memory outputs may take. Raises UnsupportedError for effects,
-    which HLO has no meaning for.
+    which HLO has no meaning for, and for sizes that are known at run time.
     """
+    for var in graph.inputs:
+        if not all(isinstance(d, int) for d in var.type.shape):
+            raise UnsupportedError(f"HLO has no sizes that are known at run time: {var.type}")
     shared = Shared.new(_emit)
     builder = Builder(shared, name)
-    parameters = [builder.parameter(v.type.strong) for v in graph.inputs]
+    types = tuple(v.type.strong for v in graph.inputs)
+    if tuple_args:
+        parameters = builder.elements(builder.parameter(types))
+    else:
+        parameters = [builder.parameter(t) for t in types]
     results = builder.emit(graph, parameters)
     builder.finish(builder.tuple(results))
-    return Module(name, tuple(shared.finished), _aliases(graph, donated))
+    aliases = _aliases(graph, donated)
+    return Module(name, tuple(shared.finished), aliases, is_tuple=tuple_args)
 
 
 def _aliases(graph: Graph, donated: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -116,12 +116,14 @@ class Computation:
 class Module:
     """A module: computations, each before those that call it; the last one is the entry.
 
-    `aliases` are pairs: the output, and the parameter whose buffer it may take.
+    `aliases` are pairs: the output, and the argument whose buffer it may take; `is_tuple` says that
+    the arguments are the parts of a single parameter.
     """
 
     name: str
     computations: tuple[Computation, ...]
     aliases: tuple[tuple[int, int], ...] = field(default=())
+    is_tuple: bool = False
 
     @property
     def entry(self) -> Computation:

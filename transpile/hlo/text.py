@@ -32,7 +32,8 @@ def to_text(module: Module, *, sources: bool = False) -> str:
 
 
 def _aliases(module: Module) -> str:
-    pairs = [f"{{{output}}}: ({input}, {{}}, may-alias)" for output, input in module.aliases]
+    where = "(0, {{{}}}, may-alias)" if module.is_tuple else "({}, {{}}, may-alias)"
+    pairs = [f"{{{output}}}: {where.format(argument)}" for output, argument in module.aliases]
     return f", input_output_alias={{ {', '.join(pairs)} }}" if pairs else ""
 
 

@@ -216,6 +216,11 @@ class ShapeDtypeStruct:
         object.__setattr__(self, "dtype", as_dtype(dtype))
 
     @property
+    def named_shape(self) -> dict[Any, int]:
+        """The sizes of named axes that the array varies along: none."""
+        return {}
+
+    @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.shape)

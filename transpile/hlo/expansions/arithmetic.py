@@ -56,17 +56,42 @@ def floor_divide(x: Any, y: Any) -> Any:
 
 
 def reciprocal(x: Any) -> Any:
-    """1 / x; of an integer zero what the reference has for it."""
+    """1 / x; of an integer zero what NumPy makes of an infinity: 0, or the least signed integer."""
     one = np.ones((), x.dtype)
-    return apply("quotient", one, x) if _is_integer(x) else one / x
+    if not _is_integer(x):
+        return one / x
+    has_least = x.dtype.kind == "i" and x.dtype.itemsize >= 4
+    of_zero = np.iinfo(x.dtype).min if has_least else 0
+    return np.where(x == 0, np.asarray(of_zero, x.dtype), apply("quotient", one, x))
+
+
+def power(x: Any, y: Any) -> Any:
+    """Integers: by repeated squaring, modulo the size of the dtype."""
+    unsigned = np.dtype(f"u{y.dtype.itemsize}")
+    one = np.ones((), unsigned)
+
+    def step(result: Any, factor: Any, rest: Any) -> list[Any]:
+        is_odd = (rest & one) != 0
+        return [np.where(is_odd, result * factor, result), factor * factor, rest >> one]
+
+    state = [np.ones_like(x), x, y.astype(unsigned)]
+    return while_loop(lambda *s: np.any(s[2] != 0), step, state)[0]
 
 
 def sign(x: Any) -> Any:
     """Of unsigned integers 0 or 1, of complex numbers x / |x|."""
     if x.dtype.kind == "u":
         return (x != 0).astype(x.dtype)
-    size = np.absolute(x)
-    return np.where(size == 0, np.zeros((), x.dtype), x / size.astype(x.dtype))
+    # Of the number over its larger part, whose absolute value neither overflows nor vanishes.
+    large = np.maximum(np.absolute(np.real(x)), np.absolute(np.imag(x)))
+    a, b = np.real(x) / large, np.imag(x) / large
+    is_infinite = np.isinf(large)
+    a, b = (
+        np.where(is_infinite, np.isinf(part(x)) * np.sign(part(x)), scaled)
+        for part, scaled in ((np.real, a), (np.imag, b))
+    )
+    size = np.where(is_infinite & (a * b != 0), np.nan, np.sqrt(a * a + b * b))
+    return np.where(x == 0, np.zeros((), x.dtype), apply("complex", a / size, b / size))
 
 
 def less(x: Any, y: Any) -> Any:
@@ -156,6 +181,7 @@ EXPANSIONS: Rules = {
     "logical_xor": _of_truths("logical_xor"),
     "maximum": _extreme(np.greater_equal),
     "minimum": _extreme(np.less_equal),
+    "power": power,
     "reciprocal": reciprocal,
     "remainder": remainder,
     "sign": sign,

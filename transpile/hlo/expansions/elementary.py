@@ -2,7 +2,7 @@
 
 Complex inverse functions are Kahan's (Branch cuts for complex elementary functions, 1987), in
 which square roots of 1 - z and 1 + z are taken apart, so that nothing cancels near the branch
-points.
+points. The sides of cuts follow from signs, since XLA's square root knows no -0.0.
 """
 
 from __future__ import annotations
@@ -72,22 +72,34 @@ def arccosh(x: Any) -> Any:
     """log(x + sqrt(x^2 - 1)), with log1p near one."""
     if _is_complex(x):
         low, high = np.sqrt(x - 1), np.sqrt(x + 1)
-        real = np.arcsinh(np.real(np.conjugate(low) * high))
-        return apply("complex", real, 2 * np.arctan2(np.imag(low), np.real(high)))
+        real = np.absolute(np.arcsinh(np.real(np.conjugate(low) * high)))
+        imag = 2 * np.arctan2(np.imag(low), np.real(high))
+        return apply("complex", real, np.copysign(imag, np.imag(x)))
     large = _root(x)
     over = np.minimum(x, large) - 1
     near = np.log1p(over + np.sqrt(over * (over + 2)))
-    return np.where(x < large, near, np.log(x) + math.log(2))
+    far = np.where(x < large, near, np.log(x) + math.log(2))
+    return np.where(x < 1, np.asarray(np.nan, x.dtype), far)
 
 
 def arctanh(x: Any) -> Any:
     """log((1 + x) / (1 - x)) / 2, with log1p."""
     if _is_complex(x):
-        a, b = np.real(x), np.imag(x)
-        real = np.log1p(4 * a / ((1 - a) * (1 - a) + b * b)) / 4
-        return apply("complex", real, np.arctan2(2 * b, (1 - a) * (1 + a) - b * b) / 2)
+        return _complex_arctanh(np.real(x), np.imag(x))
     size = np.absolute(x)
     return np.copysign(np.log1p(2 * size / (1 - size)) / 2, x)
+
+
+def _complex_arctanh(x: Any, y: Any) -> Any:
+    """The real part is odd in x and the imaginary one even; far out the value is i pi / 2."""
+    size, far = np.absolute(x), math.sqrt(float(np.finfo(x.dtype).max)) / 4
+    is_far = np.maximum(size, np.absolute(y)) > far
+    inner, height = np.where(is_far, 0, size), np.where(is_far, 0, y)
+    square = height * height
+    real = np.log1p(4 * inner / ((1 - inner) * (1 - inner) + square)) / 4
+    imag = np.arctan2(2 * height, (1 - inner) * (1 + inner) - square) / 2
+    imag = np.where(is_far, np.copysign(np.asarray(math.pi / 2, x.dtype), y), imag)
+    return apply("complex", np.copysign(real, x), imag)
 
 
 # ---------------------------------------------------------------------------------- trigonometric
@@ -97,8 +109,9 @@ def arcsin(x: Any) -> Any:
     """atan2(x, sqrt(1 - x^2))."""
     if _is_complex(x):
         low, high = np.sqrt(1 - x), np.sqrt(1 + x)
-        real = np.arctan2(np.real(x), np.real(low * high))
-        return apply("complex", real, np.arcsinh(np.imag(np.conjugate(low) * high)))
+        real = np.arctan2(np.real(x), np.absolute(np.real(low * high)))
+        imag = np.arcsinh(np.imag(np.conjugate(low) * high))
+        return apply("complex", real, np.copysign(imag, np.imag(x)))
     return np.arctan2(x, np.sqrt((1 - x) * (1 + x)))
 
 
@@ -107,7 +120,8 @@ def arccos(x: Any) -> Any:
     low, high = np.sqrt(1 - x), np.sqrt(1 + x)
     if _is_complex(x):
         real = 2 * np.arctan2(np.real(low), np.real(high))
-        return apply("complex", real, np.arcsinh(np.imag(np.conjugate(high) * low)))
+        imag = np.arcsinh(np.imag(np.conjugate(high) * low))
+        return apply("complex", real, np.copysign(imag, -np.imag(x)))
     return 2 * np.arctan2(low, high)
 
 

@@ -78,8 +78,12 @@ def nextafter(x: Any, y: Any) -> Any:
 
 
 def spacing(x: Any) -> Any:
-    """The distance to the next float away from zero."""
-    beyond = _from_bits(apply("bits", x) + _unsigned(x, 1), x.dtype)
+    """The distance to the next float away from zero; in NumPy's float16 to the next greater one."""
+    bits, one = apply("bits", x), _unsigned(x, 1)
+    following = bits + one
+    if x.dtype == np.float16:
+        following = np.where(x == 0, one, np.where(x < 0, bits - one, following))
+    beyond = _from_bits(following, x.dtype)
     return np.where(np.isfinite(x), beyond - x, np.asarray(np.nan, x.dtype))
 
 

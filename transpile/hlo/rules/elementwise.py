@@ -45,7 +45,7 @@ OPCODES = {
     "multiply": {"b": "and", "": "multiply"},
     "negative": {"": "negate"},
     "optimization_barrier": {"": "opt-barrier"},
-    "power": {"": "power"},
+    "power": {"fc": "power"},
     "quotient": {"": "divide"},
     "real": {"": "real"},
     "right_shift": {"u": "shift-right-logical", "i": "shift-right-arithmetic"},

@@ -131,7 +131,7 @@ def reduce_window(b: Builder, equation: Equation, x: Instruction) -> Instruction
 
 
 def _precedes(x: Any, y: Any) -> Any:
-    """NumPy's order: NaN last; complex numbers by their real parts, then by their imaginary ones."""
+    """NumPy's order: NaN last; complex numbers by their real parts, then by the imaginary ones."""
     if x.dtype.kind in "biu":
         return x < y
     if x.dtype.kind == "c":

@@ -1,0 +1,68 @@
+"""The computation that `xla_computation` gives: a module, and what others read of it."""
+
+from __future__ import annotations
+
+from transpile.hlo.dot import to_dot
+from transpile.hlo.emit import module_of
+from transpile.hlo.module import Module, Type
+from transpile.hlo.text import to_text, type_text
+from transpile.ir.graph import Donated, Graph
+from transpile.util.frozen_records import dataclass
+
+
+@dataclass(frozen=True)
+class ProgramShape:
+    """The types of a program's parameters and of its result."""
+
+    parameters: tuple[Type, ...]
+    result: Type
+
+    def parameter_shapes(self) -> tuple[Type, ...]:
+        """The types of the parameters."""
+        return self.parameters
+
+    def result_shape(self) -> Type:
+        """The type of the result, a tuple."""
+        return self.result
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(type_text, self.parameters))}) -> {type_text(self.result)}"
+
+    __repr__ = __str__
+
+
+class XlaComputation:
+    """A function as a module of HLO, not optimised. Made by `xla_computation`."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def __repr__(self) -> str:
+        return f"<XlaComputation {self.name()}: {self.program_shape()}>"
+
+    def name(self) -> str:
+        """The name of the module."""
+        return self.module.name
+
+    def program_shape(self) -> ProgramShape:
+        """The types of its parameters and of its result."""
+        entry = self.module.entry
+        return ProgramShape(tuple(p.type for p in entry.parameters), entry.root.type)
+
+    def as_hlo_text(self) -> str:
+        """The text of the module, which XLA's parser reads."""
+        return to_text(self.module)
+
+    def as_hlo_dot_graph(self) -> str:
+        """The instructions as a graph, in Graphviz's language."""
+        return to_dot(self.module)
+
+
+def computation_of(
+    graph: Graph, donated: Donated = (), *, tuple_args: bool = False
+) -> XlaComputation:
+    """The computation of a traced graph; `donated` are positions of its inputs."""
+    name = "".join(c if c.isalnum() else "_" for c in graph.name)
+    positions = [p for p in donated if isinstance(p, int)]
+    module = module_of(graph, f"xla_computation_{name}", positions, tuple_args=tuple_args)
+    return XlaComputation(module)

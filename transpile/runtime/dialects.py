@@ -1,0 +1,40 @@
+"""The dialects that a lowered program has a text in: DIALECTS, by name; OBJECTS, what it is as an
+object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from transpile.analysis.graphviz import to_dot
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    import transpile.hlo.computation as hlo
+    from transpile.runtime.executable import Lowering
+else:
+    hlo = Later("transpile.hlo.computation")
+
+DIALECTS: dict[str, Callable[[Lowering], str]] = {
+    "c": lambda lowering: lowering.c_text(),
+    "graph": lambda lowering: str(lowering.optimised()),
+    "loops": lambda lowering: str(lowering.program()),
+    "dot": lambda lowering: to_dot(lowering.optimised()),
+    "hlo": lambda lowering: hlo.computation_of(lowering.graph, lowering.donated).as_hlo_text(),
+}
+OBJECTS: dict[str, Callable[[Lowering], Any]] = {
+    "graph": lambda lowering: lowering.optimised(),
+    "loops": lambda lowering: lowering.program(),
+}
+
+
+def text(lowering: Lowering, dialect: str | None, further: tuple[str, ...] = ()) -> str:
+    """The program in a dialect, "c" if it is None.
+
+    Raises ValueError for one that there is not; `further` are those that the caller writes itself.
+    """
+    write = DIALECTS.get(dialect or "c")
+    if write is None:
+        known = ", ".join((*DIALECTS, *further))
+        raise ValueError(f"unknown dialect: {dialect}; there are: {known}")
+    return write(lowering)
