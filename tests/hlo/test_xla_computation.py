@@ -169,4 +169,4 @@ def test_a_graph_of_instructions_for_graphviz():
     text = xla_computation(lambda x: x.sum())(np.ones(3)).as_hlo_dot_graph()
     assert text.startswith('digraph "xla_computation__lambda_" {')
     assert text.count("{") == text.count("}")
-    assert text.count("[style=dashed];") == 1
+    assert text.count("[style=dashed]") == 1
