@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import transpile
+from transpile.analysis.dialects import DIALECTS
 from transpile.api import jit
 from transpile.build import toolchain
 from transpile.command_line.arguments import NUMBERS, UsageError, argument, check_call, static
@@ -30,7 +31,6 @@ from transpile.disk_cache.cache_listing import Usage
 from transpile.errors import CompilerNotFoundError, TranspileError
 from transpile.options import Options
 from transpile.runtime import fast_call
-from transpile.runtime.dialects import DIALECTS
 from transpile.stages import Lowered
 from transpile.symbols.identifiers import identifier, program_name
 from transpile.util.data_files import PACKAGE

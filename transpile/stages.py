@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkabl
 import numpy as np
 
 from transpile import primitives, tree
+from transpile.analysis.dialects import OBJECTS, text
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var, has_effect
 from transpile.ir.primitive import TABLE, Order, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
 from transpile.runtime.checked_call import CheckedCall
-from transpile.runtime.dialects import OBJECTS, text
 from transpile.runtime.dispatcher import (
     CalledBySlot,
     Dispatcher,

@@ -4,16 +4,39 @@ object."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from transpile.analysis.graphviz import to_dot
+from transpile.ir.graph import Donated, Graph
+from transpile.ir.loop_ir import Program
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     import transpile.hlo.computation as hlo
-    from transpile.runtime.executable import Lowering
 else:
     hlo = Later("transpile.hlo.computation")
+
+
+class Lowering(Protocol):
+    """A lowered program, as its texts see it."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it was traced."""
+
+    @property
+    def donated(self) -> Donated:
+        """The inputs whose memory outputs may take."""
+
+    def optimised(self) -> Graph:
+        """The graph after the passes."""
+
+    def program(self) -> Program:
+        """The loops."""
+
+    def c_text(self) -> str:
+        """The C."""
+
 
 DIALECTS: dict[str, Callable[[Lowering], str]] = {
     "c": lambda lowering: lowering.c_text(),
