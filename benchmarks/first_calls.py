@@ -8,6 +8,8 @@ traces, compiles, loads and runs. The states:
     cold      there is nothing: no program, no helper's object file, no facts about the compiler
     objects   the machine has compiled other programs of this kind: all is there but the program
     warm      another process has made the same call
+    numpy     as cold, but with `warm_up="numpy"`: NumPy computes the result while a process builds
+              the program, which is not in `CPU`
 
 JAX and Numba are measured beside it where this Python, or one that is given, has them. JAX is cold
 without its persistent cache, and warm with one, which keeps everything; Numba's functions are
@@ -28,7 +30,11 @@ from benchmarks.first_call_cases import CASES
 from benchmarks.tables import ratio, text
 from transpile.disk_cache.cache import Cache
 
-STATES = {"transpile": ("cold", "objects", "warm"), "jax": ("cold", "warm"), "numba": ("cold",)}
+STATES = {
+    "transpile": ("cold", "objects", "warm", "numpy"),
+    "jax": ("cold", "warm"),
+    "numba": ("cold",),
+}
 LATER = 5  # calls after the first one that are measured
 GENEROUS = 1.5  # times JAX's first call that ours may take
 
@@ -39,11 +45,16 @@ PERSISTENT = {  # JAX keeps programs, all of them
 }
 
 
-def measure(who, python, case, folder):
+def measure(who, python, case, folder, further=None):
     """{"wall", "cpu", "later": seconds} of a first call in a new process, whose caches are those of
-    `folder`; None: it has none."""
+    `folder`; None: it has none. `further` has variables of the environment."""
     with tempfile.TemporaryDirectory() as passing:
-        further = {**PERSISTENT, "JAX_COMPILATION_CACHE_DIR": f"{folder}/jax"} if folder else {}
+        if folder:
+            further = {
+                **PERSISTENT,
+                "JAX_COMPILATION_CACHE_DIR": f"{folder}/jax",
+                **(further or {}),
+            }
         contestant = Contestant(who, python, case, folder or passing, passing, further)
         try:
             contestant.answer()
@@ -71,6 +82,7 @@ def turns(who, python, case, folder):
         shutil.copytree(Path(folder, "transpile"), kept / "transpile", symlinks=True)
         remove_programs(kept)
         found["objects"] = measure(who, python, case, kept)
+        found["numpy"] = measure(who, python, case, None, {"TRANSPILE_WARM_UP": "numpy"})
     elif "warm" in STATES[who]:
         measure(who, python, case, folder)
     if "warm" in STATES[who]:
@@ -114,7 +126,7 @@ def title():
     first = f"{'':14}" + "".join(f"{column:>21}" for column in columns)
     second = f"{'':14}" + "".join(f"{'wall':>11}{'CPU':>10}" for _ in columns)
     return [
-        first + f"{'to JAX':>9}{'warm':>7}{'later: ours':>14}{'JAX':>10}{'Numba':>10}",
+        first + f"{'to JAX':>9}{'warm':>7}{'numpy':>7}{'later: ours':>14}{'JAX':>10}{'Numba':>10}",
         second,
     ]
 
@@ -127,8 +139,8 @@ def line(case, found):
             numbers = found.get((who, state))
             wall, cpu = (text(numbers["wall"]), text(numbers["cpu"])) if numbers else ("-", "-")
             words.append(f"{wall:>11}{cpu:>10}")
-    cold, warm = (times(found, "wall", state) for state in ("cold", "warm"))
-    words.append(f"{ratio(cold):>9}{ratio(warm):>7}")
+    cold, warm, numpy = (times(found, "wall", state) for state in ("cold", "warm", "numpy"))
+    words.append(f"{ratio(cold):>9}{ratio(warm):>7}{ratio(numpy):>7}")
     for who, width in (("transpile", 14), ("jax", 10), ("numba", 10)):
         numbers = found.get((who, "cold"))
         words.append(f"{text(numbers['later']) if numbers else '-':>{width}}")
@@ -137,7 +149,8 @@ def line(case, found):
 
 def times(found, name, state):
     """How many times JAX's seconds ours are; None without one of them."""
-    ours, theirs = found.get(("transpile", state)), found.get(("jax", state))
+    ours = found.get(("transpile", state))
+    theirs = found.get(("jax", "warm" if state == "warm" else "cold"))
     return ours[name] / theirs[name] if ours and theirs else None
 
 
@@ -149,7 +162,7 @@ def summary(every):
             walls = [f[who, state]["wall"] for f in every.values() if (who, state) in f]
             if walls:
                 lines.append(f"median of {who}, {state}: {text(statistics.median(walls))}")
-    for state in ("cold", "objects", "warm"):
+    for state in STATES["transpile"]:
         theirs = "warm" if state == "warm" else "cold"
         near = [
             f["transpile", state]["wall"] <= GENEROUS * f["jax", theirs]["wall"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from transpile.dispatch.jitted import BoundWrapped, Wrapped
-from transpile.dispatch.switches import disable_jit, explain_cache_misses
+from transpile.dispatch.switches import disable_jit, explain_cache_misses, warm_up_requested
 from transpile.dispatch.trace_cache import clear_caches
 from transpile.dispatch.tracing import Config
 from transpile.ir.graph import Graph
@@ -45,6 +45,7 @@ def jit(
     inline: bool = False,
     device: Any = None,
     compiler_options: Mapping[str, Any] | None = None,
+    warm_up: str | None = None,
 ) -> Any:
     """Compile a function to C when it is called: a decorator, with or without parentheses.
 
@@ -65,6 +66,11 @@ def jit(
     keep_unused       arguments that the result does not depend on stay parameters of the C function
     inline, device    accepted for compatibility; they change nothing on a CPU
     compiler_options  names and values of `Options`: opt_level, march, openmp, ...
+    warm_up           "numpy": while a program is being built, in the background, calls are computed
+                      by NumPy. Results of the first calls differ from later ones by rounding, and
+                      errors of the build are raised by a later call. A program from the cache is
+                      used at once. "off": the first call waits. None: as the environment variable
+                      TRANSPILE_WARM_UP says, "off" by default (docs/environment.md)
 
     Arrays, numbers and lists that the function takes from its surroundings are copied while
     tracing. A later change of what it or its helpers name is noticed, and traces again: globals,
@@ -92,10 +98,11 @@ def jit(
             show_graph,
             keep_unused,
             options,
+            warms_up,
         )
         return Wrapped(function, config)
 
-    options = Options().replace(compiler_options)
+    options, warms_up = Options().replace(compiler_options), warm_up_requested(warm_up)
     return wrap if func is None else wrap(func)
 
 

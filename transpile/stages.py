@@ -32,6 +32,7 @@ from transpile.runtime.dispatcher import (
     Dispatcher,
     InstanceSignature,
     Specialization,
+    finisher,
 )
 from transpile.runtime.mutated_arguments import donated_inputs, with_write_back
 from transpile.trace.call_key import described
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from transpile.hlo.computation import XlaComputation
     from transpile.passes.layouts import memory_orders
     from transpile.runtime.executable import BuildInfo, Executable, Lowering, MemoryAnalysis
-    from transpile.runtime.program_call import ProgramCall
 else:
     hlo = Later("transpile.hlo.computation")
     memory_orders = Later("transpile.passes.layouts.memory_orders")
@@ -307,22 +307,37 @@ class Lowered(_ProgramStage):
 
     def specialization(self, orders: Sequence[Order]) -> Specialization:
         """The compiled program for leaves of the arguments whose axes lie in memory in these
-        orders; () is row-major, which is taken for all where the program may write to them."""
-        graph, donated = self._lowering.graph, self._lowering.donated
-        kept = tuple(orders[leaf] for leaf in self._kept)
-        if donated or not any(kept):
+        orders."""
+        kept = self.kept_orders(orders)
+        if not kept:
             return self.compile().specialization
         with self._lock:
             if kept not in self._in_orders:
-                graph, stored = memory_orders.in_memory_orders(graph, kept)
-                program = programs.Lowering(graph, self._lowering.options).build()
-                self._in_orders[kept] = self._specialized(program.call, kept, stored)
+                lowering, stored = self.in_orders(kept)
+                self._in_orders[kept] = self.specialized(lowering.build().call, kept, stored)
             return self._in_orders[kept]
 
-    def _specialized(
-        self, call: ProgramCall, orders: tuple[Order, ...] = (), stored: tuple[Order, ...] = ()
+    def kept_orders(self, orders: Sequence[Order]) -> tuple[Order, ...]:
+        """The orders of the inputs, of those of the leaves of the arguments; () is row-major, and
+        none are all row-major, which is taken where the program may write to them."""
+        kept = tuple(orders[leaf] for leaf in self._kept)
+        return kept if any(kept) and not self._lowering.donated else ()
+
+    def in_orders(self, kept: tuple[Order, ...]) -> tuple[Lowering, tuple[Order, ...]]:
+        """What is built for inputs in these orders, and the orders of its outputs."""
+        if not kept:
+            return self._lowering, ()
+        graph, stored = memory_orders.in_memory_orders(self._lowering.graph, kept)
+        return programs.Lowering(graph, self._lowering.options), stored
+
+    def is_built(self, kept: tuple[Order, ...]) -> bool:
+        """True if this process has the program for inputs in these orders."""
+        return kept in self._in_orders or (not kept and self._lowering.options in self._compiled)
+
+    def specialized(
+        self, call: Any, orders: tuple[Order, ...] = (), stored: tuple[Order, ...] = ()
     ) -> Specialization:
-        """The specialization for a loaded program."""
+        """The specialization for a loaded program, or with None for the caller of `runner`."""
         known, kept, where = self._signature, self._kept, self._where
         # True if the outputs of the program are the leaves of the result, in order.
         is_direct = not known.written and known.positions == tuple(range(len(known.positions)))
@@ -330,7 +345,7 @@ class Lowered(_ProgramStage):
             call,
             None if kept == tuple(range(len(known.types))) else kept,
             None if is_direct else lambda run: with_write_back(run, known, kept, where),
-            _finisher(self._out_tree),
+            finisher(self._out_tree),
             self._out_tree,
             orders,
             stored,
@@ -365,7 +380,7 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
         self._lowering = lowering
         self._kept = kept
         self._where = where
-        self.specialization = stage._specialized(executable.call)
+        self.specialization = stage.specialized(executable.call)
         calls = CheckedCall(self._signature, self.specialization, where)
         Dispatcher(calls.table, described, calls.on_miss, [], lambda: False).attach(self)
 
@@ -440,19 +455,6 @@ class Wrapped(Protocol):
 
 
 # ------------------------------------------------------------------------------------- helpers
-
-
-def _finisher(out_tree: tree.TreeDef) -> Callable[[list[Any]], Any] | None:
-    """The function from the list of outputs to the result; None where the result is the only
-    output."""
-    if out_tree == tree.LEAF:
-        return None
-    if all(child == tree.LEAF for child in out_tree.subtrees):
-        if out_tree.node is tree.node_of(tuple):
-            return tuple
-        if out_tree.node is tree.node_of(list):
-            return list
-    return out_tree.unflatten
 
 
 def _listed(types: Sequence[ArrayType]) -> str:

@@ -268,7 +268,7 @@ def test_first_calls_are_measured_in_all_states():
     found, failed = first_calls.compare("solve", {"transpile": sys.executable}, 1)
     assert not failed
     taken = first_calls.medians(found)
-    assert set(taken) == {("transpile", state) for state in ("cold", "objects", "warm")}
+    assert set(taken) == {("transpile", state) for state in first_calls.STATES["transpile"]}
     assert all(seconds > 0 for numbers in taken.values() for seconds in numbers.values())
     assert first_calls.line("solve", taken).startswith("solve")
     assert len(first_call_cases.CASES) == 12

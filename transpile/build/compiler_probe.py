@@ -141,6 +141,13 @@ def find_compiler(options: Options) -> Compiler:
     )
 
 
+def is_probed(options: Options) -> bool:
+    """True if `find_compiler` finds facts about the compiler, and runs none."""
+    named = _named(options)
+    command = _resolve(named[0]) if named is not None else next(_usual_commands(), None)
+    return command is not None and _remembered(command_identity(command)) is not None
+
+
 def command_identity(command: Sequence[str]) -> str:
     """The command, with path, size and modification time of each word of it that is a program."""
     parts = [shlex.join(command)]
@@ -255,17 +262,27 @@ def _ziglang() -> tuple[str, ...] | None:
 def _facts(command: tuple[str, ...]) -> Compiler:
     """The facts about a compiler: those of this process, of the cache directory, or of a probe."""
     identity = command_identity(command)
-    if identity in _known:
-        return _known[identity]
-    probed = "\n".join((identity, *_PROBED, _PROBE, _PROBE_OPENMP))
-    name = blake2b(probed.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-    try:
-        compiler = _from_values(recall(f"compiler-{name}.json"), identity)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        compiler = _probe(command)
-        remember(f"compiler-{name}.json", {"identity": identity, **asdict(compiler)})
-    _known[identity] = compiler
+    compiler = _remembered(identity)
+    if compiler is None:
+        compiler = _known[identity] = _probe(command)
+        remember(_file_of_facts(identity), {"identity": identity, **asdict(compiler)})
     return compiler
+
+
+def _remembered(identity: str) -> Compiler | None:
+    """The facts about a compiler of this process, or of the cache directory; None without any."""
+    if identity not in _known:
+        try:
+            _known[identity] = _from_values(recall(_file_of_facts(identity)), identity)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+    return _known[identity]
+
+
+def _file_of_facts(identity: str) -> str:
+    probed = "\n".join((identity, *_PROBED, _PROBE, _PROBE_OPENMP))
+    digest = blake2b(probed.encode("utf-8", "surrogateescape"), digest_size=8)
+    return f"compiler-{digest.hexdigest()}.json"
 
 
 def _from_values(values: dict[str, Any], identity: str) -> Compiler:

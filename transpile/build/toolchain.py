@@ -19,6 +19,7 @@ from transpile.build.compiler_probe import (
     Compiler,
     command_identity,
     find_compiler,
+    is_probed,
 )
 from transpile.codegen.compile_budget import Effort, effort_flags, level, retreat_flags
 from transpile.disk_cache.concurrent_steps import Steps, finished
@@ -48,6 +49,7 @@ __all__ = [
     "find_lapack",
     "flags",
     "ingredients",
+    "is_probed",
     "sanitizer_environment",
     "target",
 ]

@@ -1,7 +1,9 @@
-"""The switches `disable_jit` and `explain_cache_misses`, functions and contexts."""
+"""The switches `disable_jit` and `explain_cache_misses`, functions and contexts, and the choice of
+warm-up."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,3 +70,15 @@ class explain_cache_misses:  # used as a function and as a context
 
     def __exit__(self, *exception: object) -> None:
         _explain[0] = self._before
+
+
+def warm_up_requested(choice: str | None) -> bool:
+    """True if the first calls are to be computed by NumPy: `jit`'s argument says so, or where it is
+    None the environment variable TRANSPILE_WARM_UP. ValueError for an unknown word."""
+    if choice is None:
+        choice, origin = os.environ.get("TRANSPILE_WARM_UP", "") or "off", "TRANSPILE_WARM_UP"
+    else:
+        origin = "warm_up"
+    if choice not in ("numpy", "off"):
+        raise ValueError(f"{origin} takes 'numpy' or 'off', not {choice!r}")
+    return choice == "numpy"

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Set
 from dataclasses import field
 from types import CodeType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -43,7 +43,13 @@ from transpile.trace.guards.executed_code import recorded
 from transpile.trace.guards.survey import survey
 from transpile.trace.trace import current_trace, trace_function
 from transpile.util.frozen_records import cached_property, dataclass
+from transpile.util.lazy.imports import Later
 from transpile.util.lazy.loggers import Log
+
+if TYPE_CHECKING:
+    from transpile.dispatch import warm_up
+else:
+    warm_up = Later("transpile.dispatch.warm_up")
 
 logger = Log("transpile")
 
@@ -57,6 +63,7 @@ class Config:
     show_graph: bool = False
     keep_unused: bool = False
     options: Options = field(default_factory=Options)
+    warms_up: bool = False
 
 
 class Tracing:
@@ -74,22 +81,33 @@ class Tracing:
         if is_jit_disabled() or current_trace() is not None:
             return resolved(self.function)(*args, **kwargs)
         traced, key, leaves = self.traced(args, kwargs)
-        orders = [memory_order(x) if isinstance(x, ndarray) else () for x in leaves]
-        specialization = traced.lower().specialization(orders)
         for path, leaf in zip(traced.in_paths, leaves, strict=True):
             if not isinstance(leaf, ndarray) and type(leaf) not in PYTHON_SCALARS:
                 raise TypeError(
                     f"{user_source()}: argument {path!r} of {place_of(self.function)} has a shape "
                     f"and a dtype, but no values: {leaf}. Pass an array, or use `lower`."
                 )
-        with self.table.lock:
-            shown = traced in self._shown
-            if self.config.static:
+        if self.config.show_graph:
+            self._show(traced)
+        lowered = traced.lower()
+        orders = [memory_order(x) if isinstance(x, ndarray) else () for x in leaves]
+        if self.config.warms_up:
+            result = warm_up.result(lowered, orders, leaves)
+            if result is not None:
+                return result[0]
+        specialization = lowered.specialization(orders)
+        if self.config.static:
+            with self.table.lock:
                 self.table.keep(key, specialization, traced.watch)
-        if self.config.show_graph and not shown:
-            self._shown.add(traced)
-            print(traced.jaxpr)
         return specialization.run(leaves)
+
+    def _show(self, traced: Traced) -> None:
+        """Print the graph of a trace, once."""
+        with self.table.lock:
+            is_new = traced not in self._shown
+            self._shown.add(traced)
+        if is_new:
+            print(traced.jaxpr)
 
     @cached_property
     def _shown(self) -> weakref.WeakSet[Traced]:

@@ -26,7 +26,7 @@ from transpile.trace.captured_arrays import retried
 from transpile.trace.trace import current_trace, trace_nested
 from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import Closed
-from transpile.transforms.interpret import interpret, interpret_up_to
+from transpile.transforms.interpret import has_loop, interpret, interpret_up_to
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 
@@ -167,7 +167,7 @@ MOST_INTERPRETED = 10_000
 def run_outside(graph: Graph, values: Sequence[Any]) -> list[Any]:
     """The outputs of a graph outside of all traces: NumPy computes them; a program does, where
     loops go around often and have no effects."""
-    if not _has_loop(graph) or graph.has_effects:
+    if not has_loop(graph) or graph.has_effects:
         return interpret(graph, values)
     graph, constants = lifted(graph)
     values = [*[c.value for c in constants], *values]
@@ -177,13 +177,6 @@ def run_outside(graph: Graph, values: Sequence[Any]) -> list[Any]:
         if results is not None:
             return results
     return list(_compiled(graph, options)(values))
-
-
-def _has_loop(graph: Graph) -> bool:
-    is_loop = any(
-        e.primitive.kind == "control" and e.primitive.name != "cond" for e in graph.equations
-    )
-    return is_loop or any(map(_has_loop, graph.subgraphs()))
 
 
 def lifted(graph: Graph) -> tuple[Graph, list[Const]]:

@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from transpile import tree
 from transpile.ir.primitive import Order, inverse
 from transpile.pytree.treedef import TreeDef
 from transpile.runtime.tier_up import AGAIN, threshold
@@ -96,6 +97,19 @@ class Specialization:
     def run(self) -> Callable[[Sequence[Any]], Any]:
         """The `runner` that calls the program from Python."""
         return self.runner(self.call.run)
+
+
+def finisher(out_tree: TreeDef) -> Callable[[list[Any]], Any] | None:
+    """The function from the list of outputs to the result; None where the result is the only
+    output."""
+    if out_tree == tree.LEAF:
+        return None
+    if all(child == tree.LEAF for child in out_tree.subtrees):
+        if out_tree.node is tree.node_of(tuple):
+            return tuple
+        if out_tree.node is tree.node_of(list):
+            return list
+    return out_tree.unflatten
 
 
 class _Cached:

@@ -186,6 +186,16 @@ class Lowering:
 
         return cache.obtain(name, ingredients, build, use_best)
 
+    def is_cached(self) -> bool:
+        """True if the program is in the cache, so that `build` loads it and runs no compiler."""
+        if not toolchain.is_probed(self.options):
+            return False
+        return default_cache().get(self.graph.name, self.ingredients()) is not None
+
+    def prepare(self) -> None:
+        """Compile the program where the cache does not have it; it is not loaded."""
+        self._obtain(self._write, Entry.verify)
+
     def _lapack_identity(self) -> str:
         """The LAPACK that the program is linked with, or "none"."""
         if next(_routines(self.graph), None) is None:

@@ -172,22 +172,29 @@ class ProgramCall:
 
     def converted(self, leaf: Any, position: int) -> Array:
         """An argument as an array of the dtype, order and alignment that the program reads."""
-        dtype, shape = self.inputs[position]
-        try:
-            array = np.asarray(np.require(leaf, dtype, ["C", "ALIGNED"]))
-        except OverflowError:
-            raise OverflowError(
-                f"{user_source()}: {shown(leaf)} does not fit {dtype}, as which {self._name} takes "
-                "this Python int; pass a float, or an array of a dtype that holds it"
-            ) from None
-        if array.shape != shape:
-            raise InternalError(f"the program takes an array of shape {shape}, not {array.shape}")
-        return array
+        return as_input(leaf, *self.inputs[position], self._name)
 
     def fail(self, code: int) -> NoReturn:
         """Raise InternalError with the program's text for an error code."""
         message = self._text(self._error(code)).decode()
         raise InternalError(f"{self._name} failed with code {code}: {message}")
+
+
+def as_input(leaf: Any, dtype: np.dtype[Any], shape: tuple[int, ...], name: str) -> Array:
+    """An argument of the program `name` as an array in row-major order, aligned, of a dtype.
+
+    Raises OverflowError for a Python int that does not fit.
+    """
+    try:
+        array = np.asarray(np.require(leaf, dtype, ["C", "ALIGNED"]))
+    except OverflowError:
+        raise OverflowError(
+            f"{user_source()}: {shown(leaf)} does not fit {dtype}, as which {name} takes "
+            "this Python int; pass a float, or an array of a dtype that holds it"
+        ) from None
+    if array.shape != shape:
+        raise InternalError(f"the program takes an array of shape {shape}, not {array.shape}")
+    return array
 
 
 def _made(maker: Maker, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:

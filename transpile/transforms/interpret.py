@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,15 @@ def interpret(graph: Graph, values: Sequence[Any]) -> list[Any]:
     return Interpreter(graph)(values)
 
 
-def interpret_up_to(graph: Graph, values: Sequence[Any], most: int) -> list[Any] | None:
-    """As `interpret`; None where loops make more than so many equations of it."""
+def interpret_up_to(
+    graph: Graph, values: Sequence[Any], most: int, goes_on: Callable[[], bool] | None = None
+) -> list[Any] | None:
+    """As `interpret`; None where loops make more than so many equations of it, or where `goes_on`
+    says before one of them that it should not."""
 
     def begin() -> None:
         THREAD.most_equations = most
+        THREAD.goes_on = goes_on
 
     try:
         return between(begin, lambda: interpret(graph, values), as_before())
@@ -29,8 +33,17 @@ def interpret_up_to(graph: Graph, values: Sequence[Any], most: int) -> list[Any]
         return None
 
 
+def has_loop(graph: Graph) -> bool:
+    """True if a loop is in the graph or its regions: it has more equations to compute than stand
+    there."""
+    is_loop = any(
+        e.primitive.kind == "control" and e.primitive.name != "cond" for e in graph.equations
+    )
+    return is_loop or any(map(has_loop, graph.subgraphs()))
+
+
 class _TooLongError(Exception):
-    """There are more equations to compute than were allowed."""
+    """There are more equations to compute than were allowed, or they should not be any more."""
 
 
 class Interpreter:
@@ -63,7 +76,10 @@ class Interpreter:
         def read(atom: Atom) -> Any:
             return atom.value if isinstance(atom, Const) else environment[atom]
 
+        goes_on = THREAD.goes_on
         for equation, forgotten in zip(self._equations, self._forgotten, strict=True):
+            if goes_on is not None and not goes_on():
+                raise _TooLongError
             results = evaluate(equation, [read(a) for a in equation.inputs])
             environment.update(zip(equation.outputs, results, strict=True))
             for var in forgotten:

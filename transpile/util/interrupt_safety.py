@@ -39,6 +39,7 @@ class _Thread(threading.local):
     axes: tuple[Any, ...] = ()  # that `vmap` has given names
     sites: frozenset[Any] | None = None  # of calls that make traced arrays; None: nobody retries
     most_equations: int | None = None  # which the interpreter may compute; None: as many as it has
+    goes_on: Callable[[], bool] | None = None  # which it asks before each equation
 
 
 THREAD = _Thread()
