@@ -14,7 +14,7 @@ static inline float power_f32(float x, float y)
     p = multiply_add_f64(p, s2, 0x1.27777fdb825eap-1);
     p = multiply_add_f64(p, s2, 0x1.ec709d12dd7b2p-1);
     p = multiply_add_f64(p, s2, 0x1.71547652bedeep+1);
-    double logarithm = log_special_f64(a, multiply_add_f64(p, s, exponent_f64(a)));
+    double logarithm = multiply_add_f64(p, s, exponent_f64(a));
     double product = (double)y * logarithm;
     product = product < -200.0 ? -200.0 : product;
     product = product > 200.0 ? 200.0 : product;
@@ -27,7 +27,6 @@ static inline double power_f64(double x, double y)
     double a = fabs(x);
     double low;
     double logarithm = precise_log2_f64(exponent_f64(a), fraction_f64(a) - 1.0, &low);
-    logarithm = log_special_f64(a, logarithm);
     double product = y * logarithm;
     double rest = fma(y, logarithm, -product) + y * low;
     // where the result is 0 or infinity, the rest is meaningless and may be NaN
@@ -52,11 +51,16 @@ static inline double power_f64(double x, double y)
     return power_special_f64(x, y, size);
 }
 
-/* x^y from size = |x|^y: the sign for odd y, NaN for negative x and fractional y, and the cases
-   that are 1 whatever the other operand is. The conditions are combined by & and |, which do not
-   branch. */
+/* x^y from size = |x|^y, which is meaningless where x is zero or infinite: the sign for odd y, NaN
+   for negative x and fractional y, and the cases that are 1 whatever the other operand is. The
+   conditions are combined by & and |, which do not branch; those of x alone are masks, as gcc has
+   no vector of a condition that is the same in all iterations of a loop. */
 static inline double power_special_f64(double x, double y, double size)
 {
+    uint64_t infinity = 0x7ff0000000000000u, zero = (uint64_t)(x == 0.0);
+    uint64_t keep = (uint64_t)((x == 0.0) | (fabs(x) > 0x1.fffffffffffffp1023)) - 1;
+    uint64_t limit = y > 0.0 ? infinity & (zero - 1) : infinity & (0 - zero);
+    size = float_from_bits_f64((bits_f64(size) & keep) | (limit & ~keep));
     bool negative = bits_f64(x) >> 63 != 0;
     double half = 0.5 * y;
     bool whole = rint(y) == y;
