@@ -2,18 +2,18 @@
    (the most negative number by -1) wraps around. */
 static inline S floor_divide_S(S x, S y)
 {
-    if (y == 0) {
-        return 0;
-    }
-    if (y == -1) {
-        return (S)(0u - (U)x);
-    }
-    return (S)(x / y - ((x % y != 0) & ((x < 0) != (y < 0))));
+    S divisor = (S)((y == 0) | (y == -1) ? 1 : y);
+    S whole = whole_quotient_S(x, divisor);
+    bool has_rest = (S)((U)whole * (U)divisor) != x;
+    whole = (S)(whole - (has_rest & ((x < 0) != (y < 0))));
+    whole = y == -1 ? (S)(0u - (U)x) : whole;
+    return y == 0 ? 0 : whole;
 }
 
 static inline U floor_divide_U(U x, U y)
 {
-    return y == 0 ? 0 : (U)(x / y);
+    U whole = whole_quotient_U(x, (U)(y == 0 ? 1 : y));
+    return y == 0 ? 0 : whole;
 }
 
 /* numpy.floor_divide of floats: (x - remainder(x, y)) / y, rounded to an integer. */

@@ -1,12 +1,14 @@
 /* numpy.fmod of integers: has the sign of x; 0 when y is 0. */
 static inline S fmod_S(S x, S y)
 {
-    return y == 0 || y == -1 ? 0 : (S)(x % y);
+    S divisor = (S)((y == 0) | (y == -1) ? 1 : y);
+    return (S)((U)x - (U)((U)whole_quotient_S(x, divisor) * (U)divisor));
 }
 
 static inline U fmod_U(U x, U y)
 {
-    return y == 0 ? 0 : (U)(x % y);
+    U divisor = (U)(y == 0 ? 1 : y);
+    return (U)(x - (U)(whole_quotient_U(x, divisor) * divisor));
 }
 
 /* numpy.fmod of floats: has the sign of x, exact.

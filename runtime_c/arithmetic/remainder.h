@@ -1,16 +1,14 @@
 /* numpy.remainder of integers: has the sign of y; 0 when y is 0. */
 static inline S remainder_S(S x, S y)
 {
-    if (y == 0 || y == -1) {
-        return 0;
-    }
-    S rest = (S)(x % y);
-    return rest != 0 && (rest < 0) != (y < 0) ? (S)(rest + y) : rest;
+    S rest = fmod_S(x, y);
+    S moved = (S)((U)rest + (U)y);
+    return ((rest != 0) & ((rest < 0) != (y < 0))) ? moved : rest;
 }
 
 static inline U remainder_U(U x, U y)
 {
-    return y == 0 ? 0 : (U)(x % y);
+    return fmod_U(x, y);
 }
 
 /* numpy.remainder of floats: has the sign of y, also when it is zero. */

@@ -1,0 +1,41 @@
+"""Quotients of integers, of which short ones are made of floats in vector lanes: exact ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import transpile
+
+pytestmark = pytest.mark.full_level
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+def operands(dtype):
+    """Pairs of all sizes, of multiples and their neighbours, and of the extreme values."""
+    random, info, size = np.random.default_rng(0), np.iinfo(dtype), 4000
+    special = [info.min, info.min + 1, info.max, info.max - 1, 0, 1, 2, 3, info.max // 3]
+    special = np.array([*special, *([-1, -2, -3] if info.min else [])], dtype)
+    x = random.integers(info.min, info.max, size, dtype=dtype, endpoint=True)
+    y = random.integers(info.min, info.max, size, dtype=dtype, endpoint=True)
+    y >>= random.integers(0, info.bits, size).astype(dtype)
+    with np.errstate(over="ignore"):
+        whole = np.floor_divide(x, np.where(y == 0, 1, y).astype(dtype))
+    multiples = (whole * y).astype(dtype)
+    pairs = [(x, y), (y, x), (multiples, y), (multiples - dtype(1), y), (multiples + dtype(1), y)]
+    pairs.append((np.repeat(special, special.size), np.tile(special, special.size)))
+    return [np.concatenate(side) for side in zip(*pairs, strict=True)]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("function", [np.floor_divide, np.remainder, np.fmod])
+def test_quotients_are_numpys(function, dtype):
+    x, y = operands(np.dtype(dtype).type)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(transpile.jit(function)(x, y), function(x, y))
+        for divisor in np.array([1, 2, 3, 7, 100], dtype):
+            want = function(x, divisor)
+            got = transpile.jit(lambda x, d=divisor: function(x, d))(x)
+            np.testing.assert_array_equal(got, want)
+            got = transpile.jit(function)(x, np.array(divisor))
+            np.testing.assert_array_equal(got, want)
