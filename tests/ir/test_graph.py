@@ -36,7 +36,20 @@ def test_a_right_graph_passes():
     graph(inputs=(X,), outputs=(X, Const(1.0))).check()
 
 
+WHOLE = var(dtype="i8")
 BROKEN = {
+    "too many operands": (
+        graph(Equation(elementary.sin, (X, X), {}, (Y,))),
+        r"sin is given 2 of the 1 operands in its C: sin\(x\)",
+    ),
+    "too few operands": (
+        graph(Equation(elementwise.add, (X,), {}, (Y,))),
+        r"add is given 1 of the 2 operands in its C: x \+ y",
+    ),
+    "operands of a dtype that it does not take": (
+        graph(Equation(elementary.sin, (WHOLE,), {}, (var(dtype="i8"),)), inputs=(WHOLE,)),
+        "sin takes dtypes of the kinds 'fc', not i64",
+    ),
     "an input twice": (graph(SINE, inputs=(X, X)), "listed twice"),
     "an undefined operand": (graph(SINE, inputs=()), "sin reads an undefined value"),
     "a use before its definition": (

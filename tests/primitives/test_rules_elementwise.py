@@ -5,7 +5,7 @@ and adjoints elsewhere.
 import numpy as np
 import pytest
 from awkward_points import AWKWARD, BASES, INF, NAN, POWERS
-from primitive_programs import accepted, arity, drawn
+from primitive_programs import accepted, drawn
 
 import transpile
 from transpile.ir.graph import live_equations
@@ -165,7 +165,7 @@ def primitives_of(dtype):
     """The elementwise primitives that take a dtype and give floats."""
     for candidate in TABLE.values():
         if candidate.kind == "elementwise" and accepted(candidate, dtype):
-            operands = [ArrayType((), dtype)] * arity(candidate)
+            operands = [ArrayType((), dtype)] * candidate.arity
             special = candidate.name in ("select", "ldexp", "convert_element_type")
             if special or candidate.result_types(operands, {})[0].dtype.kind in "fc":
                 yield candidate
@@ -193,8 +193,8 @@ def trials(dtype):
         elif candidate.name == "convert_element_type":
             for target in ("f4", "f8", "c8", "c16"):
                 yield candidate.name, (x,), {"dtype": np.dtype(target)}
-        elif arity(candidate) <= 2 and not any(map(refuses, rules_of(candidate))):
-            yield candidate.name, (x, y)[: arity(candidate)], {}
+        elif candidate.arity <= 2 and not any(map(refuses, rules_of(candidate))):
+            yield candidate.name, (x, y)[: candidate.arity], {}
 
 
 TRIALS = [

@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from primitive_programs import SAMPLES, arity
+from primitive_programs import SAMPLES
 from special_points import EDGES, INF, ONE, SEVERAL, pairs, spread
 
 import transpile
@@ -207,7 +207,7 @@ BRANCHING = {"igamma", "igammac", "igamma_grad_a"}
 BRANCHING |= {"random_gamma_grad", "betainc", "gamma", "polygamma", "zeta", "expn", "expi"}
 BRANCHING |= {"sine_integral", "cosine_integral", "fresnel_sine", "fresnel_cosine"}
 HELPERS = {
-    name: arity(primitive)
+    name: primitive.arity
     for name, primitive in TABLE.items()
     if primitive.kind == "elementwise" and primitive.transcendental and name not in SAMPLES
     if c_helpers.find(f"{name}_f64") is not None

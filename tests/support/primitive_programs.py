@@ -9,7 +9,6 @@ case.
 from __future__ import annotations
 
 import os
-import re
 
 import numpy as np
 import pytest
@@ -181,11 +180,6 @@ def accepted(primitive, dtype):
     return kind_letter(dtype) in primitive.dtypes
 
 
-def arity(primitive):
-    """How many operands an elementwise primitive has."""
-    return len(set(re.findall(r"\b[xyz]\b", " ".join(primitive.c.values()))))
-
-
 def seeded(name):
     """Draws that are always the same for a name."""
     return np.random.default_rng(list(name.encode()))
@@ -220,19 +214,19 @@ def elementwise_program(dtype):
         elif primitive.name in NON_NEGATIVE and dtype.kind in "iu":
             exponents = np.where(batch.value(y) < 0, 3, batch.value(y)).astype(dtype)
             batch.case(primitive.name, x, batch.input(exponents, "exponent"))
-        elif arity(primitive) > 2:
+        elif primitive.arity > 2:
             own = seeded(primitive.name)
             for known in (edges(dtype), drawn(dtype, count, own, primitive.domain)):
-                drawn_ones = [own.choice(known, count) for _ in range(arity(primitive))]
-                names = [f"{primitive.name}_{len(known)}_{k}" for k in range(arity(primitive))]
+                drawn_ones = [own.choice(known, count) for _ in range(primitive.arity)]
+                names = [f"{primitive.name}_{len(known)}_{k}" for k in range(primitive.arity)]
                 batch.case(primitive.name, *map(batch.input, drawn_ones, names))
         else:
-            batch.case(primitive.name, *(x, y)[: arity(primitive)])
+            batch.case(primitive.name, *(x, y)[: primitive.arity])
             if primitive.domain is not None:
                 names = [f"{n}_{'_'.join(map(str, primitive.domain))}" for n in "xy"]
                 inside = [
                     batch.input(drawn(dtype, count, seeded(name), primitive.domain), name)
-                    for name in names[: arity(primitive)]
+                    for name in names[: primitive.arity]
                 ]
                 batch.case(primitive.name, *inside)
     return batch

@@ -22,7 +22,7 @@ import numpy as np
 
 from transpile.errors import InternalError
 from transpile.ir.number_text import number_text
-from transpile.ir.types import SHORT_NAMES, ArrayType
+from transpile.ir.types import SHORT_NAMES, ArrayType, kind_letter
 from transpile.util.escapes import one_line
 from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
 from transpile.util.hashing import blake2b
@@ -151,12 +151,28 @@ class Equation:
     @cached_property
     def _is_typed(self) -> bool:
         types = self.primitive.result_types([a.type for a in self.inputs], self.params)
+        if self.primitive.kind == "elementwise":
+            self._check_operands()
         if tuple(t.strong for t in types) != tuple(v.type.strong for v in self.outputs):
             raise InternalError(
                 f"{self.primitive.name} gives {', '.join(map(str, types))}, but its "
                 f"outputs are declared {', '.join(str(v.type) for v in self.outputs)}"
             )
         return True
+
+    def _check_operands(self) -> None:
+        """Raise InternalError for more or fewer operands than C has, or of another kind."""
+        primitive, inputs = self.primitive, self.inputs
+        if len(inputs) != primitive.arity:
+            raise InternalError(
+                f"{self.source}: {primitive.name} is given {len(inputs)} of the "
+                f"{primitive.arity} operands in its C: {', '.join(primitive.c.values())}"
+            )
+        if kind_letter(inputs[0].type.dtype) not in primitive.dtypes:
+            raise InternalError(
+                f"{self.source}: {primitive.name} takes dtypes of the kinds {primitive.dtypes!r}, "
+                f"not {inputs[0].type}"
+            )
 
     def key(self) -> tuple[Any, ...]:
         """The key of value numbering: primitive, inputs, params."""

@@ -9,6 +9,7 @@ key by which a call such as `np.sin(tracer)` finds its primitive.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
@@ -21,7 +22,7 @@ import numpy as np
 from transpile.ir.dims import Index
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy.registry import Rest, Table
 
 TypeRule = Callable[..., "ArrayType | tuple[ArrayType, ...]"]
@@ -31,6 +32,7 @@ Magnitude = float | Callable[..., float]
 Order = tuple[int, ...]
 Permuted = tuple[Sequence[Order], Mapping[str, Any]]
 PermuteRule = Callable[..., Permuted]
+_OPERAND = re.compile(r"\b[xyz]\b")  # in a C column
 # A number of a dtype, or None where it has no such number.
 Element = Callable[[np.dtype[Any]], Any]
 
@@ -237,6 +239,11 @@ class Primitive:
         """True if a reduction of this dtype may be reassociated, up to rounding, with partial
         results that start from the neutral element."""
         return self.commutative and self.associative and self.neutral(dtype) is not None
+
+    @cached_property
+    def arity(self) -> int:
+        """elementwise: how many operands its C columns have."""
+        return len({name for text in self.c.values() for name in _OPERAND.findall(text)})
 
     @property
     def has_graphs(self) -> bool:
