@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from transpile.hlo.expansions import EXPANSIONS
 from transpile.hlo.rules import RULES
 from transpile.hlo.rules.elementwise import has_instruction
@@ -48,9 +50,13 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
 
 
 def _function(equation: Equation) -> Callable[..., list[Any]]:
-    """The expansion of an equation's primitive, for its params."""
+    """The expansion of an equation's primitive, for its params; elementwise ones are given operands
+    of one shape, since the state of a loop keeps its types."""
 
     def function(*operands: Any) -> list[Any]:
+        if equation.primitive.kind == "elementwise":
+            shape: Any = equation.output.type.shape
+            operands = tuple(np.broadcast_to(x, shape) for x in operands)
         results = EXPANSIONS[equation.primitive.name](*operands, **equation.params)
         return results if isinstance(results, list) else [results]
 

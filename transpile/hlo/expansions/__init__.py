@@ -7,11 +7,12 @@ accuracy of the dtype where simple ones would cancel or overflow.
 """
 
 from transpile.hlo.builder import Rules
-from transpile.hlo.expansions import arithmetic, elementary, floats, windows
+from transpile.hlo.expansions import arithmetic, elementary, floats, threefry, windows
 
 EXPANSIONS: Rules = {
     **arithmetic.EXPANSIONS,
     **elementary.EXPANSIONS,
     **floats.EXPANSIONS,
+    **threefry.EXPANSIONS,
     **windows.EXPANSIONS,
 }
