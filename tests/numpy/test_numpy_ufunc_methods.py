@@ -118,6 +118,18 @@ def test_reduction_without_a_row_is_numpys(ufunc, dtype, shape, seed, keepdims, 
     assert_same(lambda a: ufunc.accumulate(a, axis=axis), x, tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_running_extremes_of_complex_numbers(ufunc, axis):
+    """Ties of real parts, and what has a NaN, which stays."""
+    draw = np.random.default_rng(0)
+    x = np.empty((40, 30), np.complex128)
+    x.real, x.imag = draw.choice([0, 1, -1, np.inf, -np.inf, np.nan, *range(9)], (2, 40, 30))
+    x.imag = np.where(draw.random(x.shape) < 0.9, np.nan_to_num(x.imag), x.imag)
+    for dtype in (np.complex64, np.complex128):
+        assert_same(lambda a: ufunc.accumulate(a, axis=axis), x.astype(dtype))
+
+
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.minimum, np.logical_or])
 @pytest.mark.parametrize("dtype", ["i4", "f8"])
 def test_reduceat_at_traced_indices_is_numpys(ufunc, dtype):

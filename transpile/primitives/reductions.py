@@ -207,8 +207,8 @@ cumsum = scan(
     transpose=lambda ct, x, *, axis, reverse: [apply("cumsum", ct, axis=axis, reverse=not reverse)],
 )
 cumprod = scan("cumprod", np.cumprod, "multiply", jvp=_scan_jvp("multiply"))
-cummax = scan("cummax", np.maximum.accumulate, "maximum", dtypes="biuf", jvp=_scan_jvp("maximum"))
-cummin = scan("cummin", np.minimum.accumulate, "minimum", dtypes="biuf", jvp=_scan_jvp("minimum"))
+cummax = scan("cummax", np.maximum.accumulate, "maximum", dtypes="biufc", jvp=_scan_jvp("maximum"))
+cummin = scan("cummin", np.minimum.accumulate, "minimum", dtypes="biufc", jvp=_scan_jvp("minimum"))
 cumlogsumexp = scan(
     "cumlogsumexp",
     np.logaddexp.accumulate,

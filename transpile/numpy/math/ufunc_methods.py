@@ -244,8 +244,7 @@ def _accumulate(ufunc: Any, array: Array, axis: Any = 0, dtype: Any = None, out:
     accumulated = accumulator(ufunc.accumulate, x.dtype, dtype)
     number = axis_of(axis, x.ndim)
     x = convert(x, accumulated)
-    ordered = accumulated.kind != "c" or ufunc not in _EXTREMES
-    if ufunc in _SCANS and ordered and (accumulated != BOOL or ufunc not in _SUMS):
+    if ufunc in _SCANS and (accumulated != BOOL or ufunc not in _SUMS):
         return scan(_SCANS[ufunc], x, number)
     size = _size(x, number, f"numpy.{ufunc.__name__}.accumulate")
     if ufunc not in _REORDERABLE:
