@@ -19,6 +19,8 @@ COLLAPSE = {
     "the leading rows": (lambda x: x[:2] * 2, [40]),
     "a sum over everything": (np.sum, [60]),
     "a broadcast plane": (lambda x: x[None] * x[:, None], [3, 3, 20]),
+    "rows from some row on": (lambda x: x[1:] * 2, [40]),
+    "an array on itself": (lambda x: np.tile(x, (2, 1, 1)), [2, 60]),
 }
 
 

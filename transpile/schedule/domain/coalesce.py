@@ -120,7 +120,8 @@ def _merge(
         axis = axes[name]
         if axis is None:
             return tuple(_renamed(i, outer, inner, merged) for i in index)
-        return (*index[:axis], Dim.of(merged), *index[axis + 2 :])
+        rest = index[axis] - Dim.of(outer.symbol)
+        return (*index[:axis], Dim.of(merged) + rest * inner.stop, *index[axis + 2 :])
 
     body = tuple(map_accesses(s, on_access) for s in inner.body)
     return replace(inner, symbol=merged, stop=total, body=body), views
@@ -139,8 +140,8 @@ def _only_subscripts(body: tuple[Statement, ...], symbols: set[Symbol]) -> bool:
 
 
 def _pair(index: Shape, outer: For, inner: For, shape: Shape) -> int | None:
-    """The axis of two neighbouring subscripts [i][j] that cover whole rows; None when one subscript
-    is linear in i*n + j (or has neither), -1 when the access does not allow merging."""
+    """The axis of two neighbouring subscripts [i + c][j] that cover whole rows; None when one
+    subscript is linear in i*n + j (or has neither), -1 when the access does not allow merging."""
     i, j = Dim.of(outer.symbol), Dim.of(inner.symbol)
     used = [
         a
@@ -159,7 +160,7 @@ def _pair(index: Shape, outer: For, inner: For, shape: Shape) -> int | None:
     axis = used[0]
     if (
         len(used) == 2
-        and index[axis] == i
+        and {outer.symbol, inner.symbol}.isdisjoint(symbols_of(index[axis] - i))
         and index[axis + 1 : axis + 2] == (j,)
         and (shape[axis + 1] == inner.stop)
     ):
