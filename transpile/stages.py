@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     import transpile.hlo.computation as hlo
     import transpile.runtime.executable as programs
     from transpile.hlo.computation import XlaComputation
-    from transpile.passes.layouts import memory_orders
+    from transpile.primitives import memory_orders
     from transpile.runtime.executable import BuildInfo, Executable, Lowering, MemoryAnalysis
 else:
     hlo = Later("transpile.hlo.computation")
-    memory_orders = Later("transpile.passes.layouts.memory_orders")
+    memory_orders = Later("transpile.primitives.memory_orders")
     programs = Later("transpile.runtime.executable")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
@@ -318,10 +318,13 @@ class Lowered(_ProgramStage):
             return self._in_orders[kept]
 
     def kept_orders(self, orders: Sequence[Order]) -> tuple[Order, ...]:
-        """The orders of the inputs, of those of the leaves of the arguments; () is row-major, and
-        none are all row-major, which is taken where the program may write to them."""
+        """The orders of the inputs, of those of the leaves of the arguments; () is row-major. None
+        where all inputs and results are, which is taken where the program may write to inputs."""
         kept = tuple(orders[leaf] for leaf in self._kept)
-        return kept if any(kept) and not self._lowering.donated else ()
+        if self._lowering.donated:
+            return ()
+        _, stored = memory_orders.in_memory_orders(self._lowering.graph, kept)
+        return kept if any(kept + stored) else ()
 
     def in_orders(self, kept: tuple[Order, ...]) -> tuple[Lowering, tuple[Order, ...]]:
         """What is built for inputs in these orders, and the orders of its outputs."""

@@ -58,7 +58,7 @@ LATER = {
     ("executable", "transpile.symbols.identifiers"): "for `save`",
     ("dialects", "transpile.hlo.computation"): RARE,
     ("stages", "transpile.hlo.computation"): RARE,
-    ("stages", "transpile.passes.layouts.memory_orders"): "30 ms, for arrays in other orders",
+    ("stages", "transpile.primitives.memory_orders"): "the first call needs it, not the import",
     ("stages", "transpile.runtime.executable"): "8 ms that belong to the first call",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
     ("prefix", "difflib"): "for error messages",

@@ -103,6 +103,29 @@ def test_results_lie_as_the_arguments_do(calls, monkeypatch):
         assert [r.strides for r in (one, both)] == [columns.strides, rows.strides]
 
 
+def turned(x, y):
+    t = np.transpose(x, (2, 0, 1))
+    return x.T, x.T * 2, t + t.max(), np.moveaxis(y, 0, 1) - 1, x.T - y.T.sum((0, 1)), (x + 1).T, x - y
+
+
+@pytest.mark.parametrize("calls", ["python", "c"])
+def test_results_of_transposes_lie_as_numpys_do(calls, monkeypatch):
+    monkeypatch.setenv("TRANSPILE_CALLS", calls)
+    fast, wanted = transpile.jit(turned), turned(CUBE, -CUBE)
+    for _ in range(3):
+        got = fast(CUBE, -CUBE)
+        alike(got, wanted)
+        assert [r.strides for r in got] == [r.strides for r in wanted]
+        assert not any(np.may_share_memory(r, CUBE) for r in got)
+
+
+def test_compiled_programs_give_rows():
+    compiled = transpile.jit(turned).lower(CUBE, -CUBE).compile()
+    got = compiled(CUBE, -CUBE)
+    alike(got, turned(CUBE, -CUBE))
+    assert all(r.flags.c_contiguous for r in got)
+
+
 def test_an_argument_that_is_not_read_is_not_copied(monkeypatch):
     """Of one with 8 TiB there would be no memory for a copy."""
     monkeypatch.setenv("TRANSPILE_CALLS", "c")

@@ -72,7 +72,7 @@ class Specialization:
         """The function from the leaves of the arguments, which it does not check, to the result.
         `program` calls the program, from Python or from C."""
         kept, finish = self.kept, self.finish
-        execute = self._in_orders(program) if any(self.orders) else program
+        execute = self._in_orders(program) if any(self.orders + self.stored) else program
         if self.around is not None:
             execute = self.around(execute)
 
