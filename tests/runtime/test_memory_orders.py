@@ -104,8 +104,8 @@ def test_results_lie_as_the_arguments_do(calls, monkeypatch):
 
 
 def turned(x, y):
-    t = np.transpose(x, (2, 0, 1))
-    return x.T, x.T * 2, t + t.max(), np.moveaxis(y, 0, 1) - 1, x.T - y.T.sum((0, 1)), (x + 1).T, x - y
+    t, centred = np.transpose(x, (2, 0, 1)), x.T - y.T.sum((0, 1))
+    return x.T, x.T * 2, t + t.max(), np.moveaxis(y, 0, 1) - 1, centred, (x + 1).T, x - y
 
 
 @pytest.mark.parametrize("calls", ["python", "c"])

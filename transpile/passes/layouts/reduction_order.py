@@ -17,8 +17,8 @@ from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import Order, inverse
 from transpile.machine import USUAL, Machine
-from transpile.primitives.memory_orders import order_of_result, orders_of
 from transpile.primitives.axes import transpose
+from transpile.primitives.memory_orders import order_of_result, orders_of
 
 
 @contract(destroys=(NO_COMMON_SUBEXPRESSIONS,))
