@@ -110,6 +110,11 @@ class Machine:
     least_stack_terms: int = 1 << 19
     # Cumulative sums of shorter rows are a loop like any other, which fuses with what is around it.
     shortest_library_sum: int = 8192
+    # Where a sorted row is read at no more ranks than this, they are selected: in rows longer than
+    # those that are sorted in lanes, and in a single row from the other length on.
+    most_ranks: int = 8
+    longest_sorted_in_lanes: int = 512
+    shortest_selection: int = 64
     # Scratch memory of the rows that are sorted at a time.
     sort_bytes: int = 1 << 24
 

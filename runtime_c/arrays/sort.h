@@ -2,7 +2,7 @@
 
    Method: an order-preserving map of numbers to unsigned keys, then a radix sort, least significant
    digit first (D. E. Knuth, "The Art of Computer Programming", volume 3, section 5.2.5); a digit
-   that is the same in all keys costs no pass. Keys count from the least one on; wide ones are sorted
+   that is the same in all keys costs no pass. Keys count from the least one; wide ones are sorted
    by their upper digits, then only runs of equal ones by the others. Few keys take an insertion
    sort. Short rows are sorted many at a time, one in each lane, by the merge exchange network of
    K. E. Batcher (ibid., section 5.2.2, algorithm M), whose comparisons do not depend on the keys.

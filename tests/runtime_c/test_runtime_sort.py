@@ -1,4 +1,4 @@
-"""arrays/sort.h and argsort.h by themselves: formats, strides, rows, threads, sanitizers."""
+"""arrays/sort.h, argsort.h and select.h: formats, strides, rows, threads, sanitizers."""
 
 import ctypes
 import subprocess
@@ -12,9 +12,8 @@ from transpile.symbols import c_helpers
 
 pytestmark = pytest.mark.full_level
 
-HELPERS = [
-    f"{name}_u{bits}" for name in ("sort", "argsort", "sort_pairs") for bits in (8, 16, 32, 64)
-]
+NAMES = ("sort", "argsort", "sort_pairs", "select")
+HELPERS = [f"{name}_u{bits}" for name in NAMES for bits in (8, 16, 32, 64)]
 HEADERS = ("stdint", "stdbool", "stddef", "string", "stdlib")
 FLAGS = ["-std=c11", "-O3", "-fopenmp", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 FRACTIONS = {"f2": 10, "f4": 23, "f8": 52, "c8": 23, "c16": 52}
@@ -53,6 +52,15 @@ static int check(int64_t outer, int64_t n, int64_t inner, int64_t format, int64_
         int64_t first = i / (n * inner) * n * inner + i % inner;
         wrong += memcmp(sorted + 2 * i, pairs + 2 * (first + order[i] * inner), 16) != 0;
     }
+    int64_t ranks[] = {0, n / 2, n - 1}, first = n < 3 ? 2 : 0, some = 3 - first;
+    select_u64(outer, n, inner, format, 1, x, some, ranks + first, out, places, scratch);
+    argsort_u64(outer, n, inner, format, 1, x, order, 0, places, scratch);
+    for (int64_t i = 0; i < outer * some * inner; i++) {
+        int64_t row = i / (some * inner), rank = ranks[first + i / inner % some];
+        int64_t at = order[(row * n + rank) * inner + i % inner];
+        wrong += out[i] != x[(row * n + at) * inner + i % inner];
+    }
+    select_u64(outer, n, inner, 52, 2, pairs, 1, ranks + 2, sorted, places, scratch);
     free(x), free(out), free(order), free(scratch), free(pairs), free(sorted);
     return wrong;
 }
@@ -93,26 +101,31 @@ def library(tmp_path_factory):
     pointers = []
     for name in HELPERS:
         rest = "int64_t *, int64_t, " if name.startswith("argsort") else "void *, "
+        rest = "int64_t, const int64_t *, void *, " if name.startswith("select") else rest
         pointers.append(f"void (*const of_{name})({PARAMETERS}, {rest}int64_t, void *) = {name};")
     path = build(tmp_path_factory.mktemp("sort"), source(*pointers), "sort.so", "-shared", "-fPIC")
     return ctypes.CDLL(str(path))
 
 
-def call(library, name, x, axis, *, again=None, places=1):
+def call(library, name, x, axis, *, again=None, places=1, ranks=()):
     """A helper's result for all rows of x along an axis, with scratch memory of the least size."""
     words = 2 if x.dtype.kind == "c" else 1
     bits = 8 * x.dtype.itemsize // words
     layout = {"b": -2, "u": -2, "i": -1}.get(x.dtype.kind, FRACTIONS.get(x.dtype.str[1:]))
     shape = (int(np.prod(x.shape[:axis])), x.shape[axis], int(np.prod(x.shape[axis + 1 :])))
-    out = np.empty(x.shape, np.int64 if name == "argsort" else x.dtype)
+    found = (shape[0], len(ranks), shape[2]) if name == "select" else x.shape
+    out = np.empty(found, np.int64 if name == "argsort" else x.dtype)
     scratch = np.full(64 + 16 * places * shape[1] + 8, 77, np.uint8)
     arguments = [*map(ctypes.c_int64, (*shape, layout, words)), x.ctypes, out.ctypes]
+    wanted = np.array(ranks, np.int64)
+    if name == "select":
+        arguments[-1:] = [ctypes.c_int64(len(ranks)), wanted.ctypes, out.ctypes]
     if name == "argsort":
         out[...] = -1 if again is None else again
         arguments.append(ctypes.c_int64(again is not None))
     address = ctypes.c_void_p.in_dll(library, f"of_{name}_u{bits}").value
-    kinds = [ctypes.c_int64] * 5 + [ctypes.c_void_p] * 2
-    kinds += [ctypes.c_int64] * (len(arguments) - 6) + [ctypes.c_void_p]
+    kinds = [type(a) if isinstance(a, ctypes.c_int64) else ctypes.c_void_p for a in arguments]
+    kinds += [ctypes.c_int64, ctypes.c_void_p]
     arguments = [a.data if hasattr(a, "data") else a for a in arguments]
     function = ctypes.CFUNCTYPE(None, *kinds)(address)
     function(*arguments, ctypes.c_int64(places), scratch.ctypes.data)
@@ -173,6 +186,26 @@ def test_many_short_rows_are_sorted_as_numpys_stable_sort_does(
     order = np.argsort(x, 1, kind="stable")
     assert found.tobytes() == np.take_along_axis(x, order, 1).tobytes()
     np.testing.assert_array_equal(call(library, "argsort", x, 1, places=places), order)
+
+
+@given(
+    st.sampled_from(DTYPES),
+    st.tuples(st.integers(1, 3), st.sampled_from([1, 2, 48, 49, 200, 3000]), st.integers(1, 3)),
+    st.sets(st.floats(0, 1), min_size=1, max_size=8),
+    st.integers(0, 999),
+    st.sampled_from([3, 5000]),
+    st.integers(1, 3),
+)
+@settings(max_examples=150, deadline=None)
+def test_selected_elements_are_those_of_the_sorted_row(
+    library, dtype, shape, where, seed, span, places
+):
+    x = any_bits(dtype, shape, seed, span)
+    ranks = sorted({round(part * (shape[1] - 1)) for part in where})
+    found = call(library, "select", x, 1, places=places, ranks=ranks)
+    wanted = np.sort(x, 1, kind="stable")[:, ranks]
+    np.testing.assert_array_equal(found.real, wanted.real)
+    np.testing.assert_array_equal(found.imag, wanted.imag)
 
 
 @given(st.sampled_from(DTYPES), st.sampled_from(DTYPES), st.integers(0, 999))

@@ -21,7 +21,7 @@ from transpile.intrinsics.products import (
     MatmulRows,
 )
 from transpile.intrinsics.scans import CumulativeSum
-from transpile.intrinsics.sorting import Argsort, ArgsortFurther, Sort
+from transpile.intrinsics.sorting import Argsort, ArgsortFurther, OrderStatistics, Sort
 from transpile.intrinsics.tiles import TransposeTile
 from transpile.ir.calls import Strided
 from transpile.ir.loop_ir import UNALLOCATED, Load
@@ -231,6 +231,17 @@ def sort(draw):
     yield draw.with_scratch(Sort(outer, n, inner, x, out, min(outer * inner, 3)))
 
 
+def order_statistics(draw):
+    outer, n, inner = shape = tuple(draw.sizes(3, 30))
+    x = keys(draw, shape)
+    some = draw.random.choice(n, int(draw.random.integers(1, min(n, 8) + 1)), replace=False)
+    ranks = draw.constant(np.sort(some))
+    out = draw.written(draw.dense(draw.numbers(x.dtype, (outer, len(some), inner))))
+    slots = min(outer * inner, 3)
+    call = OrderStatistics(outer, n, inner, len(some), x, ranks, out, slots)
+    yield draw.with_scratch(call)
+
+
 def argsort(draw):
     outer, n, inner = shape = tuple(draw.sizes(3, 30))
     order = draw.written(draw.dense(draw.numbers(I64, shape)))
@@ -325,6 +336,7 @@ FAMILIES = {
     "fourier": {(Fft,): fft},
     "arrays": {
         (Sort,): sort,
+        (OrderStatistics,): order_statistics,
         (Argsort, ArgsortFurther): argsort,
         (CumulativeSum,): cumsum,
         (TransposeTile,): transpose_tile,

@@ -227,6 +227,9 @@ def array_cases(primitive, dtype):
             found = [([s], {"axis": axis}) for s, axis in SORTS]
             if primitive.name == "argsort":
                 found += [([s, s], {"axis": axis}) for s, axis in SORTS]
+        case "order_statistics":
+            axes = [(s, axis) for s, axis in SORTS if s[axis]]
+            found = [([s], {"axis": axis, "ranks": _ranks(s[axis])}) for s, axis in axes]
         case "iota":
             found = [([], {"shape": (4, 3), "dimension": 0, "dtype": dtype})]
         case "dot_general":
@@ -295,6 +298,11 @@ def indexing_cases(primitive, dtype, random):
 
 MOST_CASES = 48
 INDEXING = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice")
+
+
+def _ranks(n):
+    """Some ranks of a row."""
+    return tuple(sorted({0, n // 2, n - 1}))
 
 
 def cases(primitive, dtype, random):

@@ -1,4 +1,4 @@
-"""Stable sorts and argsorts along an axis: `runtime_c/arrays/sort.h` and `argsort.h`."""
+"""Sorts, argsorts and selection: `runtime_c/arrays/sort.h`, `argsort.h` and `select.h`."""
 
 from __future__ import annotations
 
@@ -73,6 +73,30 @@ class Sort(_Sort):
     def in_c(self) -> Invocation:
         helper = "sort_pairs" if self.x.dtype.kind == "c" else "sort"
         return self._in_c(helper, self.out.first)
+
+
+@dataclass(frozen=True)
+class OrderStatistics(_Sort):
+    """The elements of each sorted row at up to eight ranks, in ascending order."""
+
+    outer: int
+    n: int
+    inner: int
+    count: int
+    x: Strided
+    ranks: Strided
+    out: Strided
+    slots: int
+    workspace: Strided = UNALLOCATED
+
+    name = "order_statistics"
+    signature = "x(outer,n,inner), ranks(count) -> out(outer,count,inner)"
+
+    def numpy(self, x: Any, ranks: Any) -> Any:
+        return np.take(np.sort(x, axis=1, kind="stable"), ranks, 1)
+
+    def in_c(self) -> Invocation:
+        return self._in_c("select", self.count, self.ranks.first, self.out.first)
 
 
 @dataclass(frozen=True)

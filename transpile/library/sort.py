@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from transpile.errors import UnsupportedError
-from transpile.intrinsics.sorting import Argsort, ArgsortFurther, Sort
-from transpile.ir.graph import Equation
+from transpile.intrinsics.sorting import Argsort, ArgsortFurther, OrderStatistics, Sort
+from transpile.ir.graph import Const, Equation
 from transpile.ir.indices.row_major import product
 from transpile.library.plan import CallPlan, LoopedCall, Views, part
 from transpile.machine import Machine
-from transpile.primitives.sorting import sort
+from transpile.primitives.sorting import order_statistics, sort
 
 # Positions have 32 bits while they are sorted.
 _LONGEST_ROW = (1 << 32) - 1
@@ -21,6 +23,8 @@ def plan_sort(equation: Equation, views: Views, machine: Machine) -> CallPlan:
     """
     sizes, out = _sizes(equation), equation.output
     slots = _slots(*sizes, machine)
+    if equation.primitive is order_statistics:
+        return _plan_selection(equation, sizes, slots, views)
     keys = {f"x{number}": views.in_order(atom) for number, atom in enumerate(equation.inputs)}
     calls = []
     for number, (name, key) in enumerate(reversed(keys.items())):
@@ -30,9 +34,20 @@ def plan_sort(equation: Equation, views: Views, machine: Machine) -> CallPlan:
     return CallPlan(keys, {"out": out}, {}, tuple(calls))
 
 
+def _plan_selection(
+    equation: Equation, sizes: tuple[int, int, int], slots: int, views: Views
+) -> CallPlan:
+    """One call for all ranks."""
+    x, out = views.in_order(equation.inputs[0]), equation.output
+    ranks = Const(np.array(equation.params["ranks"], np.int64), name="ranks")
+    arrays = part("x", x), part("ranks", ranks), part("out", out)
+    call = OrderStatistics(*sizes, len(equation.params["ranks"]), *arrays, slots)
+    return CallPlan({"x": x}, {"out": out}, {"ranks": ranks}, (LoopedCall((), call),))
+
+
 def _sizes(equation: Equation) -> tuple[int, int, int]:
     """The sizes before, along and after the axis of a sort."""
-    shape, axis = equation.output.type.shape, equation.params["axis"]
+    shape, axis = equation.inputs[0].type.shape, equation.params["axis"]
     outer, n, inner = product(shape[:axis]), shape[axis], product(shape[axis + 1 :])
     if not (isinstance(outer, int) and isinstance(n, int) and isinstance(inner, int)):
         raise UnsupportedError(f"{equation.source}: {equation.primitive} over a runtime size")

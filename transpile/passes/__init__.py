@@ -23,6 +23,7 @@ from transpile.passes.inline_calls import inline_calls
 from transpile.passes.layouts.reduction_order import reduce_in_memory_order
 from transpile.passes.layouts.transposes import sink_transposes
 from transpile.passes.scalarize import scalarize_reductions
+from transpile.passes.selection import select_ranks
 from transpile.passes.simplify import simplify
 from transpile.passes.unalias_outputs import unalias_outputs
 from transpile.primitives.control.operands import graphs_of, operands_of, rebuilt
@@ -43,6 +44,7 @@ PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (reduce_in_memory_order, "the order of a sum's terms is free: it is that of memory"),
     (sink_transposes, "a value that is only read transposed is computed transposed"),
     (canonicalize_dots, "operands of matrix products have one stride for rows, one for columns"),
+    (select_ranks, "where a median is read, its row need not be sorted"),
     (scalarize_reductions, "a sum of short vectors accumulates in scalars, in one loop"),
     (simplify, "merged values open further identities"),
     (eliminate_dead_code, "what the rewrites left behind goes away"),

@@ -49,6 +49,38 @@ sort = register(
 )
 
 
+def _statistics(x: Any, *, axis: int, ranks: tuple[int, ...]) -> Any:
+    return np.take(np.sort(_sort_key(x), axis, kind="stable"), ranks, axis).astype(x.dtype)
+
+
+def _statistics_type(x: ArrayType, *, axis: int, ranks: tuple[int, ...]) -> ArrayType:
+    return x.strong.with_shape((*x.shape[:axis], len(ranks), *x.shape[axis + 1 :]))
+
+
+def _statistics_jvp(
+    tangents: Sequence[Any], out: Any, x: Any, *, axis: int, ranks: tuple[int, ...]
+) -> Any:
+    tangent = _sort_jvp(tangents, out, x, axis=axis)
+    return tangent[(*[slice(None)] * axis, np.array(ranks))]
+
+
+# The elements of sort(x) at a few ranks, in ascending order. Which one of equal elements it is, is
+# not said: a zero may have either sign.
+order_statistics = register(
+    Primitive(
+        "order_statistics",
+        "sort",
+        _statistics,
+        _statistics_type,
+        exact=True,
+        jvp=_statistics_jvp,
+        batch=batch_first(
+            "order_statistics", lambda _, *, axis, ranks: {"axis": axis + 1, "ranks": ranks}
+        ),
+    )
+)
+
+
 def _argsort_type(*keys: ArrayType, axis: int) -> ArrayType:
     if any(key.shape != keys[0].shape for key in keys):
         raise TypeError(f"argsort takes keys of one shape, not {', '.join(map(str, keys))}")

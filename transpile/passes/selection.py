@@ -1,0 +1,88 @@
+"""Select the elements of a sorted array that are read, where those are few.
+
+    slice(sort(x), ranks 500 to 501)   ->   slice(order_statistics(x, ranks=(500, 501)))
+
+A median reads one or two elements of a sorted row, and the last one for NaN. Selection finds them
+in time proportional to the row. Short rows of many are sorted in vector lanes, which is as fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS
+from transpile.ir.graph import Atom, Equation, Graph, Var
+from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.indices.row_major import product
+from transpile.machine import USUAL, Machine
+from transpile.primitives.axes import slice_
+from transpile.primitives.sorting import order_statistics, sort
+
+Ranks = tuple[int, ...]
+
+
+@contract(destroys=(NO_COMMON_SUBEXPRESSIONS,))
+def select_ranks(graph: Graph, machine: Machine = USUAL) -> Graph:
+    """The graph in which long rows of which a few ranks are read are not sorted."""
+    if sort not in graph.primitives:
+        return graph
+    chosen = _chosen(graph, machine)
+    selected: dict[Atom, tuple[int, Ranks]] = {}  # the new graph's statistics
+
+    def rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+        if equation.primitive is sort and equation.output in chosen:
+            axis, ranks = equation.params["axis"], chosen[equation.output]
+            result = builder.apply(order_statistics, *equation.inputs, axis=axis, ranks=ranks)
+            selected[result] = axis, ranks
+            return [result]
+        if equation.primitive is slice_ and equation.inputs[0] in selected:
+            return [_slice(builder, equation, *selected[equation.inputs[0]])]
+        return None
+
+    return rewrite(graph, rule, machine)
+
+
+def _chosen(graph: Graph, machine: Machine) -> Mapping[Atom, Ranks]:
+    """The sorted arrays of which only slices of few ranks are read, and those ranks."""
+    axes = {e.output: e.params["axis"] for e in graph.equations if e.primitive is sort}
+    axes = {x: axis for x, axis in axes.items() if _is_long(x, axis, machine)}
+    ranks: dict[Atom, set[int]] = {x: set() for x in axes}
+    for x in graph.outputs:
+        ranks.pop(x, None)
+    for equation in graph.equations:
+        for x in equation.inputs:
+            if x in ranks and isinstance(x, Var):
+                read = _ranks(equation, axes[x])
+                ranks[x].update(read)
+                if not read:
+                    del ranks[x]
+    return {x: tuple(sorted(r)) for x, r in ranks.items() if 0 < len(r) <= machine.most_ranks}
+
+
+def _is_long(x: Atom, axis: int, machine: Machine) -> bool:
+    """True for rows that are not sorted in vector lanes."""
+    n, size = x.type.shape[axis], product(x.type.shape)
+    if not isinstance(n, int) or not isinstance(size, int):
+        return False
+    return n > machine.longest_sorted_in_lanes or size == n > machine.shortest_selection
+
+
+def _ranks(equation: Equation, axis: int) -> range:
+    """The ranks that a slice of a sorted array reads, without gaps; none for other equations."""
+    if equation.primitive is not slice_:
+        return range(0)
+    start, limit, stride = (equation.params[key][axis] for key in ("start", "limit", "strides"))
+    is_known = isinstance(start, int) and isinstance(limit, int) and stride == 1
+    return range(start, limit) if is_known else range(0)
+
+
+def _slice(builder: Builder, equation: Equation, axis: int, ranks: Ranks) -> Atom:
+    """The slice of the statistics for a slice of the sorted array."""
+    params = {key: list(equation.params[key]) for key in ("start", "limit")}
+    read = _ranks(equation, axis)
+    params["start"][axis] = ranks.index(read[0])
+    params["limit"][axis] = ranks.index(read[0]) + len(read)
+    bounds = {key: tuple(values) for key, values in params.items()}
+    strides = equation.params["strides"]
+    return builder.apply(slice_, equation.inputs[0], strides=strides, **bounds)
