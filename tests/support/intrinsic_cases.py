@@ -235,7 +235,7 @@ def order_statistics(draw):
     outer, n, inner = shape = tuple(draw.sizes(3, 30))
     x = keys(draw, shape)
     some = draw.random.choice(n, int(draw.random.integers(1, min(n, 8) + 1)), replace=False)
-    ranks = draw.constant(np.sort(some))
+    ranks = draw.dense(np.sort(some))
     out = draw.written(draw.dense(draw.numbers(x.dtype, (outer, len(some), inner))))
     slots = min(outer * inner, 3)
     call = OrderStatistics(outer, n, inner, len(some), x, ranks, out, slots)
