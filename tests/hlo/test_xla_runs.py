@@ -24,6 +24,7 @@ import transpile
 from transpile import lax, xla_computation
 from transpile.hlo.emit import module_of
 from transpile.hlo.expansions import EXPANSIONS
+from transpile.hlo.proto import serialised
 from transpile.hlo.rules import RULES
 from transpile.hlo.text import to_text
 from transpile.ir.graph import Equation, Graph, Var
@@ -127,7 +128,10 @@ def run_cases(name, cases):
         operands.append([batch.value(a) for a in inputs])
     results = tuple(v for e in equations for v in e.outputs)
     graph = Graph(tuple(variables), tuple(equations), results, name)
-    got = iter(xla.run_text(to_text(module_of(graph, name)), list(variables.values())))
+    module = module_of(graph, name)
+    text, proto = to_text(module), serialised(module)
+    assert xla.printed_text(text) == xla.printed(proto)
+    got = iter(xla.run_proto(proto, list(variables.values())))
     for equation, values in zip(equations, operands, strict=True):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
@@ -157,7 +161,10 @@ def test_primitives_give_what_numpy_gives(dtype):
 def agrees(function, arguments, rtol=1e-10):
     """XLA's results of a function are those of our own program."""
     leaves = transpile.tree.leaves(arguments)
-    got = xla.run_text(xla_computation(function)(*arguments).as_hlo_text(), leaves)
+    computation = xla_computation(function)(*arguments)
+    text, proto = computation.as_hlo_text(), computation.as_serialized_hlo_module_proto()
+    assert xla.printed_text(text) == xla.printed(proto)
+    got = xla.run_text(text, leaves)
     want = transpile.tree.leaves(transpile.jit(function)(*arguments))
     assert len(got) == len(want)
     for g, w in zip(got, want, strict=True):
@@ -190,6 +197,8 @@ def test_arguments_as_a_tuple_and_donated_ones():
     module = xla.parsed(made.as_hlo_text())
     assert "may-alias" in module.to_string()
     assert "((f64[4]{0}, f64[4]{0}))->" in module.to_string()
+    proto = made.as_serialized_hlo_module_proto()
+    assert xla.printed_text(made.as_hlo_text()) == xla.printed(proto)
 
 
 def test_the_text_survives_xlas_own_printer():

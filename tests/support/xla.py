@@ -20,6 +20,18 @@ def parsed(text):
     return xla_client.hlo.hlo_module_from_text(text)
 
 
+def printed(proto):
+    """XLA's text of a serialised HloModuleProto."""
+    from jaxlib import xla_client
+
+    return xla_client.XlaComputation(proto).as_hlo_text()
+
+
+def printed_text(text):
+    """XLA's text of a module that it has parsed."""
+    return printed(parsed(text).as_serialized_hlo_module_proto())
+
+
 def run_proto(proto, arguments):
     """What XLA computes by a serialised HloModuleProto, as NumPy arrays."""
     import jax

@@ -5,6 +5,7 @@ from __future__ import annotations
 from transpile.hlo.dot import to_dot
 from transpile.hlo.emit import module_of
 from transpile.hlo.module import Module, Type
+from transpile.hlo.proto import serialised
 from transpile.hlo.text import to_text, type_text
 from transpile.ir.graph import Donated, Graph
 from transpile.util.frozen_records import dataclass
@@ -52,6 +53,13 @@ class XlaComputation:
     def as_hlo_text(self) -> str:
         """The text of the module, which XLA's parser reads."""
         return to_text(self.module)
+
+    def as_serialized_hlo_module_proto(self) -> bytes:
+        """The module as XLA's HloModuleProto, serialised.
+
+        Raises ImportError where the package protobuf, of the extra `hlo`, is not installed.
+        """
+        return serialised(self.module)
 
     def as_hlo_dot_graph(self) -> str:
         """The instructions as a graph, in Graphviz's language."""
