@@ -63,6 +63,20 @@ def test_what_ends_first_goes_on_first():
     assert order == ["slow starts", *["quick starts"] * 2, "quick is done", "slow is done"]
 
 
+def test_what_is_dropped_is_not_waited_for():
+    log = []
+    with SideBySide(2) as jobs:
+        kept, dropped = work(log, "kept", 2), work(log, "dropped", 600)
+        jobs.begin(dropped)
+        jobs.begin(kept)
+        jobs.drop(dropped)
+        assert log[-1] == "dropped is closed"
+        jobs.drop(dropped)
+        jobs.finish()
+    assert "kept is done" in log and "dropped is done" not in log
+    no_child()
+
+
 def test_no_more_run_than_may():
     log = []
     with SideBySide(2) as jobs:

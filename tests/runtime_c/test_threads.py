@@ -17,11 +17,11 @@ import pytest
 from sanitize_threads import SANITIZER, built, has_sanitizer, under_load
 
 import transpile
-from transpile.build import toolchain
+from transpile.build import driver, toolchain
 from transpile.build.pool_linking import pool_for, wrap_flags
 from transpile.build.support_libraries import support_library
 from transpile.disk_cache.cache_entry import PROGRAM, THREADS
-from transpile.disk_cache.concurrent_steps import SideBySide
+from transpile.disk_cache.concurrent_steps import SideBySide, most_commands
 from transpile.errors import InternalError
 from transpile.options import Options
 from transpile.util.frozen_records import replace
@@ -317,12 +317,42 @@ def test_a_program_without_parallel_loops_has_no_pool(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("transpile_threads-*"))
 
 
+@pytest.mark.skipif(most_commands() < 2, reason="one processor compiles nothing beside Python")
+def test_the_pool_is_compiled_while_a_large_program_is_lowered(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path))
+    begun = []
+    schedule = driver.schedule
+
+    def noted(*arguments):
+        begun.append([*tmp_path.glob("building/transpile_threads-*")])
+        return schedule(*arguments)
+
+    monkeypatch.setattr(driver, "schedule", noted)
+    large, small = np.ones(2_000_000), np.ones(3)
+    transpile.jit(lambda x: x + 1).lower(small).compile()
+    program = transpile.jit(lambda x: x + 1).lower(large).compile()
+    assert [len(found) for found in begun] == [0, 1]
+    assert program._executable.entry.path(THREADS).exists()
+
+
+def test_a_pool_that_was_begun_in_vain_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(driver.Pipeline, "_is_large", lambda self: True)
+    monkeypatch.setattr(driver, "most_commands", lambda: 2)
+    entry = transpile.jit(lambda x: x + 2).lower(np.ones(3)).compile()._executable.entry
+    assert not entry.path(THREADS).exists() and not entry.path("libgomp.so").exists()
+    assert not list(tmp_path.glob("transpile_threads-*"))
+    assert not list((tmp_path / "building").iterdir())
+
+
 @pytest.mark.parametrize("wanted", [Options(openmp=False), Options()])
 def test_the_pool_is_for_gcc_with_openmp(tmp_path, wanted):
     compiler = replace(COMPILER, kind="clang") if wanted.openmp else COMPILER
     jobs = SideBySide(1)
-    with jobs, pool_for(compiler, wanted, tmp_path, jobs, runs_threads=True) as words:
-        assert words == ()
+    with jobs, pool_for(compiler, wanted, tmp_path, jobs) as pool:
+        pool.begin()
+        pool.settle(runs_threads=True)
+        assert pool.link_flags == ()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -333,9 +363,10 @@ def test_a_program_that_was_linked_to_another_library_is_refused(tmp_path):
     source = tmp_path / "program.c"
     source.write_text("void f(void) {\n#pragma omp parallel\nf();\n}\n")
     jobs = SideBySide(1)
-    with refused, jobs, pool_for(COMPILER, Options(), tmp_path, jobs, runs_threads=True) as words:
+    with refused, jobs, pool_for(COMPILER, Options(), tmp_path, jobs) as pool:
+        pool.settle(runs_threads=True)
         jobs.finish()
-        assert words[0] == "-L." and (tmp_path / "libgomp.so").is_file()
+        assert pool.link_flags[0] == "-L." and (tmp_path / "libgomp.so").is_file()
         build = [*COMPILER.command, "-fopenmp", "-fPIC", "-shared", source]
         subprocess.run([*build, "-o", tmp_path / PROGRAM], check=True)
 

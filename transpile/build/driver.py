@@ -7,6 +7,7 @@ so this module, which imports all of them, is imported then.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -27,7 +28,7 @@ from transpile.codegen.render import Text, render
 from transpile.disk_cache.cache_entry import PROGRAM
 from transpile.disk_cache.concurrent_steps import SideBySide, Steps, finished, most_commands
 from transpile.ir.calls import Call
-from transpile.ir.graph import Donated, Graph
+from transpile.ir.graph import Donated, Equation, Graph
 from transpile.ir.loop_ir import Program
 from transpile.lower.kernels import lower
 from transpile.options import Options
@@ -142,22 +143,32 @@ class Pipeline:
     def write(self, directory: Path) -> None:
         """Write and compile the program for Python: with the entry that `program_call.py` calls,
         and linked with the pool of threads."""
-        source = self._write_sources(directory)
-        compiler, parallel = toolchain.find_compiler(self.options), self.text.runs_threads
-        # The pool before the helpers, in all processes: see `Cache.obtaining`.
+        compiler, most = toolchain.find_compiler(self.options), most_commands()
         with (
-            SideBySide(most_commands()) as jobs,
-            pool_for(compiler, self.options, directory, jobs, runs_threads=parallel) as link_flags,
-            helper_objects(compiler, self.options, source, self.text, jobs) as (included, objects),
+            SideBySide(most) as jobs,
+            pool_for(compiler, self.options, directory, jobs) as pool,
         ):
-            entry = directory / "entry.c"
-            text = python_entry(self.program, included, "program.h")
-            entry.write_text(text, encoding="utf-8")
-            before = _children_seconds()
-            with self._times.phase("compile"):
-                build = self._compile(entry, (*objects, *link_flags), jobs)
+            if most > 1 and self._is_large():  # where it has to be compiled, while Python goes on
+                pool.begin()
+            source = self._write_sources(directory)
+            # The pool before the helpers, in all processes: see `Cache.obtaining`.
+            pool.settle(runs_threads=self.text.runs_threads)
+            objects_for = helper_objects(compiler, self.options, source, self.text, jobs)
+            with objects_for as (included, objects):
+                entry = directory / "entry.c"
+                text = python_entry(self.program, included, "program.h")
+                entry.write_text(text, encoding="utf-8")
+                before = _children_seconds()
+                with self._times.phase("compile"):
+                    build = self._compile(entry, (*objects, *pool.link_flags), jobs)
         self._log(_children_seconds() - before)
         _write_meta(directory, self._meta() | {"build": build | {"seconds": self._times.seconds}})
+
+    def _is_large(self) -> bool:
+        """True if an equation has enough work for threads, as far as a look at it can tell: then
+        the program is likely to have parallel loops."""
+        least = self.options.machine.least_parallel_work
+        return any(_work(equation) >= least for equation in self.graph.equations)
 
     def write_standalone(self, directory: Path) -> None:
         """Write and compile the program for processes without Python: it exports the functions of
@@ -270,6 +281,18 @@ class Pipeline:
                 "Loops of Python are unrolled; those of `fori_loop` and `scan` are not",
                 *(name, busy, size),
             )
+
+
+def _work(equation: Equation) -> float:
+    """The operations of an equation: those for each element of its largest array; of a product of
+    matrices of m, k and n rows and columns, (mk kn mn)**0.5."""
+    sizes = [
+        math.prod(extent for extent in atom.type.shape if isinstance(extent, int))
+        for atom in (*equation.inputs, *equation.outputs)
+    ]
+    if equation.primitive.kind == "contract":
+        return math.sqrt(math.prod(sizes))
+    return float(max(sizes, default=0) * equation.primitive.weight)
 
 
 def _children_seconds() -> float:

@@ -35,27 +35,47 @@ def wrap_flags() -> tuple[str, ...]:
     return tuple(f"-Wl,--wrap={name}" for name in dict.fromkeys(_ENTRY.findall(text)))
 
 
+class Pool:
+    """The pool of threads for a program that is being built.
+
+    link_flags   with which the program uses it; none for other compilers than gcc, which keep their
+                 own OpenMP
+    """
+
+    def __init__(
+        self, link_flags: tuple[str, ...], jobs: SideBySide, steps: Steps[None] | None
+    ) -> None:
+        self.link_flags = link_flags
+        self._jobs = jobs
+        self._steps = steps
+        self._is_begun = False
+
+    def begin(self) -> None:
+        """Begin to obtain it; it is there when the jobs are finished."""
+        if self._steps is not None and not self._is_begun:
+            self._is_begun = True
+            self._jobs.begin(self._steps)
+
+    def settle(self, *, runs_threads: bool) -> None:
+        """Begin to obtain it if the program needs it, and end what has been begun if not."""
+        if runs_threads:
+            self.begin()
+        elif self._steps is not None:
+            self._jobs.drop(self._steps)
+
+
 @contextmanager
 def pool_for(
-    compiler: Compiler,
-    options: Options,
-    directory: Path,
-    jobs: SideBySide,
-    *,
-    runs_threads: bool,
-) -> Iterator[tuple[str, ...]]:
-    """Yield the link flags with which a program that is built in `directory` uses the pool, which
-    is there when `jobs` are finished; at the end a program that `runs_threads` has a copy of it.
-
-    The flags are empty for other compilers than gcc, which keep their own OpenMP.
-    """
+    compiler: Compiler, options: Options, directory: Path, jobs: SideBySide
+) -> Iterator[Pool]:
+    """Yield the pool for a program that is built in `directory`, which has a copy of it at the end
+    if it is linked to it."""
     if compiler.kind != "gcc" or not (options.threaded and compiler.openmp):
-        yield ()
+        yield Pool((), jobs, None)
         return
     linked = directory / _GNU  # found by -L. in the place of gcc's
-    if runs_threads:
-        jobs.begin(_obtaining_pool(linked, options.cc))
-    yield ("-L.", "-Wl,--as-needed", *wrap_flags())
+    flags = ("-L.", "-Wl,--as-needed", *wrap_flags())
+    yield Pool(flags, jobs, _obtaining_pool(linked, options.cc))
     needed = read_dynamic(directory / PROGRAM).needed
     if any(name.startswith(_GNU) for name in needed):
         raise InternalError(f"{directory / PROGRAM} was not linked to transpile's threads")

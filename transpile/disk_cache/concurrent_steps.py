@@ -99,6 +99,11 @@ class SideBySide:
             self._go_on()
         self._next(steps)
 
+    def drop(self, steps: Steps[None]) -> None:
+        """End steps whose result is not needed."""
+        self._running.pop(steps, None)
+        steps.close()
+
     def may_gain(self) -> bool:
         """True if a command runs beside which another one may."""
         return bool(self._running) and self._most > 1
