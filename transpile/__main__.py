@@ -7,6 +7,7 @@ command with wrong arguments. Errors of the user's module are lines on stderr, w
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -26,7 +27,7 @@ from transpile.api import jit
 from transpile.build import toolchain
 from transpile.command_line.arguments import NUMBERS, UsageError, argument, check_call, static
 from transpile.command_line.arguments import options as options_of
-from transpile.disk_cache.cache import Entry, default_cache
+from transpile.disk_cache.cache import Cache, Entry, default_cache
 from transpile.disk_cache.cache_listing import Usage
 from transpile.errors import CompilerNotFoundError, TranspileError
 from transpile.options import Options
@@ -135,7 +136,7 @@ def _add_function(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE:FUNCTION",
         help="such as models.heat:step or heat.py:step; "
         "the module is imported, so that all of its top level runs that does not stand behind "
-        "`if __name__ == '__main__':`",
+        "`if __name__ == '__main__':`; what that prints goes to stderr",
     )
     parser.add_argument(
         "--arg",
@@ -184,34 +185,52 @@ def _function(text: str) -> Callable[..., Any]:
 
 
 def _module(place: str) -> Any:
-    """A module by its name, or by the path of its file."""
+    """A module by its name, or by the path of its file. Its `__name__` is not `__main__`.
+
+    What its top level prints is no part of the output. What it raises, an exit too, is an error.
+    """
     sys.path.insert(0, os.getcwd())
     try:
-        if not place.endswith(".py"):
-            return importlib.import_module(place)
-        path = Path(place)
-        if not path.is_file():
-            raise UsageError(f"there is no file {place}")
-        sys.path.insert(0, str(path.resolve().parent))
-        spec = importlib.util.spec_from_file_location(identifier(path.stem), path)
-        if spec is None or spec.loader is None:
-            raise UsageError(f"{place} cannot be imported")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        return module
+        with contextlib.redirect_stdout(sys.stderr):
+            return _imported(place)
     except ModuleNotFoundError as error:
         if error.name and (place == error.name or place.startswith(f"{error.name}.")):
             raise UsageError(f"there is no module {place!r}") from None
-        raise UsageError(f"{place} cannot be imported: {error}") from None
+        raise UsageError(_not_imported(place, error)) from None
     except UsageError:
         raise
-    except USER_ERRORS as error:
-        raise UsageError(f"{place} cannot be imported: {_line(error)}") from None
+    except (*USER_ERRORS, SystemExit) as error:
+        raise UsageError(_not_imported(place, error)) from None
 
 
-def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+def _imported(place: str) -> Any:
+    if not place.endswith(".py"):
+        return importlib.import_module(place)
+    path = Path(place)
+    if not path.is_file():
+        raise UsageError(f"there is no file {place}")
+    sys.path.insert(0, str(path.resolve().parent))
+    spec = importlib.util.spec_from_file_location(identifier(path.stem), path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{place} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _not_imported(place: str, error: BaseException) -> str:
+    """The message about an error that a module's top level has raised."""
+    line = f"{place} cannot be imported: {type(error).__name__}: {' '.join(str(error).split())}"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.name == "<module>"]
+    users = [frame for frame in frames if not frame.filename.startswith((str(PACKAGE), "<"))]
+    if not users or isinstance(error, (ImportError, SyntaxError)):
+        return line
+    where = f"{os.path.basename(users[-1].filename)}:{users[-1].lineno}"
+    return (
+        f"{line}, raised at {where}, which runs when the module is imported: put what is not for "
+        "importing behind `if __name__ == '__main__':`"
+    )
 
 
 # ------------------------------------------------------------------------------- build and show
@@ -338,9 +357,24 @@ def _version(package: str) -> str:
 # ---------------------------------------------------------------------------------------- cache
 
 
+def _why_unreadable(cache: Cache) -> str:
+    """Why the programs of a cache cannot be listed, or "".
+
+    The usual directory may be missing, until the first program is compiled; one that was named
+    should be there.
+    """
+    problem = cache.problem()
+    if not problem and os.environ.get("TRANSPILE_CACHE_DIR") and not cache.path.exists():
+        problem = (
+            "TRANSPILE_CACHE_DIR names it, and there is no such directory; the first program that "
+            "is compiled makes it"
+        )
+    return problem
+
+
 def _cache_list(chosen: argparse.Namespace) -> int:
     cache = default_cache()
-    if problem := cache.problem():
+    if problem := _why_unreadable(cache):
         return _fail(f"the cache {cache.path} cannot be listed: {problem}")
     entries = cache.entries()
     now = time.time()
@@ -358,9 +392,12 @@ def _entry_name(usage: Usage) -> str:
 
 
 def _cache_show(chosen: argparse.Namespace) -> int:
-    entries = default_cache().show(chosen.name)
+    cache = default_cache()
+    if problem := _why_unreadable(cache):
+        return _fail(f"the cache {cache.path} cannot be read: {problem}")
+    entries = cache.show(chosen.name)
     if not entries:
-        raise UsageError(f"there is no program {chosen.name!r} in {default_cache().path}")
+        raise UsageError(f"there is no program {chosen.name!r} in {cache.path}")
     for entry in entries:
         _print_entry(entry)
     return 0

@@ -11,6 +11,8 @@ import sys
 import pytest
 
 from transpile import __version__
+from transpile.__main__ import _why_unreadable
+from transpile.disk_cache.cache import Cache
 
 MODELS = """
 import numpy as np, transpile
@@ -190,7 +192,7 @@ def test_a_name_that_is_no_identifier_is_refused(transpile):
 
 def test_cache_commands(transpile, folder):
     assert transpile("cache", "path").strip() == str(folder / "cache")
-    assert transpile("cache", "list").startswith("0 programs")
+    assert "there is no such directory" in transpile("cache", "list", code=1)
     transpile("build", "models:step", "--arg", "float64[4]", "--arg", "float")
     assert re.search(r"^step-[0-9a-f]{20} +\S+ kB  just now$", transpile("cache", "list"), re.M)
     shown = transpile("cache", "show", "step")
@@ -269,6 +271,30 @@ def test_an_impossible_directory_cannot_be_listed(transpile, folder):
     assert "cannot be listed" in said
 
 
+def test_a_directory_that_was_named_and_is_missing_cannot_be_listed(transpile, folder):
+    missing = str(folder / "no" / "such")
+    for words in (("list",), ("show", "step")):
+        said = transpile("cache", *words, TRANSPILE_CACHE_DIR=missing, code=1)
+        assert missing in said and "there is no such directory" in said
+    assert not (folder / "no").exists()
+
+
+def test_the_usual_directory_may_be_missing(monkeypatch, tmp_path):
+    cache = Cache(tmp_path / "missing")
+    for named, problem in ((str(cache.path), "there is no such directory"), ("", "")):
+        monkeypatch.setenv("TRANSPILE_CACHE_DIR", named)
+        assert problem in _why_unreadable(cache)
+        assert bool(problem) == bool(_why_unreadable(cache))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read every directory")
+def test_a_directory_without_permission_cannot_be_listed(transpile, folder):
+    closed = folder / "closed"
+    closed.mkdir(mode=0)
+    said = transpile("cache", "list", TRANSPILE_CACHE_DIR=str(closed), code=1)
+    assert "cannot be listed" in said and "ermission" in said
+
+
 def test_a_missing_argument_is_explained(transpile):
     said = transpile("build", "models:step", "--arg", "float64[3]", code=2)
     assert "models:step takes u, alpha, rounds, edge: there is no --arg for alpha" in said
@@ -284,6 +310,39 @@ def test_arguments_that_are_dicts_and_tuples(transpile):
 
 def test_build_says_that_it_imports_the_module(transpile):
     assert "if __name__ == '__main__':" in " ".join(transpile("build", "--help").split())
+
+
+GREETING = "print('hello')\nSHOWN = __name__\n\n\ndef f(x):\n    return x + 1\n"
+
+
+def test_what_a_script_prints_while_it_is_imported_is_not_the_output(transpile, folder):
+    (folder / "greets.py").write_text(GREETING)
+    said = transpile("show", "greets.py:f", "--arg", "float64[3]")
+    assert "hello" not in said and "f(const double" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("import sys; sys.exit(3)", "SystemExit: 3"),
+        ("raise SystemExit", "SystemExit"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("open('/no/such/file')", "FileNotFoundError"),
+    ],
+)
+def test_an_error_of_a_scripts_top_level_says_where_and_why_it_ran(transpile, folder, line, name):
+    (folder / "runs.py").write_text(f"def f(x):\n    return x\n\n\n{line}\n")
+    for place in ("runs.py", "runs"):
+        said = transpile("show", f"{place}:f", "--arg", "float64[3]", code=2)
+        assert f"{place} cannot be imported: {name}" in said
+        assert "raised at runs.py:5, which runs when the module is imported" in said
+        assert "if __name__ == '__main__':" in said
+
+
+def test_what_stands_behind_the_guard_does_not_run(transpile, folder):
+    text = "def f(x):\n    return x + 1\n\n\nif __name__ == '__main__':\n    raise SystemExit\n"
+    (folder / "guarded.py").write_text(text)
+    assert "f(const double" in transpile("show", "guarded.py:f", "--arg", "float64[3]")
 
 
 def test_help_names_every_command(transpile):
