@@ -122,11 +122,14 @@ def test_functions_of_scipy_are_told_at_the_users_line():
 
 
 def test_functions_of_numpy_that_have_no_traced_form():
-    windows = np.lib.stride_tricks.sliding_window_view
-    text = message(lambda x: windows(x, 2), X, kind=UnsupportedError)
-    assert "x[numpy.arange(len(x) - w + 1)[:, None] + numpy.arange(w)]" in text
-    advised = tp.jit(lambda x: x[np.arange(len(x) - 2 + 1)[:, None] + np.arange(2)])(X)
-    assert np.array_equal(advised, windows(X, 2))
+    strided = np.lib.stride_tricks.as_strided
+    text = message(lambda x: strided(x, (2, 2)), X)
+    assert "x[numpy.arange(rows)[:, None] * step + numpy.arange(columns)]" in text
+
+
+def test_a_length_of_bincount_that_is_traced():
+    text = message(lambda x: np.bincount(np.array([1, 2]), minlength=x[0].astype(int)), X)
+    assert "np.bincount(" in text and "static_argnums" in text
 
 
 def test_branches_in_vectorize_name_the_users_function():

@@ -41,6 +41,7 @@ _FURTHER = (
     "fft",
     "inspection",
     "linalg",
+    "manipulation.windows",
     "mapping",
     "math.bessel",
     "math.bits",

@@ -29,7 +29,15 @@ _LENGTH = (
     "largest length and choose from it with numpy.where."
 )
 # NumPy's functions of which arguments decide the shape of the result.
-_MAKERS = ("arange", "linspace", "logspace", "geomspace", "zeros", "ones", "full", "empty", "eye")
+_MAKERS = (
+    *("arange", "linspace", "logspace", "geomspace", "zeros", "ones", "full", "empty", "eye"),
+    *("identity", "tri", "bincount"),
+)
+_STRIDED = (
+    "A traced array has no memory of its own: numpy.lib.stride_tricks.sliding_window_view has its "
+    "windows, and x[numpy.arange(rows)[:, None] * step + numpy.arange(columns)] its elements by "
+    "their numbers."
+)
 # Functions of `math` and `cmath` that NumPy has under another name.
 _MATH = {
     "acos": "numpy.arccos",
@@ -121,6 +129,8 @@ def _advice_for_call(function: Any, count: int) -> str:
         return f"{package} takes numbers; for traced values write {other}." if other else ""
     if package in ("numpy", "transpile") and name in _MAKERS:
         return _LENGTH
+    if package == "numpy" and name == "as_strided":
+        return _STRIDED
     if package == "scipy":
         return (
             "SciPy wants values. transpile.scipy has the functions of SciPy that can be traced; "

@@ -85,19 +85,6 @@ _WHAT_TO_DO = {
 }
 
 
-# What to write in the place of functions that have no traced form.
-_INSTEAD = {
-    "numpy.lib.stride_tricks.sliding_window_view": (
-        "Take the windows of w elements by their numbers: "
-        "x[numpy.arange(len(x) - w + 1)[:, None] + numpy.arange(w)]."
-    ),
-    "numpy.lib.stride_tricks.as_strided": (
-        "A traced array has no memory of its own; take its elements by their numbers: "
-        "x[numpy.arange(rows)[:, None] * step + numpy.arange(columns)]."
-    ),
-}
-
-
 class Tracer:
     """An abstract array: a shape and a dtype, and the Var that holds its value in the graph."""
 
@@ -218,9 +205,9 @@ class Tracer:
         implementation = FUNCTIONS.get(func)
         if implementation is None:
             name = _public_name(func)
-            instead = _INSTEAD.get(name, "The functions that are stand in transpile.numpy.")
             raise errors.UnsupportedError(
-                f"{user_source()}: {name} is not supported on traced arrays yet. {instead}"
+                f"{user_source()}: {name} is not supported on traced arrays yet. The functions "
+                "that are stand in transpile.numpy."
             )
         return named(implementation(*args, **kwargs))
 
