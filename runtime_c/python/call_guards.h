@@ -7,7 +7,7 @@
 
 #include "call_python.h"
 
-enum guard { ENTRY, CELL, ATTRIBUTE, INDEX, ITEMS, PAIRS, HELD_ARRAY, FUNCTION, GUARDS };
+enum guard { ENTRY, CELL, ATTRIBUTE, INDEX, ITEMS, PAIRS, HELD_ARRAY, FUNCTION, SAMPLE, GUARDS };
 
 /* All references are borrowed. */
 typedef struct {
@@ -95,11 +95,10 @@ static int has_pairs(PyObject *holder, PyObject *copy)
     return 1;
 }
 
-/* True if an array has the dtype, shape and bytes of a tuple; None as bytes: any. */
-static int is_same_array(PyArrayObject *array, PyObject *content)
+/* True if an array has the dtype and shape of a tuple. */
+static int is_same_kind(PyArrayObject *array, PyObject *content)
 {
     PyObject *shape = PyTuple_GET_ITEM(content, 1);
-    PyObject *text = PyTuple_GET_ITEM(content, 2);
     if ((PyObject *)PyArray_DESCR(array) != PyTuple_GET_ITEM(content, 0) ||
         PyArray_NDIM(array) != PyTuple_GET_SIZE(shape)) {
         return 0;
@@ -109,9 +108,42 @@ static int is_same_array(PyArrayObject *array, PyObject *content)
             return 0;
         }
     }
+    return 1;
+}
+
+/* True if an array has the dtype, shape and bytes of a tuple; None as bytes: any. */
+static int is_same_array(PyArrayObject *array, PyObject *content)
+{
+    PyObject *text = PyTuple_GET_ITEM(content, 2);
+    if (!is_same_kind(array, content)) {
+        return 0;
+    }
     return text == Py_None ||
            (PyArray_IS_C_CONTIGUOUS(array) && PyArray_NBYTES(array) == PyBytes_GET_SIZE(text) &&
             memcmp(PyArray_DATA(array), PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text)) == 0);
+}
+
+/* True if an array has the dtype, the shape and a sample of the elements of a tuple, whose last item
+   has their offsets in memory. */
+static int has_sample(PyArrayObject *array, PyObject *content)
+{
+    if (!is_same_kind(array, content) || !PyArray_ISONESEGMENT(array)) {
+        return 0;
+    }
+    const char *data = PyArray_DATA(array), *held = PyBytes_AS_STRING(PyTuple_GET_ITEM(content, 2));
+    const char *offsets = PyBytes_AS_STRING(PyTuple_GET_ITEM(content, 3));
+    const size_t each = (size_t)PyArray_ITEMSIZE(array);
+    const Py_ssize_t count = PyBytes_GET_SIZE(PyTuple_GET_ITEM(content, 3)) / 8;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        int64_t offset;
+        memcpy(&offset, offsets + 8 * n, sizeof offset);
+        const char *now = data + offset, *before = held + (size_t)n * each;
+        if (each == 8 ? memcmp(now, before, 8) : each == 4 ? memcmp(now, before, 4)
+                                                           : memcmp(now, before, each)) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 static int is_same_function(PyObject *function, PyObject *parts)
@@ -168,9 +200,31 @@ static int holds(const Guard *guard)
         return is_same_array((PyArrayObject *)guard->holder, guard->value);
     case FUNCTION:
         return is_same_function(guard->holder, guard->value);
+    case SAMPLE:
+        return has_sample((PyArrayObject *)guard->holder, guard->value);
     default:
         return 0;
     }
+}
+
+/* True if a tuple (dtype, shape, elements, offsets) fits an array. */
+static int is_sound_sample(PyArrayObject *array, PyObject *content)
+{
+    if (PyTuple_GET_SIZE(content) != 4 || !PyTuple_Check(PyTuple_GET_ITEM(content, 1)) ||
+        !PyBytes_Check(PyTuple_GET_ITEM(content, 2)) ||
+        !PyBytes_Check(PyTuple_GET_ITEM(content, 3))) {
+        return 0;
+    }
+    const Py_ssize_t each = PyArray_ITEMSIZE(array);
+    const Py_ssize_t count = PyBytes_GET_SIZE(PyTuple_GET_ITEM(content, 3)) / 8;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        int64_t offset;
+        memcpy(&offset, PyBytes_AS_STRING(PyTuple_GET_ITEM(content, 3)) + 8 * n, sizeof offset);
+        if (offset < 0 || offset > PyArray_NBYTES(array) - each) {
+            return 0;
+        }
+    }
+    return PyBytes_GET_SIZE(PyTuple_GET_ITEM(content, 2)) == count * each;
 }
 
 /* True if the parts of a guard have the types that its check casts them to. */
@@ -194,6 +248,9 @@ static int is_sound(const Guard *guard)
         return PyArray_Check(guard->holder) && PyTuple_Check(value) &&
                PyTuple_GET_SIZE(value) == 3 && PyTuple_Check(PyTuple_GET_ITEM(value, 1)) &&
                (PyTuple_GET_ITEM(value, 2) == Py_None || PyBytes_Check(PyTuple_GET_ITEM(value, 2)));
+    case SAMPLE:
+        return PyArray_Check(guard->holder) && PyTuple_Check(value) &&
+               is_sound_sample((PyArrayObject *)guard->holder, value);
     case FUNCTION:
         return PyFunction_Check(guard->holder) && PyTuple_Check(value) &&
                PyTuple_GET_SIZE(value) == 3;

@@ -3,8 +3,8 @@
 A guard on a location (dict entry, closure cell, attribute, list item) names the object that it has
 to hold; a guard on content (container, array, function) a copy to compare with. They are checked
 here or in C (`runtime_c/python/call.c` has the same kinds). Numbers and strings are compared by
-value, arrays up to 4 kB and containers by content, other objects by identity; what those hold has
-guards of its own.
+value, arrays up to 4 kB and containers by content, larger arrays by a sample of their elements,
+other objects by identity; what those hold has guards of its own.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transpile.ir.number_text import number_bytes
+from transpile.trace.guards.samples import sample
 
 # The kinds; as in the C file.
-ENTRY, CELL, ATTRIBUTE, INDEX, ITEMS, PAIRS, ARRAY, FUNCTION = range(8)
+ENTRY, CELL, ATTRIBUTE, INDEX, ITEMS, PAIRS, ARRAY, FUNCTION, SAMPLE = range(9)
 
 _MISSING = object()
 _BY_VALUE = frozenset((bool, int, str, bytes))
@@ -34,6 +35,7 @@ class Guard(NamedTuple):
     PAIRS                           the dict has the items of its copy `value`, in their order
     ARRAY                           (dtype, shape, bytes); bytes are None if they are not compared
     FUNCTION                        (code, defaults, keyword defaults)
+    SAMPLE                          (dtype, shape, elements, their offsets) of a large array
 
     `label` is the Python expression of it, for messages.
     """
@@ -166,6 +168,10 @@ class Watch:
         if kind == ARRAY:
             dtype, shape, held = content
             return bool(now.dtype == dtype) and now.shape == shape and held in (None, now.tobytes())
+        if kind == SAMPLE:
+            dtype, shape, held, offsets = content
+            is_alike = bool(now.dtype == dtype) and now.shape == shape
+            return is_alike and sample(now, offsets) == held
         if kind == FUNCTION:
             return all(a is b for a, b in zip(_function_state(now), content, strict=True))
         if kind == PAIRS:

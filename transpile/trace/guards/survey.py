@@ -41,11 +41,13 @@ from transpile.trace.guards.checks import (
     INDEX,
     ITEMS,
     PAIRS,
+    SAMPLE,
     Guard,
     Watch,
     function_guard,
 )
 from transpile.trace.guards.executed_code import TAKE_CALLBACKS
+from transpile.trace.guards.samples import can_be_sampled, sampled
 from transpile.trace.static_lookup import (
     MISSING,
     asks_python,
@@ -135,7 +137,7 @@ class _Survey:
         self._seen: dict[int, Any] = {}  # by id; the values stay, so that no id is given again
         self._codes: set[tuple[Any, ...]] = set()
         self._waiting: collections.deque[tuple[Any, str]] = collections.deque()
-        self._bytes = 0
+        self._bytes = self._samples = 0
         self._attributes: set[str] = {"__call__"}
         self._objects: list[tuple[Any, str, set[str]]] = []
 
@@ -193,8 +195,14 @@ class _Survey:
         if array.nbytes <= SMALL and not array.dtype.hasobject:
             self._bytes += array.nbytes
             text = array.tobytes() if self._bytes <= _MOST_BYTES else None
+        size = f"{label} ({array.nbytes} bytes)"
+        if text is None and can_be_sampled(array):
+            self._samples += 1
+            self.unseen[f"single elements of {size}"] = None
+            self._guard(SAMPLE, array, None, sampled(array, self._samples), label)
+            return
         if text is None:
-            self.unseen[f"the elements of {label} ({array.nbytes} bytes)"] = None
+            self.unseen[f"the elements of {size}"] = None
         self._guard(ARRAY, array, None, (array.dtype, array.shape, text), label)
 
     def _add_dict(self, value: dict[Any, Any], label: str) -> None:
