@@ -145,6 +145,79 @@ def test_functions_of_a_script(tmp_path):
     np.testing.assert_array_equal(lowered.compile()(X), X * 3)
 
 
+# How dask.distributed pickles: by name where no name is of the script, else as cloudpickle does; and
+# buffers beside the text. Ray registers the modules of a project to be pickled by value.
+SENT = """
+import pickle, sys
+import cloudpickle
+import numpy as np
+import transpile
+import helpers_of_the_script as helpers
+
+WEIGHTS = np.arange(3000.0)
+
+def make(n):
+    inner = transpile.jit(lambda x: x + WEIGHTS[n])
+    return transpile.jit(lambda x: inner(x) * n)
+
+@transpile.jit
+def slope(x):
+    return transpile.grad(lambda v: (v * v).sum())(x)
+
+def task(x):
+    return slope(x) + make(2)(x) + helpers.scaled(x)
+
+def dumps(value, buffers):
+    try:
+        text = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+        if b"__main__" not in text:
+            return text
+    except (AttributeError, pickle.PicklingError):
+        pass
+    buffers.clear()
+    return cloudpickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+
+if __name__ == "__main__":
+    cloudpickle.register_pickle_by_value(helpers)
+    x = np.arange(3.0)
+    values = [slope, make(2), task, make(3).lower(x), slope.lower(x).compile(), slope.trace(x)]
+    if "called" in sys.argv:
+        values[0](x), values[1](x), task(x)
+    everything = []
+    for value in values:
+        buffers = []
+        text = dumps(value, buffers)
+        everything.append((text, [bytes(buffer.raw()) for buffer in buffers]))
+    sys.stdout.buffer.write(pickle.dumps(everything))
+"""
+HELPERS = """
+import transpile
+
+RATE = 4.0
+
+@transpile.jit
+def scaled(x):
+    return x * RATE
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("called",)])
+def test_functions_and_stages_that_are_sent_to_processes_without_the_script(tmp_path, words):
+    (tmp_path / "sender.py").write_text(SENT)
+    (tmp_path / "helpers_of_the_script.py").write_text(HELPERS)
+    command = [sys.executable, tmp_path / "sender.py", *words]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    slope, product, task, lowered, compiled, traced = (
+        pickle.loads(text, buffers=buffers) for text, buffers in pickle.loads(done.stdout)
+    )
+    for found in (slope(X), compiled(X), traced.lower().compile()(X)):
+        np.testing.assert_array_equal(found, 2 * X)
+    np.testing.assert_array_equal(product(X), (X + 2) * 2)
+    np.testing.assert_array_equal(lowered.compile()(X), (X + 3) * 3)
+    np.testing.assert_array_equal(task(X), 2 * X + (X + 2) * 2 + 4 * X)
+
+
 # Made by version 0.1.0 when all modules lay in one folder: base64 of protocol 4.
 OLD = json.loads((Path(__file__).parents[1] / "data" / "old_pickles.json").read_text())
 

@@ -155,12 +155,30 @@ class Wrapped(metaclass=CalledBySlot):
         module, name = self.__module__, self.__qualname__
         if _at(module, name) is not self:
             return _jitted, (self._function, self._config, module, name)
-        if module not in ("__main__", "__mp_main__"):
+        if not _goes_by_value(module):
             return name
         if isinstance(self._function, FunctionType):
             # pickle finds the function under this name; its own names the jitted function.
             self._function.__qualname__ = f"{name}.__wrapped__"
         return _jitted, (self._function, self._config, module, name)
+
+
+# The copies of cloudpickle that other packages bring, each with a register of its own.
+_CLOUDPICKLES = ("cloudpickle", "ray.cloudpickle", "joblib.externals.cloudpickle")
+
+
+def _goes_by_value(module: str) -> bool:
+    """True for a module that other processes cannot import: the script, and those that cloudpickle
+    has been told to pickle by value (`register_pickle_by_value`), with all below them."""
+    if module in ("__main__", "__mp_main__"):
+        return True
+    registered: set[str] = set()
+    for name in _CLOUDPICKLES:
+        found = sys.modules.get(f"{name}.cloudpickle")
+        if found is not None:
+            registered |= found.list_registry_pickle_by_value()
+    parts = module.split(".")
+    return any(".".join(parts[: n + 1]) in registered for n in range(len(parts)))
 
 
 def _at(module: str, name: str) -> Any:
