@@ -145,8 +145,8 @@ def test_functions_of_a_script(tmp_path):
     np.testing.assert_array_equal(lowered.compile()(X), X * 3)
 
 
-# How dask.distributed pickles: by name where no name is of the script, else as cloudpickle does; and
-# buffers beside the text. Ray registers the modules of a project to be pickled by value.
+# How dask.distributed pickles: by name where no name is of the script, else as cloudpickle does;
+# and with buffers beside the text. Ray registers a project's modules to be pickled by value.
 SENT = """
 import pickle, sys
 import cloudpickle

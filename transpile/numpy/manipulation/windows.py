@@ -32,8 +32,9 @@ def sliding_window_view(
     subok: bool = False,
     writeable: bool = False,
 ) -> Any:
-    """The windows of this shape at all positions along these axes, by default all axes. The axes of a
-    window are the last ones of the result.
+    """The windows of this shape at all positions along these axes, by default along all.
+
+    The axes of a window are the last ones of the result.
 
     Windows are subscripts of the array, and take no memory where they are read in place. An
     assignment into the result changes no other element, and not the array. Raises ValueError for
