@@ -191,19 +191,17 @@ class _Survey:
             self._add_object(value, label)
 
     def _add_array(self, array: Any, label: str) -> None:
-        text = None
-        if array.nbytes <= SMALL and not array.dtype.hasobject:
-            self._bytes += array.nbytes
-            text = array.tobytes() if self._bytes <= _MOST_BYTES else None
-        size = f"{label} ({array.nbytes} bytes)"
-        if text is None and can_be_sampled(array):
-            self._samples += 1
-            self.unseen[f"single elements of {size}"] = None
-            self._guard(SAMPLE, array, None, sampled(array, self._samples), label)
-            return
+        is_small = array.nbytes <= SMALL and not array.dtype.hasobject
+        self._bytes += array.nbytes if is_small else 0
+        text = array.tobytes() if is_small and self._bytes <= _MOST_BYTES else None
+        kind, content = ARRAY, (array.dtype, array.shape, text)
         if text is None:
-            self.unseen[f"the elements of {size}"] = None
-        self._guard(ARRAY, array, None, (array.dtype, array.shape, text), label)
+            some = "single" if can_be_sampled(array) else "the"
+            self.unseen[f"{some} elements of {label} ({array.nbytes} bytes)"] = None
+            if can_be_sampled(array):
+                self._samples += 1
+                kind, content = SAMPLE, sampled(array, self._samples)
+        self._guard(kind, array, None, content, label)
 
     def _add_dict(self, value: dict[Any, Any], label: str) -> None:
         copy = dict.copy(value)
