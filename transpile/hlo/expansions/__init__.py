@@ -7,12 +7,13 @@ accuracy of the dtype where simple ones would cancel or overflow.
 """
 
 from transpile.hlo.builder import Rules
-from transpile.hlo.expansions import arithmetic, elementary, floats, threefry, windows
+from transpile.hlo.expansions import arithmetic, elementary, floats, special, threefry, windows
 
 EXPANSIONS: Rules = {
     **arithmetic.EXPANSIONS,
     **elementary.EXPANSIONS,
     **floats.EXPANSIONS,
+    **special.EXPANSIONS,
     **threefry.EXPANSIONS,
     **windows.EXPANSIONS,
 }

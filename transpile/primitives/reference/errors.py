@@ -111,12 +111,12 @@ def _dawson_asymptotic(x: Any) -> Any:
 
 def erf_inv(x: Any) -> Any:
     """The inverse of erf: polynomials, for long doubles improved by a step of Newton's method."""
-    return _inverted(np.asarray(x), _erf_inv, _improve_erf_inv)
+    return _inverted(np.asarray(x), erf_inv_by_polynomials, _improve_erf_inv)
 
 
 def ndtri(p: Any) -> Any:
     """The inverse of the distribution function of the normal distribution."""
-    return _inverted(np.asarray(p), _ndtri, _improve_ndtri)
+    return _inverted(np.asarray(p), ndtri_by_polynomials, _improve_ndtri)
 
 
 def _inverted(x: Any, approximate: Any, improve: Any) -> Any:
@@ -132,7 +132,8 @@ def _inverted(x: Any, approximate: Any, improve: Any) -> Any:
         return inverse.astype(x.dtype)
 
 
-def _erf_inv(x: Any) -> Any:
+def erf_inv_by_polynomials(x: Any) -> Any:
+    """The inverse of erf to double precision, of arrays of floats or of tracers."""
     a = np.abs(x)
     square = np.where(a < 0.5, np.square(a), 0.25)
     large = np.where(a == 1, np.inf, _erfc_inv_near(np.sqrt(-np.log(1 - a))))
@@ -149,13 +150,14 @@ def _improve_erf_inv(x: Any, y: Any) -> Any:
     return y - missing * np.exp(np.square(y)) * (SQRT_PI / 2)
 
 
-def _ndtri(p: Any) -> Any:
+def ndtri_by_polynomials(p: Any) -> Any:
+    """The quantile of the normal distribution to double precision, of floats or of tracers."""
     q = np.where(p > 0.5, 1 - p, p)
     w = np.sqrt(-np.log(2 * q))
     far = w * polynomial(FAR, (w - 3) / (w + 3) - 0.5625)
     tail = np.where(q == 0, np.inf, np.where(w < 6, _erfc_inv_near(w), far))
     tail = np.where(p > 0.5, tail, -tail)
-    return np.sqrt(p.dtype.type(2)) * np.where(q > 0.25, _erf_inv(2 * p - 1), tail)
+    return np.sqrt(p.dtype.type(2)) * np.where(q > 0.25, erf_inv_by_polynomials(2 * p - 1), tail)
 
 
 def _improve_ndtri(p: Any, y: Any) -> Any:

@@ -22,7 +22,7 @@ from transpile.primitives.reference.extended_precision import (
 )
 
 # The zero of the digamma function, in two parts.
-_ROOT, _ROOT_REST = LONG(1.4616321449683622), LONG("9.54999542996569771518e-17")
+ROOT, ROOT_REST = LONG(1.4616321449683622), LONG("9.54999542996569771518e-17")
 _LARGE = 10  # from here on the asymptotic series give every digit of a long double
 _TERMS = 16
 
@@ -74,11 +74,11 @@ def _log_gamma_by_recurrence(y: Any) -> Any:
     below = y < 1.5
     product = np.where(below, np.abs(np.where(y < 0.5, y * (y + 1), y)), product)
     z = np.where(y < 0.5, y, np.where(below, y - 1, r - 2))
-    return z * polynomial(_around_two(), z) + np.log(product) * np.where(below, -1, 1)
+    return z * polynomial(around_two(), z) + np.log(product) * np.where(below, -1, 1)
 
 
 @functools.cache
-def _around_two() -> tuple[Any, ...]:
+def around_two() -> tuple[Any, ...]:
     """Of log gamma(2 + z) / z by powers of z: 1 - euler, then (-1)^k (zeta(k) - 1) / k."""
     orders = np.arange(2, 48, dtype=LONG)
     rest = zeta_of_positive(orders, np.full(orders.shape, LONG(2))) / orders
@@ -88,7 +88,7 @@ def _around_two() -> tuple[Any, ...]:
 def log_gamma_above_one(a: Any) -> Any:
     """log gamma(1 + a) for 0 <= a <= 1, to relative precision."""
     z = np.where(a < 0.5, a, a - 1)
-    regular = z * polynomial(_around_two(), z)
+    regular = z * polynomial(around_two(), z)
     return np.where(a < 0.5, regular - np.log1p(a), regular)
 
 
@@ -128,7 +128,7 @@ def _psi_of_positive(y: Any) -> Any:
     weights = [long_of(b / (2 * k)) for k, b in enumerate(bernoulli_numbers(_TERMS), 1)]
     square = 1 / np.square(r)
     result = np.log(r) - (0.5 / r + square * polynomial(weights, square)) + total
-    h = (y - _ROOT) - _ROOT_REST
+    h = (y - ROOT) - ROOT_REST
     where_true(np.abs(h) < 0.25, lambda h: h * polynomial(_around_root(), h), result, h)
     return np.where(np.isposinf(y), np.inf, result)
 
@@ -137,7 +137,7 @@ def _psi_of_positive(y: Any) -> Any:
 def _around_root() -> tuple[Any, ...]:
     """Of psi(root + h) / h by powers of h: (-1)^k zeta(k + 2, root) (DLMF 5.15.1)."""
     orders = np.arange(2, 30, dtype=LONG)
-    values = zeta_of_positive(orders, np.full(orders.shape, _ROOT))
+    values = zeta_of_positive(orders, np.full(orders.shape, ROOT))
     return tuple(v if k % 2 == 0 else -v for k, v in enumerate(values))
 
 

@@ -196,7 +196,7 @@ def _slope(a: Any, x: Any) -> Any:
 
 
 @functools.cache
-def _coefficients() -> tuple[tuple[Any, ...], ...]:
+def temme_coefficients() -> tuple[tuple[Any, ...], ...]:
     """c_k(eta) by powers of eta (N. Temme, SIAM Journal on Mathematical Analysis 10, 1979; DLMF
     8.12.10), from fractions."""
     count = _COLUMNS + 2 * _ROWS + 4
@@ -228,7 +228,7 @@ def _uniform(a: Any, x: Any, upper: bool) -> Any:
     m = (x - a) / a
     inside = np.abs(m + 0.19) < 0.79
     phi, eta = _eta(np.where(inside, m, 0))
-    total = polynomial([polynomial(row, eta) for row in _coefficients()], 1 / a)
+    total = polynomial([polynomial(row, eta) for row in temme_coefficients()], 1 / a)
     total = total / np.sqrt(2 * PI * a)
     half = scaled_erfc(np.sqrt(a * phi)) / 2
     tail = np.exp(-a * phi) * np.where(m > 0, half + total, half - total)
@@ -242,7 +242,7 @@ def _uniform_slope(a: Any, x: Any) -> Any:
     ratio = np.where(m == 0, 1, m / eta)
     total = change = np.zeros_like(x)
     power = np.ones_like(x)
-    for k, row in enumerate(_coefficients()):
+    for k, row in enumerate(temme_coefficients()):
         derivative = polynomial([n * c for n, c in enumerate(row)][1:], eta)
         value = polynomial(row, eta)
         total = total + value * power

@@ -19,7 +19,7 @@ from transpile.primitives.reference.extended_precision import (
 )
 
 # The zero of Ei, in two parts.
-_ROOT, _ROOT_REST = LONG(0.37250741078136663), LONG("1.3140183414386028201e-17")
+ROOT, ROOT_REST = LONG(0.37250741078136663), LONG("1.3140183414386028201e-17")
 
 
 @wide
@@ -66,7 +66,7 @@ def expi(x: Any) -> Any:
     where_true((x < -1) & np.isfinite(x), lambda n, x: -_expn_fraction(n, -x), result, one, x)
     where_true((x > 0) & (x <= 50), _expi_series, result, x)
     where_true((x > 50) & np.isfinite(x), _expi_asymptotic, result, x)
-    near = (x - _ROOT) - _ROOT_REST
+    near = (x - ROOT) - ROOT_REST
     where_true(np.abs(near) < 0.125, _expi_at_root, result, x, near)
     result[x == 0] = -np.inf
     return np.where(np.isneginf(x), -0.0, result)
@@ -86,9 +86,9 @@ def _expi_at_root(x: Any, distance: Any) -> Any:
     inner, power, total = np.ones_like(x), LONG(1), np.zeros_like(x)
     for k in range(1, 30):
         total = total + inner / LONG(k * factorial(k))
-        power = power * _ROOT
+        power = power * ROOT
         inner = x * inner + power
-    return np.log1p(distance / _ROOT) + distance * total
+    return np.log1p(distance / ROOT) + distance * total
 
 
 def _expi_asymptotic(x: Any) -> Any:
