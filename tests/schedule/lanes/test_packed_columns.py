@@ -12,6 +12,7 @@ from transpile.ir.loop_verifier import check
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.coalesce import coalesce
+from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.lanes.blocked_reductions import block_reductions
 from transpile.schedule.lanes.packed_columns import pack_columns
 
@@ -29,7 +30,7 @@ def values(*shape, dtype="f8"):
 def before(f, x, options=SMALL):
     """The loops as the step gets them."""
     program = lowered(f, x)
-    for earlier in (coalesce, block_reductions):
+    for earlier in (split_index_sets, coalesce, block_reductions):
         program = earlier(program, options)
     return program
 
@@ -103,6 +104,40 @@ def test_a_column_that_the_loop_writes_stays():
     after = pack_columns(program, SMALL)
     check(after)
     assert_same_results(run(after, [x]), run(program, [x]))
+
+
+def one_new(x):
+    y = x.copy()
+    y[:, 1] = np.exp(x[:, 0] - x[:, 2])
+    return y
+
+
+def joined(x):
+    return np.concatenate([x, np.exp(x[:, 0] - x[:, 2])[:, None]], axis=1)
+
+
+@pytest.mark.parametrize("rows", [40, 41, 7])
+@pytest.mark.parametrize("f", [one_new, joined])
+def test_values_beside_other_loops_have_a_loop_of_their_own(f, rows):
+    x = values(rows, 9)
+    program = before(f, x)
+    after = pack_columns(program, SMALL)
+    check(after)
+    assert any("value" in a.buffer.name for a in statements_of(after, Alloc))
+    assert_same_results(run(after, [x]), run(program, [x]))
+    for loop in statements_of(after, For):
+        applied = {p.primitive for s in loop.body for p in parts(s) if isinstance(p, Apply)}
+        around = any(isinstance(s, For) for s in loop.body)
+        assert not (around and any(primitive.name == "exp" for primitive in applied))
+    plain = jit(f, compiler_options={"machine": Machine(least_packed_work=1 << 30)})
+    np.testing.assert_array_equal(jit(f, compiler_options={"machine": MACHINE})(x), plain(x))
+
+
+def test_values_of_what_the_loop_makes_stay():
+    """The sum of a row is known after the row."""
+    x = values(40, 9)
+    program = before(lambda x: np.exp(x.sum(1)), x)
+    assert pack_columns(program, SMALL) == program
 
 
 def test_blocks_that_do_not_fit_into_blocks_of_sums_stay():

@@ -10,6 +10,13 @@ one reads those:
     for block: for i in block: a[i - first] = x[i, 0], b[i - first] = x[i, 3]
                for i in block: out[i] = exp(a[i - first]) * exp(b[i - first])
 
+A loop around other loops has no lanes: what is expensive in it beside them, such as one column of a
+row that is copied, is computed in a loop of its own in the same way:
+
+    for i: y[i, 0] = exp(a[i]);  for j in 1..n: y[i, j] = x[i, j]
+    for block: for i in block: e[i - first] = exp(a[i])
+               for i in block: y[i, 0] = e[i - first];  for j in 1..n: y[i, j] = x[i, j]
+
 Blocks are short, so that a processor begins to load the next one while it computes. Only elements
 that the loop does not write, and that are there in every iteration. One column of rows whose length
 is no power of two stays as it is: compilers load its elements into lanes one by one.
@@ -33,17 +40,23 @@ from transpile.ir.loop_ir import (
     Kernel,
     Load,
     Program,
+    Ref,
     Statement,
     Store,
     Update,
 )
 from transpile.ir.loop_rewrite import (
+    declared_names,
+    is_independent,
     loads,
+    loads_of,
     map_kernels,
     map_statement,
     names_in,
     parts,
     seen_by,
+    subexpressions,
+    walk,
     with_bodies,
     written,
 )
@@ -71,11 +84,35 @@ def _body(
     body: tuple[Statement, ...], buffers: Mapping[str, Buffer], names: Names, machine: Machine
 ) -> Iterator[Statement]:
     for statement in body:
-        columns = _columns(statement, buffers, machine) if isinstance(statement, For) else ()
-        if columns and isinstance(statement, For):
-            yield from _packed(statement, columns, names, machine)
+        found: tuple[Expr, ...] = ()
+        if isinstance(statement, For):
+            found = _columns(statement, buffers, machine) or _values(statement, machine)
+            pairs = tuple(_packed(statement, found, names, machine)) if found else (statement,)
+        if found and pairs != (statement,):
+            is_done = isinstance(found[0], Load)  # values may be of columns
+            yield from pairs if is_done else _body(pairs, buffers, names, machine)
         else:
             yield with_bodies(statement, lambda inner: tuple(_body(inner, buffers, names, machine)))
+
+
+def _values(loop: For, machine: Machine) -> tuple[Expr, ...]:
+    """The expensive values that a loop around others stores or names, if nothing that the loop
+    makes is needed for them."""
+    if not any(isinstance(s, For) for s in loop.body) or not is_independent(loop):
+        return ()
+    own = {name for s in walk(loop.body) for name in written(s)} | declared_names(loop.body)
+    values = [s.value for s in loop.body if isinstance(s, Store | Declare)]
+    return tuple(dict.fromkeys(v for v in values if _is_worth_lanes(v, own, machine)))
+
+
+def _is_worth_lanes(value: Expr, own: set[str], machine: Machine) -> bool:
+    """True for an expensive value that reads nothing of these names."""
+    inside = list(subexpressions(value))
+    used = {p.buffer for p in inside if isinstance(p, Load)}
+    used |= {p.name for p in inside if isinstance(p, Ref)}
+    used |= {symbol.name for p in loads_of(value) for i in p.index for symbol in symbols_of(i)}
+    cost = sum(p.primitive.weight for p in inside if isinstance(p, Apply))
+    return cost >= machine.least_packed_work and own.isdisjoint(used)
 
 
 def _columns(loop: For, buffers: Mapping[str, Buffer], machine: Machine) -> tuple[Load, ...]:
@@ -119,10 +156,10 @@ def _stride(offset: Index, symbol: Symbol) -> Index:
 
 
 def _packed(
-    loop: For, columns: tuple[Load, ...], names: Names, machine: Machine
+    loop: For, columns: tuple[Expr, ...], names: Names, machine: Machine
 ) -> Iterator[Statement]:
-    """The loop with packed columns: a pair of loops if it is short, a loop over blocks of pairs if
-    it is long."""
+    """The loop with packed columns, or values: a pair of loops if it is short, a loop over blocks
+    of pairs if it is long."""
     extent, size = loop.extent, machine.packed_block
     if not isinstance(extent, int) or extent < machine.shortest_packed:
         yield loop
@@ -139,16 +176,20 @@ def _packed(
         yield loop
 
 
-def _pair(loop: For, extent: int, columns: tuple[Load, ...], names: Names) -> Iterator[Statement]:
-    """The loop that copies columns into local arrays, and the loop that computes."""
+def _pair(loop: For, extent: int, columns: tuple[Expr, ...], names: Names) -> Iterator[Statement]:
+    """The loop that writes columns, or values, to local arrays, and the loop that reads them."""
     index = (Dim.of(loop.symbol) - loop.start,)
-    arrays = {c: Buffer(names.new(f"{c.buffer}_column"), (extent,), c.dtype) for c in columns}
+    arrays = {c: Buffer(names.new(_name(c)), (extent,), c.dtype) for c in columns}
     yield from map(Alloc, arrays.values())
     yield replace(loop, body=tuple(Store(b.name, index, c) for c, b in arrays.items()))
 
     def from_array(expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr in arrays:
+        if isinstance(expr, Load | Apply) and expr in arrays:
             return Load(arrays[expr].name, index, expr.dtype)
         return expr
 
     yield map_statement(loop, from_array)
+
+
+def _name(packed: Expr) -> str:
+    return f"{packed.buffer}_column" if isinstance(packed, Load) else "value"
