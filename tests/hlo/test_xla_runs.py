@@ -1,5 +1,7 @@
 """XLA's own parser reads the modules, and XLA computes by them what NumPy does.
 
+Text and message are the same module to XLA, and StableHLO is run beside them.
+
 Every primitive for every dtype, on the values of the primitives' own tests; whole programs with
 loops, branches and derivatives.
 
@@ -27,6 +29,7 @@ from transpile.hlo.emit import module_of
 from transpile.hlo.expansions import EXPANSIONS
 from transpile.hlo.proto import serialised
 from transpile.hlo.rules import RULES
+from transpile.hlo.stablehlo import to_stablehlo
 from transpile.hlo.text import to_text
 from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import TABLE
@@ -136,7 +139,7 @@ def run_cases(name, cases):
     module = module_of(graph, name)
     text, proto = to_text(module), serialised(module)
     assert xla.printed_text(text) == xla.printed(proto)
-    got = iter(xla.run_proto(proto, list(variables.values())))
+    got = iter(xla.run_stablehlo(to_stablehlo(module), list(variables.values())))
     for equation, values in zip(equations, operands, strict=True):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
@@ -169,11 +172,11 @@ def agrees(function, arguments, rtol=1e-10):
     computation = xla_computation(function)(*arguments)
     text, proto = computation.as_hlo_text(), computation.as_serialized_hlo_module_proto()
     assert xla.printed_text(text) == xla.printed(proto)
-    got = xla.run_text(text, leaves)
     want = transpile.tree.leaves(transpile.jit(function)(*arguments))
-    assert len(got) == len(want)
-    for g, w in zip(got, want, strict=True):
-        np.testing.assert_allclose(g, w, rtol=rtol, atol=rtol)
+    stable = computation.as_stablehlo_text()
+    for got in (xla.run_proto(proto, leaves), xla.run_stablehlo(stable, leaves)):
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=rtol, atol=rtol)
 
 
 @pytest.mark.parametrize("name", COMPOSITES)

@@ -34,15 +34,15 @@ def printed_text(text):
 
 def run_proto(proto, arguments):
     """What XLA computes by a serialised HloModuleProto, as NumPy arrays."""
-    import jax
     from jaxlib import _jax, xla_client
 
     computation = xla_client.XlaComputation(proto)
-    return run_mlir(_jax.mlir.xla_computation_to_mlir_module(computation), arguments, jax)
+    return run_stablehlo(_jax.mlir.xla_computation_to_mlir_module(computation), arguments)
 
 
-def run_mlir(module, arguments, jax):
-    """What XLA computes by a StableHLO module."""
+def run_stablehlo(module, arguments):
+    """What XLA computes by the text of a StableHLO module."""
+    import jax
     from jaxlib import _jax, xla_client
 
     device = _device()
@@ -51,8 +51,3 @@ def run_mlir(module, arguments, jax):
     arrays = [jax.device_put(np.asarray(x), device) for x in arguments]
     results = program.execute_sharded(arrays).disassemble_into_single_device_arrays()
     return [np.asarray(shards[0]) for shards in results]
-
-
-def run_text(text, arguments):
-    """What XLA computes by an HLO text."""
-    return run_proto(parsed(text).as_serialized_hlo_module_proto(), arguments)

@@ -13,6 +13,7 @@ from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     import transpile.hlo.computation as hlo
+    from transpile.hlo.computation import XlaComputation
 else:
     hlo = Later("transpile.hlo.computation")
 
@@ -38,12 +39,17 @@ class Lowering(Protocol):
         """The C."""
 
 
+def _computation(lowering: Lowering) -> XlaComputation:
+    return hlo.computation_of(lowering.graph, lowering.donated)
+
+
 DIALECTS: dict[str, Callable[[Lowering], str]] = {
     "c": lambda lowering: lowering.c_text(),
     "graph": lambda lowering: str(lowering.optimised()),
     "loops": lambda lowering: str(lowering.program()),
     "dot": lambda lowering: to_dot(lowering.optimised()),
-    "hlo": lambda lowering: hlo.computation_of(lowering.graph, lowering.donated).as_hlo_text(),
+    "hlo": lambda lowering: _computation(lowering).as_hlo_text(),
+    "stablehlo": lambda lowering: _computation(lowering).as_stablehlo_text(),
 }
 OBJECTS: dict[str, Callable[[Lowering], Any]] = {
     "graph": lambda lowering: lowering.optimised(),

@@ -6,6 +6,7 @@ from transpile.hlo.dot import to_dot
 from transpile.hlo.emit import module_of
 from transpile.hlo.module import Module, Type
 from transpile.hlo.proto import serialised
+from transpile.hlo.stablehlo import to_stablehlo
 from transpile.hlo.text import to_text, type_text
 from transpile.ir.graph import Donated, Graph
 from transpile.util.frozen_records import dataclass
@@ -53,6 +54,10 @@ class XlaComputation:
     def as_hlo_text(self) -> str:
         """The text of the module, which XLA's parser reads."""
         return to_text(self.module)
+
+    def as_stablehlo_text(self) -> str:
+        """The module as StableHLO, in MLIR's syntax."""
+        return to_stablehlo(self.module)
 
     def as_serialized_hlo_module_proto(self) -> bytes:
         """The module as XLA's HloModuleProto, serialised.

@@ -1,5 +1,5 @@
 """Divisions as NumPy rounds them, extremes that leave NaN out, order of complex numbers, logic of
-numbers, divisors."""
+numbers, divisors, order statistics."""
 
 from __future__ import annotations
 
@@ -157,6 +157,11 @@ def lcm(x: Any, y: Any) -> Any:
     return apply("quotient", x, safe) * y
 
 
+def order_statistics(x: Any, *, axis: int, ranks: tuple[int, ...]) -> Any:
+    """The elements at those positions of the sorted rows."""
+    return np.take(apply("sort", x, axis=axis), np.array(ranks), axis)
+
+
 EXPANSIONS: Rules = {
     "absolute": np.copy,
     "conjugate": lambda x: (
@@ -181,6 +186,7 @@ EXPANSIONS: Rules = {
     "logical_xor": _of_truths("logical_xor"),
     "maximum": _extreme(np.greater_equal),
     "minimum": _extreme(np.less_equal),
+    "order_statistics": order_statistics,
     "power": power,
     "reciprocal": reciprocal,
     "remainder": remainder,
