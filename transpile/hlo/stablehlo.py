@@ -120,7 +120,8 @@ class _Writer:
         kinds = [t for o in operands for t in _parts(o.type)]
         types = ", ".join(map(_type, kinds))
         attributes = ", ".join(_attributes(instruction))
-        if not regions and not attributes and single and {t.strong for t in kinds} == {results[0]}:
+        is_alike = single and {t.strong for t in kinds} == {results[0].strong}
+        if is_alike and not regions and not attributes and len(kinds) <= 2:
             operation = _operation_name(instruction)
             arrow = f"{types} -> " if operation.startswith("chlo") else ""
             yield f"{indent}{name} = {operation} {', '.join(names)} : {arrow}{_type(results[0])}"
