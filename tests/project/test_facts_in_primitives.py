@@ -22,6 +22,7 @@ RULES = "what is done with each primitive is the module's own matter: code, not 
 API = "words of a public function, which are no primitives"
 PARTS = "the two primitives that take a number apart"
 # (module, the operations of a list), each with its reason.
+CODE = "transpile.hlo."  # whose instructions have some of the names, too
 JUSTIFIED = {
     ("codegen.plan.gcc_faults", "add subtract maximum minimum"): "what gcc 12 gets wrong",
     (
@@ -126,6 +127,10 @@ def test_others_are_not(text):
 
 
 def test_no_module_lists_operations():
-    """What is true of operations is a column of `Primitive`, where each primitive says it."""
-    found = set().union(*(found_in(path) for path in FILES if path.name != "__main__.py"))
+    """What is true of operations is a column of `Primitive`, where each primitive says it.
+
+    Rules and expansions for HLO are the code of each primitive for another target.
+    """
+    files = [path for path in FILES if path.name != "__main__.py"]
+    found = set().union(*(found_in(p) for p in files if not module_name(p).startswith(CODE)))
     assert found == JUSTIFIED.keys()

@@ -14,7 +14,8 @@ from transpile.ir.types import BOOL, ArrayType
 from transpile.util.frozen_records import dataclass
 
 # A rule, or an expansion, by the name of a primitive.
-Rules = dict[str, Callable[..., Any]]
+Rule = Callable[..., Any]
+Rules = dict[str, Rule]
 Emit = Callable[["Builder", Graph, Sequence[Instruction]], list[Instruction]]
 
 

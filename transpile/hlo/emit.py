@@ -9,7 +9,7 @@ from transpile.errors import UnsupportedError
 from transpile.hlo.builder import Builder, Shared
 from transpile.hlo.expand import expanded
 from transpile.hlo.module import Instruction, Module
-from transpile.hlo.rules import RULES
+from transpile.hlo.rules import rule_of
 from transpile.ir.graph import Atom, Equation, Graph, Var
 
 
@@ -68,11 +68,12 @@ def _emit(b: Builder, graph: Graph, operands: Sequence[Instruction]) -> list[Ins
 
 
 def _rule(b: Builder, equation: Equation, operands: list[Instruction]) -> Sequence[Instruction]:
-    name = equation.primitive.name
-    if name not in RULES:
+    rule = rule_of(equation.primitive)
+    if rule is None:
+        name = equation.primitive.name
         raise UnsupportedError(f"{equation.source}: HLO has no instruction for {name}")
     if equation.primitive.kind == "elementwise":
         shape = equation.output.type.shape
         operands = [x if x.shape == shape else b.broadcast(x, shape, ()) for x in operands]
-    result = RULES[name](b, equation, *operands)
+    result = rule(b, equation, *operands)
     return [result] if isinstance(result, Instruction) else result

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from transpile.hlo.expansions import EXPANSIONS
-from transpile.hlo.rules import RULES
+from transpile.hlo.rules import rule_of
 from transpile.hlo.rules.elementwise import has_instruction
 from transpile.hlo.traced import traced
 from transpile.ir.graph import Atom, Equation, Graph, Var
@@ -31,14 +31,14 @@ def expanded(graph: Graph) -> Graph:
 
 def _choice_of_windows(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     """What windows choose, as it is expanded for C; reductions of windows are instructions."""
-    is_one = equation.primitive.kind == "window" and equation.primitive.name not in RULES
+    is_one = equation.primitive.kind == "window" and rule_of(equation.primitive) is None
     return expand_window(builder, equation) if is_one else None
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     name = equation.primitive.name
     is_elementwise = equation.primitive.kind == "elementwise"
-    if name in RULES and not (is_elementwise and not has_instruction(equation)):
+    if rule_of(equation.primitive) and not (is_elementwise and not has_instruction(equation)):
         return None
     if name not in EXPANSIONS:
         return None

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         picks: bool
         puts: bool
         c_library: Mapping[str, str]
+        hlo: str | Mapping[str, str]
         weight: int
         speculatable: bool
         fills_registers: bool
@@ -175,6 +176,8 @@ class Primitive:
     picks         the elements of the result are elements of the first operand
     puts          the result is the first operand with some elements replaced
     c_library     its name in C's library by dtype kind: `f`, and `c` for complex numbers
+    hlo           elementwise: its instruction in XLA's HLO, or that by dtype kind; "" for others.
+                  What has none there has a rule or an expansion in `transpile.hlo`
     weight        throughput cost per element in vector code, relative to an addition
     speculatable  cheap and without branches, calls and traps for any operands: it may be computed
                   under a false predicate
@@ -222,6 +225,7 @@ class Primitive:
     picks: bool = False
     puts: bool = False
     c_library: Mapping[str, str] = field(default_factory=dict)
+    hlo: str | Mapping[str, str] = ""
     weight: int = 1
     speculatable: bool = False
     fills_registers: bool = False

@@ -8,7 +8,7 @@ gives `exp` its type rule, C, cost, dtypes and batching rule, and registers it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -200,7 +200,9 @@ def comparison_of(*signs: int) -> Primitive:
     return _COMPARISONS[frozenset(signs)]
 
 
-def rounding(name: str, numpy: np.ufunc, *, dtypes: str = "f") -> Primitive:
+def rounding(
+    name: str, numpy: np.ufunc, *, dtypes: str = "f", hlo: str | Mapping[str, str] = ""
+) -> Primitive:
     """Register a rounding to an integer that is within 1 of the operand."""
     return elementwise(
         name,
@@ -211,6 +213,7 @@ def rounding(name: str, numpy: np.ufunc, *, dtypes: str = "f") -> Primitive:
         exact=True,
         magnitude=lambda x: x + 1,
         c_library={"f": name},
+        hlo=hlo,
     )
 
 

@@ -1,4 +1,4 @@
-"""Elementwise primitives: most are one instruction, whose name depends on the kind of dtype."""
+"""Elementwise primitives: most are one instruction, which their column `hlo` names."""
 
 from __future__ import annotations
 
@@ -6,75 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from transpile.hlo.builder import Builder, Rules
+from transpile.hlo.builder import Builder, Rule, Rules
 from transpile.hlo.module import Instruction
 from transpile.ir.graph import Equation
+from transpile.ir.primitive import Primitive
 from transpile.ir.types import ArrayType
 
-# The instruction by the kinds of dtype that it is for; "" is all others. Not there: an expansion.
-OPCODES = {
-    "absolute": {"ifc": "abs"},
-    "add": {"b": "or", "": "add"},
-    "arctan2": {"": "atan2"},
-    "bitwise_and": {"": "and"},
-    "bitwise_or": {"": "or"},
-    "bitwise_xor": {"": "xor"},
-    "cbrt": {"": "cbrt"},
-    "ceil": {"": "ceil"},
-    "complex": {"": "complex"},
-    "cos": {"": "cosine"},
-    "count_leading_zeros": {"": "count-leading-zeros"},
-    "divide": {"": "divide"},
-    "erf": {"": "erf"},
-    "exp": {"": "exponential"},
-    "expm1": {"": "exponential-minus-one"},
-    "floor": {"": "floor"},
-    "fmod": {"f": "remainder"},
-    "imag": {"": "imag"},
-    "invert": {"": "not"},
-    "left_shift": {"": "shift-left"},
-    "log": {"": "log"},
-    "log1p": {"": "log-plus-one"},
-    "logical_and": {"b": "and"},
-    "logical_not": {"b": "not"},
-    "logical_or": {"b": "or"},
-    "logical_xor": {"b": "xor"},
-    "logistic": {"": "logistic"},
-    "maximum": {"b": "or", "iuf": "maximum"},
-    "minimum": {"b": "and", "iuf": "minimum"},
-    "multiply": {"b": "and", "": "multiply"},
-    "negative": {"": "negate"},
-    "optimization_barrier": {"": "opt-barrier"},
-    "power": {"fc": "power"},
-    "quotient": {"": "divide"},
-    "real": {"": "real"},
-    "right_shift": {"u": "shift-right-logical", "i": "shift-right-arithmetic"},
-    "rint": {"f": "round-nearest-even"},
-    "sign": {"if": "sign"},
-    "sin": {"": "sine"},
-    "sqrt": {"": "sqrt"},
-    "subtract": {"": "subtract"},
-    "tan": {"": "tan"},
-    "tanh": {"": "tanh"},
-}
+# How XLA names a comparison by the signs of x - y for which it is true.
 DIRECTIONS = {
-    "equal": "EQ",
-    "greater": "GT",
-    "greater_equal": "GE",
-    "less": "LT",
-    "less_equal": "LE",
-    "not_equal": "NE",
+    (0,): "EQ",
+    (-1, 1): "NE",
+    (-1,): "LT",
+    (-1, 0): "LE",
+    (1,): "GT",
+    (0, 1): "GE",
 }
-ORDERED = "biuf"  # XLA compares complex numbers for equality alone
+ORDERED = "biuf"
 
 
 def opcode(equation: Equation) -> str:
     """The instruction that an elementwise equation is, or "" where it is none."""
-    kind = kind_of(equation.inputs[0].type.dtype)
-    for kinds, name in OPCODES.get(equation.primitive.name, {}).items():
-        if not kinds or kind in kinds:
-            return name
-    return ""
+    column, kind = equation.primitive.hlo, kind_of(equation.inputs[0].type.dtype)
+    if isinstance(column, str):
+        return column
+    return next((name for kinds, name in column.items() if not kinds or kind in kinds), "")
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
@@ -89,7 +44,7 @@ def elementwise(b: Builder, equation: Equation, *operands: Instruction) -> Instr
 
 def comparison(b: Builder, equation: Equation, x: Instruction, y: Instruction) -> Instruction:
     """A comparison of numbers that XLA orders."""
-    return b.compare(DIRECTIONS[equation.primitive.name], x, y)
+    return b.compare(DIRECTIONS[equation.primitive.signs], x, y)
 
 
 def select(b: Builder, _: Equation, test: Instruction, x: Instruction, y: Instruction) -> Any:
@@ -129,8 +84,6 @@ def unchanged(_: Builder, __: Equation, x: Instruction) -> Instruction:
 
 
 RULES: Rules = {
-    **dict.fromkeys(OPCODES, elementwise),
-    **dict.fromkeys(DIRECTIONS, comparison),
     "bits": bitcast,
     "bitwise_count": bit_count,
     "convert_element_type": convert,
@@ -143,11 +96,18 @@ RULES: Rules = {
 }
 
 
+def rule_of(primitive: Primitive) -> Rule | None:
+    """The rule of an elementwise primitive: by its columns, or one of its own."""
+    if primitive.hlo:
+        return elementwise
+    return comparison if primitive.signs else RULES.get(primitive.name)
+
+
 def has_instruction(equation: Equation) -> bool:
     """False where the rule of an elementwise primitive is not for its dtype."""
-    name, kind = equation.primitive.name, kind_of(equation.inputs[0].type.dtype)
-    if name in OPCODES:
+    primitive, kind = equation.primitive, kind_of(equation.inputs[0].type.dtype)
+    if primitive.hlo:
         return bool(opcode(equation))
-    if name in DIRECTIONS and name not in ("equal", "not_equal"):
-        return kind in ORDERED
-    return name != "isfinite" or kind == "f"
+    if primitive.signs:  # XLA compares complex numbers for equality alone
+        return kind in ORDERED or DIRECTIONS[primitive.signs] in ("EQ", "NE")
+    return primitive.name != "isfinite" or kind == "f"

@@ -26,6 +26,7 @@ sqrt = elementwise(
     domain=(0, 1e6),
     jvp=lambda t, out, x: t * (0.5 / out),
     c_library={"f": "sqrt", "c": "csqrt"},
+    hlo="sqrt",
 )
 cbrt = transcendental(
     "cbrt",
@@ -33,6 +34,7 @@ cbrt = transcendental(
     dtypes="f",
     # Not t / (3 out**2): at 0 its own derivative would be inf * 0.
     jvp=lambda t, out, x: t * (np.square(np.reciprocal(out)) / 3),
+    hlo="cbrt",
 )
 exp = transcendental(
     "exp",
@@ -40,6 +42,7 @@ exp = transcendental(
     domain=(-20, 20),
     jvp=lambda t, out, x: t * out,
     nonnegative="f",
+    hlo="exponential",
 )
 exp2 = transcendental(
     "exp2",
@@ -55,8 +58,9 @@ expm1 = transcendental(
     domain=(-20, 20),
     jvp=lambda t, out, x: t * (out + 1),
     c_library={"f": "expm1"},
+    hlo="exponential-minus-one",
 )
-log = transcendental("log", np.log, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / x)
+log = transcendental("log", np.log, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / x, hlo="log")
 log2 = transcendental(
     "log2",
     np.log2,
@@ -77,6 +81,7 @@ log1p = transcendental(
     domain=(-0.99, 1e6),
     jvp=lambda t, out, x: t / (x + 1),
     c_library={"f": "log1p"},
+    hlo="log-plus-one",
 )
 logistic = elementwise(
     "logistic",
@@ -86,6 +91,7 @@ logistic = elementwise(
     transcendental=True,
     domain=(-20, 20),
     jvp=lambda t, out, x: t * (out * (1 - out)),
+    hlo="logistic",
 )
 sin = transcendental(
     "sin",
@@ -94,6 +100,7 @@ sin = transcendental(
     jvp=lambda t, out, x: t * np.cos(x),
     magnitude=1,
     near=LARGEST_ANGLE,
+    hlo="sine",
 )
 cos = transcendental(
     "cos",
@@ -102,6 +109,7 @@ cos = transcendental(
     jvp=lambda t, out, x: t * -np.sin(x),
     magnitude=1,
     near=LARGEST_ANGLE,
+    hlo="cosine",
 )
 tan = transcendental(
     "tan",
@@ -109,6 +117,7 @@ tan = transcendental(
     domain=(-1.5, 1.5),
     jvp=lambda t, out, x: t * (1 + np.square(out)),
     near=LARGEST_ANGLE,
+    hlo="tan",
 )
 arcsin = transcendental("arcsin", np.arcsin, domain=(-1, 1), jvp=lambda t, out, x: t / d.circle(x))
 arccos = transcendental("arccos", np.arccos, domain=(-1, 1), jvp=lambda t, out, x: -t / d.circle(x))
@@ -131,6 +140,7 @@ tanh = transcendental(
     np.tanh,
     jvp=lambda t, out, x: t * ((1 - out) * (1 + out)),
     magnitude=1,
+    hlo="tanh",
 )
 arcsinh = transcendental("arcsinh", np.arcsinh, jvp=lambda t, out, x: t / np.sqrt(np.square(x) + 1))
 arccosh = transcendental(
@@ -148,6 +158,7 @@ power = elementwise(
     domain=(0.01, 20),
     jvp=(d.power_base, d.power_exponent),
     c_library={"f": "pow"},
+    hlo={"fc": "power"},
 )
 arctan2 = transcendental(
     "arctan2",
@@ -159,6 +170,7 @@ arctan2 = transcendental(
         lambda t, out, x, y: t * -(x / (np.square(x) + np.square(y))),
     ),
     magnitude=4,
+    hlo="atan2",
 )
 hypot = transcendental(
     "hypot",

@@ -36,6 +36,7 @@ add = combining(
     on_indices=operator.add,
     magnitude=operator.add,
     of_bools="logical_or",
+    hlo={"b": "or", "": "add"},
 )
 subtract = elementwise(
     "subtract",
@@ -48,6 +49,7 @@ subtract = elementwise(
     neutral=number(iufc=0),
     on_indices=operator.sub,
     magnitude=operator.add,
+    hlo="subtract",
 )
 multiply = combining(
     "multiply",
@@ -63,6 +65,7 @@ multiply = combining(
     on_indices=scaled,
     magnitude=operator.mul,
     of_bools="logical_and",
+    hlo={"b": "and", "": "multiply"},
 )
 divide = elementwise(
     "divide",
@@ -74,6 +77,7 @@ divide = elementwise(
     transpose=lambda ct, x, y: [ct / y, None],
     neutral=number(f=1),
     weight=4,
+    hlo="divide",
 )
 floor_divide = elementwise(
     "floor_divide",
@@ -99,6 +103,7 @@ fmod = elementwise(
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.trunc(np.divide(x, y))),
     weight=8,
     c_library={"f": "fmod"},
+    hlo={"f": "remainder"},
 )
 negative = elementwise(
     "negative",
@@ -113,6 +118,7 @@ negative = elementwise(
     involution=True,
     on_indices=operator.neg,
     magnitude=abs,
+    hlo="negate",
 )
 absolute = elementwise(
     "absolute",
@@ -127,6 +133,7 @@ absolute = elementwise(
     magnitude=abs,
     nonnegative="f",
     c_library={"f": "fabs", "c": "cabs"},
+    hlo={"ifc": "abs"},
 )
 sign = elementwise(
     "sign",
@@ -136,6 +143,7 @@ sign = elementwise(
     jvp=d.sign,
     exact=True,
     magnitude=1,
+    hlo={"if": "sign"},
 )
 square = elementwise(
     "square",
@@ -170,6 +178,7 @@ maximum = combining(
     chooses=1,
     speculatable=True,
     magnitude=max,
+    hlo={"b": "or", "iuf": "maximum"},
 )
 minimum = combining(
     "minimum",
@@ -182,6 +191,7 @@ minimum = combining(
     chooses=-1,
     speculatable=True,
     magnitude=max,
+    hlo={"b": "and", "iuf": "minimum"},
 )
 fmax = combining(
     "fmax",

@@ -20,6 +20,7 @@ bitwise_and = combining(
     neutral=all_bits,
     absorbing=number(biu=0),
     of_bools="logical_and",
+    hlo="and",
 )
 bitwise_or = combining(
     "bitwise_or",
@@ -29,24 +30,24 @@ bitwise_or = combining(
     neutral=number(biu=0),
     absorbing=all_bits,
     of_bools="logical_or",
+    hlo="or",
 )
 bitwise_xor = combining(
-    "bitwise_xor",
-    np.bitwise_xor,
-    "x ^ y",
-    dtypes="biu",
-    neutral=number(biu=0),
+    "bitwise_xor", np.bitwise_xor, "x ^ y", dtypes="biu", neutral=number(biu=0), hlo="xor"
 )
 invert = elementwise(
-    "invert",
-    np.invert,
-    "invert(x)",
-    b="not x",
-    dtypes="biu",
-    involution=True,
+    "invert", np.invert, "invert(x)", b="not x", dtypes="biu", involution=True, hlo="not"
 )
-left_shift = elementwise("left_shift", np.left_shift, "left_shift(x, y)", dtypes="iu")
-right_shift = elementwise("right_shift", np.right_shift, "right_shift(x, y)", dtypes="iu")
+left_shift = elementwise(
+    "left_shift", np.left_shift, "left_shift(x, y)", dtypes="iu", hlo="shift-left"
+)
+right_shift = elementwise(
+    "right_shift",
+    np.right_shift,
+    "right_shift(x, y)",
+    dtypes="iu",
+    hlo={"u": "shift-right-logical", "i": "shift-right-arithmetic"},
+)
 bitwise_count = elementwise(
     "bitwise_count",
     np.bitwise_count,
@@ -115,7 +116,11 @@ def _leading_zeros(x: Any) -> Any:
 
 
 count_leading_zeros = elementwise(
-    "count_leading_zeros", _leading_zeros, "count_leading_zeros(x)", dtypes="iu"
+    "count_leading_zeros",
+    _leading_zeros,
+    "count_leading_zeros(x)",
+    dtypes="iu",
+    hlo="count-leading-zeros",
 )
 
 
@@ -128,4 +133,4 @@ def _quotient(x: Any, y: Any) -> Any:
 
 
 # Integer division truncated towards zero, as in C; by zero it is -1 (all bits set), as in XLA.
-quotient = elementwise("quotient", _quotient, "quotient(x, y)", dtypes="iu")
+quotient = elementwise("quotient", _quotient, "quotient(x, y)", dtypes="iu", hlo="divide")

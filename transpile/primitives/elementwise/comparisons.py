@@ -38,6 +38,7 @@ logical_and = combining(
     neutral=number(b=1),
     absorbing=number(b=0),
     bitwise="bitwise_and",
+    hlo={"b": "and"},
 )
 logical_or = combining(
     "logical_or",
@@ -48,6 +49,7 @@ logical_or = combining(
     neutral=number(b=0),
     absorbing=number(b=1),
     bitwise="bitwise_or",
+    hlo={"b": "or"},
 )
 logical_xor = combining(
     "logical_xor",
@@ -57,6 +59,7 @@ logical_xor = combining(
     result="bool",
     neutral=number(b=0),
     bitwise="bitwise_xor",
+    hlo={"b": "xor"},
 )
 logical_not = elementwise(
     "logical_not",
@@ -65,6 +68,7 @@ logical_not = elementwise(
     b="not x",
     result="bool",
     involution=True,
+    hlo={"b": "not"},
 )
 
 

@@ -89,4 +89,5 @@ optimization_barrier = elementwise(
     jvp=lambda t, out, x: apply("optimization_barrier", t),
     transpose=lambda ct, x: [apply("optimization_barrier", ct)],
     own_format=True,
+    hlo="opt-barrier",
 )

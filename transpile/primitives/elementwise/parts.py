@@ -16,10 +16,10 @@ from transpile.primitives.kinds import (
 )
 from transpile.primitives.rules import apply, batch_elementwise, flat, permute_alike
 
-floor = rounding("floor", np.floor)
-ceil = rounding("ceil", np.ceil)
+floor = rounding("floor", np.floor, hlo="floor")
+ceil = rounding("ceil", np.ceil, hlo="ceil")
 trunc = rounding("trunc", np.trunc)
-rint = rounding("rint", np.rint, dtypes="fc")
+rint = rounding("rint", np.rint, dtypes="fc", hlo={"f": "round-nearest-even"})
 copysign = elementwise(
     "copysign",
     np.copysign,
@@ -99,6 +99,7 @@ real = elementwise(
     jvp=lambda t, out, x: np.real(t),
     transpose=lambda ct, x: [apply("complex", ct, d.zero(ct))],
     c_library={"c": "creal"},
+    hlo="real",
 )
 imag = elementwise(
     "imag",
@@ -109,6 +110,7 @@ imag = elementwise(
     jvp=lambda t, out, x: np.imag(t),
     transpose=lambda ct, x: [apply("complex", d.zero(ct), -ct)],
     c_library={"c": "cimag"},
+    hlo="imag",
 )
 COMPLEX_PARTS = (real, imag)
 
@@ -135,5 +137,6 @@ make_complex = register(
         transpose=d.complex_transpose,
         batch=batch_elementwise("complex"),
         permute=permute_alike,
+        hlo="complex",
     )
 )

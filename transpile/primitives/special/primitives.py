@@ -33,6 +33,7 @@ def _special(
     domain: tuple[float, float] | None = None,
     jvp: Rule | tuple[Rule, ...] | None = None,
     magnitude: Magnitude = math.inf,
+    hlo: str = "",
 ) -> Primitive:
     """Register a special function of real operands, with a C helper of its name."""
     arguments = ", ".join("xyz"[:arity])
@@ -46,6 +47,7 @@ def _special(
         jvp=jvp,
         magnitude=magnitude,
         c_library={"f": name} if name in ("erf", "erfc") else {},
+        hlo=hlo,
     )
 
 
@@ -56,6 +58,7 @@ erf = _special(
     domain=(-6, 6),
     magnitude=1,
     jvp=lambda t, out, x: t * (np.exp(-np.square(x)) * (2 / math.sqrt(math.pi))),
+    hlo="erf",
 )
 erfc = _special(
     "erfc",
