@@ -5,25 +5,25 @@ import functools
 
 import numpy as np
 import pytest
-from hlo_errors import LOSES, scale
+from hlo_errors import LOSES, gamma_samples, scale
 from primitive_programs import array_program, elementwise_program
 
 from transpile.hlo.expand import expanded
 from transpile.hlo.expansions import EXPANSIONS
 from transpile.hlo.rules import rule_of
+from transpile.hlo.traced import traced
 from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import TABLE
-from transpile.ir.types import SHORT_NAMES, as_dtype, finfo, kind_letter
+from transpile.ir.types import SHORT_NAMES, as_dtype, finfo, kind_letter, type_of
+from transpile.primitives.rules import apply
 from transpile.transforms.interpret import interpret
 
 # Kinds that are inlined, or expanded as they are for C.
 INLINED = {"call", "window"}
 # XLA has no meaning for callbacks; these are refused.
 REFUSED = {"debug_callback"}
-# Not there yet: factorisations, special functions and random samples have neither.
+# Not there yet: factorisations have neither.
 OPEN = {
-    *("betainc", "igamma", "igamma_grad_a", "igammac", "random_gamma", "random_gamma_grad"),
-    "random_loggamma",
     *("cholesky", "eig", "eigh", "householder", "lu", "pivots_to_permutation", "qr", "schur"),
     *("sqrtm", "svd", "triangular_solve"),
 }
@@ -122,3 +122,26 @@ def _of_shapes(graph, operands):
     outputs = tuple(Var(t) for t in types)
     equation = Equation(equation.primitive, atoms, equation.params, outputs)
     return Graph(inputs, (equation,), outputs, graph.name)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["random_gamma", "random_loggamma"])
+def test_samples_of_the_gamma_distribution_are_those_of_numpy(name, dtype):
+    operands = gamma_samples(dtype)
+    graph = traced(lambda a, k: [apply(name, a, k)], [type_of(x) for x in operands], name)
+    with np.errstate(all="ignore"):
+        (got,) = interpret(expanded(graph), operands)
+        want = TABLE[name].numpy(*operands)
+    assert np.asarray(got).dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float16", "float64"])
+def test_selections_are_elements_of_what_is_sorted(dtype):
+    x = np.random.default_rng(3).integers(-50, 50, (3, 20, 2)).astype(dtype)
+    for axis, ranks in ((1, (0, 7, 19)), (0, (2,))):
+        params = {"axis": axis, "ranks": ranks}
+        statistics = lambda x, params=params: [apply("order_statistics", x, **params)]
+        (got,) = interpret(expanded(traced(statistics, [type_of(x)], "f")), [x])
+        np.testing.assert_array_equal(got, np.take(np.sort(x, axis), ranks, axis))
+        assert np.asarray(got).dtype == dtype

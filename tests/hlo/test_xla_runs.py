@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from composites import COMPOSITES, argument
 from control_programs import PROGRAMS
-from hlo_errors import LOSES, scale
+from hlo_errors import LOSES, gamma_samples, scale
 from primitive_programs import array_program, elementwise_program
 
 import transpile
@@ -34,6 +34,7 @@ from transpile.hlo.text import to_text
 from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import DTYPES, SHORT_NAMES, finfo, kind_letter
+from transpile.primitives.rules import apply
 
 pytest.importorskip("jaxlib")
 import xla
@@ -164,6 +165,21 @@ def test_primitives_give_what_numpy_gives(dtype):
                 if message:
                     wrong.append(f"{name} {params}: {message}")
     assert not wrong, "\n".join(["", *wrong])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["random_gamma", "random_loggamma"])
+def test_samples_of_the_gamma_distribution(name, dtype):
+    """A last bit decides now and then whether a sample is taken; never in these."""
+    operands = gamma_samples(dtype)
+    sample = lambda a, k: apply(name, a, k)
+    (got,) = xla.run_text(xla_computation(sample)(*operands).as_hlo_text(), operands)
+    with np.errstate(all="ignore"):
+        want = TABLE[name].numpy(*operands)
+    assert got.dtype == want.dtype
+    close = 1e3 * float(np.finfo(dtype).eps)  # of the logarithm absolute: it is a sum of three
+    least = float(np.finfo(dtype).tiny) if name == "random_gamma" else close
+    np.testing.assert_allclose(got, want, rtol=close, atol=least)
 
 
 def agrees(function, arguments, rtol=1e-10):

@@ -7,12 +7,23 @@ accuracy of the dtype where simple ones would cancel or overflow.
 """
 
 from transpile.hlo.builder import Rules
-from transpile.hlo.expansions import arithmetic, elementary, floats, special, threefry, windows
+from transpile.hlo.expansions import (
+    arithmetic,
+    elementary,
+    floats,
+    random_gamma,
+    sorting,
+    special,
+    threefry,
+    windows,
+)
 
 EXPANSIONS: Rules = {
     **arithmetic.EXPANSIONS,
     **elementary.EXPANSIONS,
     **floats.EXPANSIONS,
+    **random_gamma.EXPANSIONS,
+    **sorting.EXPANSIONS,
     **special.EXPANSIONS,
     **threefry.EXPANSIONS,
     **windows.EXPANSIONS,

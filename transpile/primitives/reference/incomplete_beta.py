@@ -29,12 +29,20 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 def _left(a: Any, b: Any, x: Any) -> Any:
-    return _over(_factor(a, b, x), _fraction(a, b, x, 1 - x, a - (a + b) * x))
+    return _over(_factor(a, b, x), _fraction(a, b, x, 1 - x, -_distance(a, b, x)))
 
 
 def _right(a: Any, b: Any, x: Any) -> Any:
-    rest = (a + b) * x - a  # not b - (a + b) (1 - x), where a tiny x would be lost
+    rest = _distance(a, b, x)
     return np.maximum(0, 1 - _over(_factor(a, b, x), _fraction(b, a, 1 - x, x, rest)))
+
+
+def _distance(a: Any, b: Any, x: Any) -> Any:
+    """(a + b) x - a. Near one, where 1 - x is exact, not from the sum, which would lose a small b;
+    near zero not from 1 - x, which would lose a tiny x."""
+    total = a + b
+    lost = np.where(a > b, b - (total - a), a - (total - b))
+    return np.where(x < 0.5, (x * total - a) + x * lost, b * x - a * (1 - x))
 
 
 def _over(factor: Any, fraction: Any) -> Any:
@@ -75,7 +83,7 @@ def _lopsided(a: Any, b: Any, x: Any, logarithm: Any) -> Any:
 
 def _large(a: Any, b: Any, x: Any) -> Any:
     total = a + b
-    distance = x * total - a
+    distance = _distance(a, b, x)
     over, under = distance / a, -distance / b
     first = np.where(np.abs(over) < 0.4, log1p_rest(over), np.log(x * (total / a)) - over)
     second = np.where(np.abs(under) < 0.4, log1p_rest(under), np.log((1 - x) * (total / b)) - under)

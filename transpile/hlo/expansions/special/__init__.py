@@ -5,6 +5,8 @@ from transpile.hlo.expansions.special import (
     bessel,
     errors,
     gamma,
+    incomplete_beta,
+    incomplete_gamma,
     integrals,
 )
 
@@ -12,5 +14,7 @@ EXPANSIONS: Rules = {
     **bessel.EXPANSIONS,
     **errors.EXPANSIONS,
     **gamma.EXPANSIONS,
+    **incomplete_beta.EXPANSIONS,
+    **incomplete_gamma.EXPANSIONS,
     **integrals.EXPANSIONS,
 }
