@@ -173,7 +173,8 @@ def test_samples_of_the_gamma_distribution(name, dtype):
     """A last bit decides now and then whether a sample is taken; never in these."""
     operands = gamma_samples(dtype)
     sample = lambda a, k: apply(name, a, k)
-    (got,) = xla.run_text(xla_computation(sample)(*operands).as_hlo_text(), operands)
+    text = xla_computation(sample)(*operands).as_stablehlo_text()
+    (got,) = xla.run_stablehlo(text, operands)
     with np.errstate(all="ignore"):
         want = TABLE[name].numpy(*operands)
     assert got.dtype == want.dtype

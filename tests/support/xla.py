@@ -8,8 +8,10 @@ import numpy as np
 @functools.cache
 def _device():
     import jax
+    from jaxlib import lapack
 
     jax.config.update("jax_enable_x64", True)
+    lapack.prepare_lapack_call("getrf_ffi", np.float32)  # which loads all of LAPACK
     return jax.devices("cpu")[0]
 
 

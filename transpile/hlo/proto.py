@@ -22,7 +22,7 @@ from transpile.hlo.module import (
     element_name,
 )
 from transpile.hlo.schema import messages
-from transpile.hlo.text import computation_name
+from transpile.hlo.text import computation_name, options
 from transpile.ir.types import ArrayType
 
 
@@ -212,10 +212,20 @@ def _lower(proto: Any, is_lower: bool) -> None:
     getattr(proto, name).lower = is_lower
 
 
+def _operand_layouts(proto: Any, operands: Any) -> None:
+    proto.constrain_layout = True
+    proto.operand_shapes_with_layout.extend(shape_of(*operand) for operand in operands)
+
+
+def _options(proto: Any, pairs: Any) -> None:
+    proto.backend_config = options(pairs).encode()
+
+
 _GATHER, _SCATTER = "gather_dimension_numbers", "scatter_dimension_numbers"
 _DOT, _SOLVE = "dot_dimension_numbers", "triangular_solve_options"
 _FILL: Mapping[str, Fill] = {
     "api_version": _plain("custom_call_api_version"),
+    "backend_config": _options,
     "batch_group_count": _plain("batch_group_count"),
     "collapsed_slice_dims": _inside(_GATHER, "collapsed_slice_dims"),
     "custom_call_target": _plain("custom_call_target"),
@@ -237,6 +247,7 @@ _FILL: Mapping[str, Fill] = {
     "lower": _lower,
     "number": _plain("parameter_number"),
     "offset_dims": _inside(_GATHER, "offset_dims"),
+    "operand_layout_constraints": _operand_layouts,
     "padding": _padding,
     "rhs_batch_dims": _inside(_DOT, "rhs_batch_dimensions"),
     "rhs_contracting_dims": _inside(_DOT, "rhs_contracting_dimensions"),

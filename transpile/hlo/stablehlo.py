@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.hlo.module import Computation, Instruction, Labels, Module, Type, Window, called
+from transpile.hlo.text import options
 from transpile.ir.types import ArrayType
 
 # Operations that have another name than the instruction's with underscores.
@@ -180,6 +181,9 @@ def _operation_name(instruction: Instruction) -> str:
 
 def _attributes(instruction: Instruction) -> Iterator[str]:
     """The attributes of an operation, in MLIR's syntax."""
+    if instruction.opcode == "custom-call":
+        yield from _of_call(instruction)
+        return
     write = _WHOLE.get(instruction.opcode)
     if write:
         yield from write(instruction.attributes)
@@ -232,6 +236,21 @@ _ENUMS = {
 }
 
 Attributes = Mapping[str, Any]
+
+
+def _of_call(instruction: Instruction) -> Iterator[str]:
+    attributes = instruction.attributes
+    yield f'call_target_name = "{attributes["custom_call_target"]}"'
+    yield "api_version = 4 : i32"  # with typed operands and options
+    yield f"backend_config = {options(attributes['backend_config'])}"
+    operands = [layout for _, layout in attributes["operand_layout_constraints"]]
+    for name, layouts in (("operand", operands), ("result", instruction.layout or ())):
+        yield f"{name}_layouts = [{', '.join(map(_layout, layouts))}]"
+
+
+def _layout(order: Sequence[int]) -> str:
+    inside = f"[{', '.join(map(str, order))}]" if order else ""
+    return f"dense<{inside}> : tensor<{len(order)}xindex>"
 
 
 def _of_slice(attributes: Attributes) -> Iterator[str]:

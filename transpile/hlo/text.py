@@ -72,7 +72,7 @@ def _instruction(instruction: Instruction) -> str:
 def type_text(type: Type, layout: tuple[Any, ...] | None = None) -> str:
     """A type as XLA writes it: f32[2,3], or (f32[2,3], s32[])."""
     if isinstance(type, ArrayType):
-        order = "" if layout is None else f"{{{','.join(map(str, layout))}}}"
+        order = "" if not layout else f"{{{','.join(map(str, layout))}}}"
         return f"{element_name(type.dtype)}[{','.join(map(str, type.shape))}]{order}"
     layouts = layout or (None,) * len(type)
     return f"({', '.join(map(type_text, type, layouts))})"
@@ -124,6 +124,16 @@ def _special(name: str, value: Any) -> str:
     return write(value) if write else ""
 
 
+def _layouts(operands: Any) -> str:
+    """Of the operands of a call: their types with the layouts that it takes."""
+    return f"{{{', '.join(type_text(kind, layout) for kind, layout in operands)}}}"
+
+
+def options(pairs: Any) -> str:
+    """The options of a call, bytes, in MLIR's syntax."""
+    return f"{{{', '.join(f'{name} = {code} : ui8' for name, code in pairs)}}}"
+
+
 def _slices(bounds: Any) -> str:
     return f"{{{', '.join(f'[{a}:{b}:{c}]' for a, b, c in bounds)}}}"
 
@@ -159,7 +169,9 @@ def _axes(names: str, axes: tuple[int, ...]) -> str:
 
 
 _WRITERS: Mapping[str, Callable[[Any], str]] = {
+    "backend_config": options,
     "dim_labels": _labels,
+    "operand_layout_constraints": _layouts,
     "padding": _padding,
     "slice": _slices,
     "window": _window,

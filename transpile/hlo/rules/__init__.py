@@ -6,12 +6,13 @@ It adds instructions to the builder. Operands of elementwise primitives have one
 """
 
 from transpile.hlo.builder import Rule, Rules
-from transpile.hlo.rules import control, elementwise, indexing, products, reductions, shapes
+from transpile.hlo.rules import control, elementwise, indexing, lapack, products, reductions, shapes
 from transpile.ir.primitive import Primitive
 
 _RULES: Rules = {
     **control.RULES,
     **indexing.RULES,
+    **lapack.RULES,
     **products.RULES,
     **reductions.RULES,
     **shapes.RULES,
