@@ -75,8 +75,8 @@ def jit(
     Arrays, numbers and lists that the function takes from its surroundings are copied while
     tracing. A later change of what it or its helpers name is noticed, and traces again: globals,
     closures, defaults, attributes at any depth, containers of up to 1024 items, arrays up to 4 kB.
-    Warning: a larger array is noticed when it is replaced, not when it is changed in place; so are
-    longer containers, and objects of installed packages (docs/traces.md has the list, and
+    Warning: of a larger array a sample of the elements is compared; longer containers, and objects
+    of installed packages, are noticed when they are replaced (docs/traces.md has the list, and
     `explain_cache_misses` logs them). Make such values arguments, or call `clear_cache()`.
 
     What the function does besides happens once, while it is traced: a `print`, a draw from
