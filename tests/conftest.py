@@ -7,6 +7,7 @@ TRANSPILE_TEST_OPTIMISED=1 all are compiled as users' are, in about half as much
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +19,9 @@ from transpile.runtime import fast_call
 
 # The machine may be busy: nothing is wrong with a test that is slow. In continuous integration
 # equal commits have equal examples; fresh ones are drawn wherever else the tests run.
+# A run that a shell has put into the background ignores Ctrl-C, and so would what it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 settings.register_profile(
     "patient",
     deadline=None,

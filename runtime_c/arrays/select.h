@@ -60,7 +60,7 @@ static void select_keys_U(int64_t n, U *x, U *other, int width, int64_t before, 
     }
 }
 
-/* Writes keys x[n] at ranks to found[count], as select_keys: from the least one on. */
+/* Writes keys x[n] at ranks to found[count], at most eight, as select_keys: from the least one on. */
 static void select_range_U(int64_t n, U *x, U *other, int64_t before, int64_t count,
                            const int64_t *ranks, U *found)
 {
@@ -81,7 +81,7 @@ static void select_range_U(int64_t n, U *x, U *other, int64_t before, int64_t co
         x[i] = (U)(x[i] - least);
     }
     select_keys_U(n, x, other, sort_width_U((U)(most - least)), before, count, ranks, found);
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < 8 && k < count; k++) {
         found[k] = (U)(found[k] + least);
     }
 }

