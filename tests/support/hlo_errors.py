@@ -19,7 +19,10 @@ def scale(name, operands, want):
     if name in CANCEL_BELOW_ZERO:
         least[operands[-1] < 0] = 1
     wide = np.complex128 if want.dtype.kind == "c" else np.float64
-    return np.maximum(np.abs(want.astype(wide)), least)
+    size = np.abs(want.astype(wide))
+    if name == "fft":  # each element is a sum of all
+        least = np.maximum(least, size.max(initial=0, where=np.isfinite(size)))
+    return np.maximum(size, least)
 
 
 def gamma_samples(dtype):
