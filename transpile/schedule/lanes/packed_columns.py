@@ -31,7 +31,6 @@ from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED, SUBE
 from transpile.ir.dims import Dim, Index, Symbol, is_within, substitute, symbols_of
 from transpile.ir.indices.row_major import row_major
 from transpile.ir.loop_ir import (
-    Alloc,
     Apply,
     Buffer,
     Declare,
@@ -51,7 +50,6 @@ from transpile.ir.loop_rewrite import (
     loads,
     loads_of,
     map_kernels,
-    map_statement,
     names_in,
     parts,
     seen_by,
@@ -62,8 +60,9 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.machine import Machine
 from transpile.options import Options
+from transpile.schedule.domain.staged_values import staged, staged_in_blocks
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, replace, same
+from transpile.util.frozen_records import changed, same
 
 
 @contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, SUBEXPRESSIONS_SHARED, STACK_BOUNDED))
@@ -161,34 +160,15 @@ def _packed(
     """The loop with packed columns, or values: a pair of loops if it is short, a loop over blocks
     of pairs if it is long."""
     extent, size = loop.extent, machine.packed_block
+    values = {column: _name(column) for column in columns}
     if not isinstance(extent, int) or extent < machine.shortest_packed:
         yield loop
     elif extent <= size:
-        yield from _pair(loop, extent, columns, names)
+        yield from staged(loop, extent, values, names)
     elif loop.limit is None or extent % size == 0:
-        count = -(-extent // size)
-        block = Symbol(names.new("block"), 0, count)
-        first = loop.start + Dim.of(block) * size
-        limit = loop.limit if extent % size == 0 else loop.stop
-        part = replace(loop, start=first, stop=first + size, limit=limit)
-        yield For(block, count, tuple(_pair(part, size, columns, names)))
+        yield staged_in_blocks(loop, extent, size, values, names)
     else:
         yield loop
-
-
-def _pair(loop: For, extent: int, columns: tuple[Expr, ...], names: Names) -> Iterator[Statement]:
-    """The loop that writes columns, or values, to local arrays, and the loop that reads them."""
-    index = (Dim.of(loop.symbol) - loop.start,)
-    arrays = {c: Buffer(names.new(_name(c)), (extent,), c.dtype) for c in columns}
-    yield from map(Alloc, arrays.values())
-    yield replace(loop, body=tuple(Store(b.name, index, c) for c, b in arrays.items()))
-
-    def from_array(expr: Expr) -> Expr:
-        if isinstance(expr, Load | Apply) and expr in arrays:
-            return Load(arrays[expr].name, index, expr.dtype)
-        return expr
-
-    yield map_statement(loop, from_array)
 
 
 def _name(packed: Expr) -> str:

@@ -18,11 +18,8 @@ from typing import TypeGuard
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED, SUBEXPRESSIONS_SHARED
-from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
-    Alloc,
     Apply,
-    Buffer,
     Declare,
     Expr,
     For,
@@ -37,7 +34,6 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import (
     is_independent,
     map_bodies,
-    map_statement,
     names_in,
     parts,
     subexpressions,
@@ -47,8 +43,8 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.primitive import TABLE
 from transpile.machine import Machine
 from transpile.options import Options
+from transpile.schedule.domain.staged_values import staged, staged_in_blocks
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import replace
 
 
 @contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, SUBEXPRESSIONS_SHARED, STACK_BOUNDED))
@@ -111,8 +107,9 @@ def _split(
 ) -> Iterator[Statement]:
     """The split loop: one pair if it is short, a loop over blocks of pairs if it is long."""
     extent, size = loop.extent, machine.draw_block
+    drawn: dict[Expr, str] = dict.fromkeys(calls, "drawn")
     if isinstance(extent, int) and machine.shortest_drawn <= extent <= machine.longest_drawn:
-        yield from _pair(loop, extent, calls, names)
+        yield from staged(loop, extent, drawn, names)
     elif (
         isinstance(loop.stop, int)
         and loop.start == 0
@@ -120,26 +117,6 @@ def _split(
         and loop.stop >= machine.fewest_draw_blocks * size
         and is_independent(loop)
     ):
-        count = -(-loop.stop // size)
-        block = Symbol(names.new("block"), 0, count)
-        first = Dim.of(block) * size
-        limit = loop.stop if loop.stop % size else None
-        part = replace(loop, start=first, stop=first + size, limit=limit)
-        yield For(block, count, tuple(_pair(part, size, calls, names)))
+        yield staged_in_blocks(loop, loop.stop, size, drawn, names)
     else:
         yield loop
-
-
-def _pair(loop: For, extent: int, calls: tuple[Apply, ...], names: Names) -> Iterator[Statement]:
-    """The loop that draws into local arrays, and the loop that computes."""
-    index = (Dim.of(loop.symbol) - loop.start,)
-    arrays = {call: Buffer(names.new("drawn"), (extent,), call.dtype) for call in calls}
-    yield from map(Alloc, arrays.values())
-    yield replace(loop, body=tuple(Store(b.name, index, call) for call, b in arrays.items()))
-
-    def from_array(expr: Expr) -> Expr:
-        if isinstance(expr, Apply) and expr in arrays:
-            return Load(arrays[expr].name, index, expr.dtype)
-        return expr
-
-    yield map_statement(loop, from_array)
