@@ -15,13 +15,12 @@ from transpile.hlo.expansions import EXPANSIONS
 from transpile.hlo.rules import rule_of
 from transpile.hlo.rules.elementwise import has_instruction
 from transpile.hlo.traced import traced
-from transpile.ir.graph import Atom, Equation, Graph, Var
+from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import FLOAT32, is_half
 from transpile.passes.expand.windows import expand_window
-from transpile.passes.inline_calls import inline_calls
+from transpile.passes.inline_calls import inline, inline_calls
 from transpile.primitives.control.calls import bind_call
-from transpile.util.frozen_records import replace
 
 
 def expanded(graph: Graph) -> Graph:
@@ -46,7 +45,7 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     is_wide = any(is_half(t.dtype) for t in types) and not equation.primitive.own_format
     function = _in_float32(equation) if is_wide else _function(equation)
     callee = inline_calls(traced(function, types, name))
-    return _inlined(builder, callee, equation.inputs)
+    return inline(builder, callee, equation.inputs, _rule, builder.source)
 
 
 def _function(equation: Equation) -> Callable[..., list[Any]]:
@@ -73,21 +72,3 @@ def _in_float32(equation: Equation) -> Callable[..., list[Any]]:
         return [x.astype(dtype) for x, dtype in zip(results, kinds, strict=True)]
 
     return function
-
-
-def _inlined(builder: Builder, graph: Graph, inputs: Sequence[Atom]) -> list[Atom]:
-    """Append a graph's equations, expanded, and return its results."""
-    atoms: dict[Atom, Atom] = dict(zip(graph.inputs, inputs, strict=True))
-    for equation in graph.equations:
-        current = replace(
-            equation,
-            inputs=tuple(atoms.get(a, a) for a in equation.inputs),
-            outputs=tuple(Var(v.type, v.name) for v in equation.outputs),
-            source=builder.source,
-        )
-        results = _rule(builder, current)
-        if results is None:
-            builder.add(current)
-            results = current.outputs
-        atoms.update(zip(equation.outputs, results, strict=True))
-    return [atoms.get(a, a) for a in graph.outputs]

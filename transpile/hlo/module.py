@@ -57,6 +57,12 @@ class Labels:
     result: tuple[int, ...]
 
 
+def axis_letters(names: str, axes: tuple[int, ...]) -> list[str]:
+    """A letter or number for each axis: the two named ones, then the axes of space from 0 on."""
+    letters = dict(zip(axes, [*names, *map(str, range(len(axes) - 2))], strict=True))
+    return [letters[a] for a in range(len(axes))]
+
+
 @dataclass(frozen=True, eq=False)
 class Instruction:
     """One instruction: what it computes, from which others.

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from transpile.hlo.module import Computation, Instruction, Labels, Module, Type, Window, called
+from transpile.hlo.module import (
+    Computation,
+    Instruction,
+    Labels,
+    Module,
+    Type,
+    Window,
+    axis_letters,
+    called,
+)
 from transpile.hlo.text import options
 from transpile.ir.types import ArrayType
 
@@ -290,9 +299,8 @@ def _of_convolution(attributes: Attributes) -> Iterator[str]:
         yield f"{name} = {attributes[name]} : i64"
 
 
-def _axes(names: str, axes: Sequence[int]) -> str:
-    letters = dict(zip(axes, [*names, *map(str, range(len(axes) - 2))], strict=True))
-    return ", ".join(letters[a] for a in range(len(axes)))
+def _axes(names: str, axes: tuple[int, ...]) -> str:
+    return ", ".join(axis_letters(names, axes))
 
 
 def _numbers(dialect: str, attributes: Attributes, names: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ from transpile.hlo.module import (
     Module,
     Type,
     Window,
+    axis_letters,
     element_name,
 )
 from transpile.ir.types import ArrayType
@@ -163,9 +164,7 @@ def _labels(labels: Labels) -> str:
 
 
 def _axes(names: str, axes: tuple[int, ...]) -> str:
-    """A letter or number for each axis: the two named ones, then the axes of space from 0 on."""
-    letters = dict(zip(axes, [*names, *map(str, range(len(axes) - 2))], strict=True))
-    return "".join(letters[a] for a in range(len(axes)))
+    return "".join(axis_letters(names, axes))
 
 
 _WRITERS: Mapping[str, Callable[[Any], str]] = {

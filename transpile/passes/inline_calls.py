@@ -11,8 +11,8 @@ from itertools import compress
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_CALLS, OF_EQUATIONS
-from transpile.ir.graph import Atom, Equation, Graph, Var, has_effect
-from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.graph import Atom, Equation, Graph, Source, Var, has_effect
+from transpile.ir.graph_rewrite import Builder, Rule, rewrite
 from transpile.machine import USUAL, Machine
 from transpile.primitives.control import calls
 from transpile.primitives.control.operands import graphs_of, operands_of, rebuilt
@@ -80,15 +80,26 @@ def _with_inlined_regions(equation: Equation) -> Equation:
     return rebuilt(equation, operands_of(equation), graphs, equation.outputs)
 
 
-def inline(builder: Builder, graph: Graph, inputs: Sequence[Atom]) -> list[Atom]:
-    """Append a graph's equations, with fresh Vars and calls inlined, and return its results."""
+def inline(
+    builder: Builder,
+    graph: Graph,
+    inputs: Sequence[Atom],
+    rule: Rule = _rule,
+    source: Source | None = None,
+) -> list[Atom]:
+    """Append a graph's equations, with fresh Vars and rewritten by a rule, and return its results.
+
+    The rule inlines calls, if it is not given. `source` is that of all equations where it is given.
+    """
     atoms: dict[Atom, Atom] = dict(zip(graph.inputs, inputs, strict=True))
     for equation in graph.equations:
-        given = tuple(atoms.get(a, a) for a in equation.inputs)
         current = replace(
-            equation, inputs=given, outputs=tuple(Var(v.type, v.name) for v in equation.outputs)
+            equation,
+            inputs=tuple(atoms.get(a, a) for a in equation.inputs),
+            outputs=tuple(Var(v.type, v.name) for v in equation.outputs),
+            source=source or equation.source,
         )
-        results = _rule(builder, current)
+        results = rule(builder, current)
         if results is None:
             builder.add(current)
             results = current.outputs

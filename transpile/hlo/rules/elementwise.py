@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from transpile.hlo.builder import Builder, Rule, Rules
 from transpile.hlo.module import Instruction
 from transpile.ir.graph import Equation
 from transpile.ir.primitive import Primitive
-from transpile.ir.types import ArrayType
+from transpile.ir.types import ArrayType, kind_letter, real_dtype
 
 # How XLA names a comparison by the signs of x - y for which it is true.
 DIRECTIONS = {
@@ -26,15 +24,10 @@ ORDERED = "biuf"
 
 def opcode(equation: Equation) -> str:
     """The instruction that an elementwise equation is, or "" where it is none."""
-    column, kind = equation.primitive.hlo, kind_of(equation.inputs[0].type.dtype)
+    column, kind = equation.primitive.hlo, kind_letter(equation.inputs[0].type.dtype)
     if isinstance(column, str):
         return column
     return next((name for kinds, name in column.items() if not kinds or kind in kinds), "")
-
-
-def kind_of(dtype: np.dtype[Any]) -> str:
-    """The kind of a dtype; bfloat16 is a float."""
-    return "f" if dtype.name == "bfloat16" else dtype.kind
 
 
 def elementwise(b: Builder, equation: Equation, *operands: Instruction) -> Instruction:
@@ -58,7 +51,7 @@ def convert(b: Builder, equation: Equation, x: Instruction) -> Instruction:
     if dtype.kind == "b":
         return b.compare("NE", x, b.splat(0, x.array))
     if x.dtype.kind == "c" and dtype.kind != "c":
-        x = b.add("real", ArrayType(x.shape, np.dtype(f"f{x.dtype.itemsize // 2}")), x)
+        x = b.add("real", ArrayType(x.shape, real_dtype(x.dtype)), x)
     return b.convert(x, dtype)
 
 
@@ -105,7 +98,7 @@ def rule_of(primitive: Primitive) -> Rule | None:
 
 def has_instruction(equation: Equation) -> bool:
     """False where the rule of an elementwise primitive is not for its dtype."""
-    primitive, kind = equation.primitive, kind_of(equation.inputs[0].type.dtype)
+    primitive, kind = equation.primitive, kind_letter(equation.inputs[0].type.dtype)
     if primitive.hlo:
         return bool(opcode(equation))
     if primitive.signs:  # XLA compares complex numbers for equality alone
