@@ -30,8 +30,10 @@ def staged(loop: For, extent: int, values: Mapping[Expr, str], names: Names) -> 
 def staged_in_blocks(
     loop: For, extent: int, size: int, values: Mapping[Expr, str], names: Names
 ) -> For:
-    """A loop over blocks of `size` iterations, each staged; a loop whose last block would be shorter
-    must not have a limit already."""
+    """A loop over blocks of `size` iterations, each staged.
+
+    A loop whose last block would be shorter must have no limit.
+    """
     count = -(-extent // size)
     block = Symbol(names.new("block"), 0, count)
     first = loop.start + Dim.of(block) * size
