@@ -12,14 +12,14 @@ PEER_PACKAGES ?= numba scipy jax torch==2.13.0
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test check fuzz sanitize soak lint format bench cliffs clean compiler
+.PHONY: demo examples test check fuzz sanitize soak compat lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
 
 # Networks, gradients, a Hessian, and loops with gradients at work, a few seconds each.
 examples: $(VENV)/.installed-examples compiler
-	@for name in digits per_example_gradients newton fit_an_ode hamiltonian_monte_carlo; do \
+	@for name in digits per_example_gradients newton fit_an_ode hamiltonian_monte_carlo jax_model; do \
 	    echo "--- examples/$$name.py"; $(BIN)/python examples/$$name.py || exit 1; echo; done
 
 test: $(VENV)/.installed-developer compiler
@@ -80,6 +80,12 @@ fuzz: $(VENV)/.installed-developer compiler
 	    --seed $(or $(SEED),1000) --folder $(abspath $(or $(FOLDER),fuzz_findings))
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
+# Not in continuous integration: packages that are written for JAX, unchanged, with transpile in JAX's
+# place; their results are compared with those that JAX gives them, in a process of its own. Both are
+# in an environment of their own. ARGS chooses tests.
+compat: compiler .venv-compat/.installed
+	@.venv-compat/bin/python -m pytest -q tests/compat $(ARGS)
+
 lint: $(VENV)/.installed-developer
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -95,9 +101,10 @@ bench: compiler $(VENV)/.installed-bench $(if $(PEERS),.venv-bench/.installed)
 	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY)) \
 	    $(if $(PEERS),,--without-peers) $(ARGS)
 
-# COUNT drawn NumPy programs, beginning with SEED, timed against NumPy: those that are slower are shown.
+# COUNT drawn NumPy programs, beginning with SEED, timed against NumPy, and against JAX where `make
+# bench` has installed it, or ARGS="--python PATH" has it: those that are slower are shown.
 cliffs: $(VENV)/.installed-developer compiler
-	@PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m benchmarks.cliffs $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+	@PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m benchmarks.cliffs $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # Quiet, or one sentence that says what to install.
 compiler: $(VENV)/.installed
@@ -136,8 +143,14 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	@.venv-bench/bin/python $(PIP) $(PEER_PACKAGES)
 	@touch $@
 
+.venv-compat/.installed: pyproject.toml
+	@echo "installing optax, jaxopt, blackjax, chex and JAX into .venv-compat"
+	@$(PYTHON) -m venv .venv-compat
+	@.venv-compat/bin/python $(PIP) -e '.[compat]'
+	@touch $@
+
 clean:
-	@rm -rf $(VENV) .venv-bench build dist benchmarks/results .coverage
+	@rm -rf $(VENV) .venv-bench .venv-compat build dist benchmarks/results .coverage
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find transpile tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 	@rm -rf cache

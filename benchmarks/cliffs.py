@@ -7,17 +7,25 @@ arrays of the sizes at which time is spent. A process of its own draws it, compi
 results and times both in turns; what counts is the quotient of the best times. Programs that come
 out slower are measured again, with more turns. The end says which share is at least as fast, the
 geometric mean, the slowest twenty with their texts, and what took the compiler long.
+
+Where JAX is installed, here or in the Python of `--python`, it runs the same programs in a process
+of its own (`benchmarks.cliffs_jax`), in turns with ours. The programs that it runs, with NumPy's
+results, have figures of their own.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import resource
 import signal
+import sys
 import tempfile
 import time
 import traceback
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from fuzz_numpy.oracle import Oracle
@@ -25,20 +33,23 @@ from fuzz_numpy.programs import REFUSALS, draw, quiet
 from fuzz_numpy.search import judged
 
 import transpile
+from benchmarks.cliff_times import MOST_ELEMENTS, best_times
+from benchmarks.contest import ROOT, ContestantError, Peer, interpreter_with
 from benchmarks.large_arguments import argument
 from transpile.runtime import fast_call
 
-MOST_ELEMENTS = 2_000_000
 MEMORY = 8 << 30  # bytes of address space: what a drawn outer product does not fit into is refused
 PATIENCE = 40  # seconds for a program in all
-TURN = 1e-3  # seconds of calls that are measured as one
 LONG = 3.0  # seconds that no compilation should take
 SHOWN = 20
+SHOWN_AGAINST_JAX = 5
+ENDED = "no answer"  # why JAX has no time, where its process has to be begun anew
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a program: seconds of a call and of the first one, or why there are none."""
+    """What came of a program: seconds of a call and of the first one, or why there are none.
+    `refused` says why JAX has none; it is empty also where JAX was not asked."""
 
     seed: int
     text: str
@@ -46,29 +57,57 @@ class Outcome:
     ours: float = 0.0
     first: float = 0.0
     failure: str = ""
+    jax: float = 0.0
+    jax_first: float = 0.0
+    refused: str = ""
 
     @property
     def ratio(self):
         """How many times faster than NumPy."""
         return self.numpy / self.ours
 
+    @property
+    def ratio_to_jax(self):
+        """How many times faster than JAX."""
+        return self.jax / self.ours
 
-def best_times(functions, arguments, rounds):
-    """The least seconds of a call of each function, measured in turns."""
-    counts, best = [], []
-    for function in functions:
-        start = time.perf_counter()
-        function(*arguments)
-        taken = time.perf_counter() - start
-        counts.append(max(1, min(10_000, int(TURN / taken))))
-        best.append(taken)
-    for _ in range(rounds):
-        for k, function in enumerate(functions):
-            start = time.perf_counter()
-            for _ in range(counts[k]):
-                function(*arguments)
-            best[k] = min(best[k], (time.perf_counter() - start) / counts[k])
-    return best
+
+class Jax:
+    """JAX's process; `restarted` begins it anew after a program at which it ended, or which ended
+    itself while it was asked."""
+
+    def __init__(self, python, folder):
+        self.command = [python, "-m", "benchmarks.cliffs_jax"]
+        self.errors = Path(folder, "jax.errors")
+        self.restarted()
+
+    def restarted(self):
+        self.peer = Peer(self.command, self.errors)
+        self.peer.answer()
+
+    def ask(self, command):
+        """What it answers; ContestantError where it does not."""
+        return self.peer.ask(command, PATIENCE)
+
+    def close(self):
+        """End the process."""
+        self.peer.close()
+
+
+def beside_jax(outcome, call, jax):
+    """The outcome with JAX's times; `call` is our call, which takes turns with JAX's."""
+    try:
+        answer = jax.ask(f"program {outcome.seed}")
+        if "refused" in answer:
+            return replace(outcome, refused=answer["refused"])
+        ours, theirs = outcome.ours, jax.ask("run")["seconds"]
+        for rounds in (5, 15, 40):
+            if theirs < 1.05 * ours:
+                ours = min(ours, *best_times((call,), (), rounds))
+                theirs = min(theirs, *(jax.ask("run")["seconds"] for _ in range(rounds // 5)))
+    except ContestantError as error:
+        return replace(outcome, refused=f"{ENDED}: {error}")
+    return replace(outcome, ours=ours, jax=theirs, jax_first=answer["first"])
 
 
 def with_copies(function, results, arguments):
@@ -86,8 +125,8 @@ def with_copies(function, results, arguments):
     return copying
 
 
-def measure(seed):
-    """The outcome of the program of a seed."""
+def measure(seed, jax=None):
+    """The outcome of the program of a seed, with JAX's times where that is given."""
     with quiet():
         program = draw(seed, argument, MOST_ELEMENTS)
         function, arguments = program.function(), list(program.arguments.values())
@@ -109,7 +148,11 @@ def measure(seed):
             if times[0] < 1.05 * times[1]:
                 again = best_times(both, arguments, rounds)
                 times = [min(pair) for pair in zip(times, again, strict=True)]
-    return Outcome(seed, text, *times, first)
+        outcome = Outcome(seed, text, *times, first)
+        if jax is None:
+            return outcome
+        signal.alarm(2 * PATIENCE)  # JAX has a compiler, too
+        return beside_jax(outcome, lambda: compiled(*arguments), jax)
 
 
 def describe(program):
@@ -121,7 +164,7 @@ def describe(program):
     return f"# {', '.join(kinds)}\n{program.source()}"
 
 
-def in_a_process(seed):
+def in_a_process(seed, jax=None):
     """The outcome of a program that may crash, or fill the memory, or never end."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -131,7 +174,7 @@ def in_a_process(seed):
         signal.alarm(PATIENCE)
         status = 1
         try:
-            os.write(writing, json.dumps(asdict(measure(seed))).encode())
+            os.write(writing, json.dumps(asdict(measure(seed, jax))).encode())
             status = 0
         except BaseException:
             traceback.print_exc()
@@ -145,6 +188,20 @@ def in_a_process(seed):
         return Outcome(**json.loads(text))
     why = f"signal {status & 127}" if status & 127 else f"exit {status >> 8}"
     return Outcome(seed, "", failure=f"no answer ({why})")
+
+
+def outcomes_of(seeds, jax=None):
+    """The outcome of each seed's program; those that are slow are printed as they come."""
+    outcomes = []
+    for seed in seeds:
+        outcome = in_a_process(seed, jax)
+        outcomes.append(outcome)
+        if outcome.failure or outcome.ratio < 1:
+            print(f"{len(outcomes)} of {len(seeds)}: {shown(outcome)}", flush=True)
+        if jax is not None and (outcome.failure or outcome.refused.startswith(ENDED)):
+            jax.close()
+            jax.restarted()
+    return outcomes
 
 
 def shown(outcome):
@@ -167,26 +224,56 @@ def report(outcomes):
     firsts = [o.first for o in timed]
     lines.append(
         f"\n{len(timed)} programs: {np.mean(ratios >= 1):.1%} at least as fast as NumPy,"
-        f" {np.sum(ratios < 0.8)} under 0.8, geometric mean {np.exp(np.mean(np.log(ratios))):.2f},"
+        f" {np.sum(ratios < 0.8)} under 0.8, geometric mean {mean(ratios):.2f},"
         f" least {ratios[0]:.2f}; {len(outcomes) - len(timed)} without a time; first calls: median"
         f" {np.median(firsts):.2f} s, longest {max(firsts):.2f} s, {len(slow)} over {LONG:.0f} s"
     )
-    return "\n".join(lines)
+    return "\n".join(lines + jax_report(timed))
+
+
+def jax_report(timed):
+    """The figures of the programs that JAX runs, and why it does not run others."""
+    both = sorted((o for o in timed if o.jax), key=lambda o: o.ratio_to_jax)
+    refused = Counter(o.refused for o in timed if o.refused)
+    if not both and not refused:
+        return []
+    lines = []
+    for o in both[:SHOWN_AGAINST_JAX]:
+        times = f"JAX {o.jax * 1e6:.1f} -> {o.ours * 1e6:.1f} us"
+        lines.append(f"\n{o.ratio_to_jax:.2f} of JAX  {times}  seed {o.seed}\n{o.text}")
+    why = ", ".join(f"{reason} {count}" for reason, count in refused.most_common())
+    line = f"\nJAX runs {len(both)} of these {len(timed)} ({why or 'all'})"
+    if both:
+        ratios = np.array([o.ratio_to_jax for o in both])
+        numpy = np.array([o.numpy / o.jax for o in both])
+        line += (
+            f": {np.mean(ratios >= 1):.1%} of them here at least as fast as JAX,"
+            f" {np.sum(ratios < 0.8)} under 0.8, geometric mean {mean(ratios):.2f}, least"
+            f" {ratios[0]:.2f}; JAX itself is at least as fast as NumPy in"
+            f" {np.mean(numpy >= 1):.1%}, geometric mean {mean(numpy):.2f}; its first calls:"
+            f" median {np.median([o.jax_first for o in both]):.2f} s"
+        )
+    return [*lines, line]
+
+
+def mean(ratios):
+    """The geometric mean."""
+    return np.exp(np.mean(np.log(ratios)))
 
 
 def main():
     parser = argparse.ArgumentParser(description="Time drawn NumPy programs against NumPy.")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--count", type=int, default=200, help="how many programs")
+    default = ROOT / ".venv-bench" / "bin" / "python"
+    parser.add_argument("--python", default=str(default), help="a Python that may have JAX")
     asked = parser.parse_args()
-    outcomes = []
-    with tempfile.TemporaryDirectory() as cache:
+    python = interpreter_with("jax", (sys.executable, asked.python))
+    with tempfile.TemporaryDirectory() as cache, contextlib.ExitStack() as stack:
         os.environ["TRANSPILE_CACHE_DIR"] = cache
         fast_call.module()  # for all processes: each would begin with a compiler for it
-        for seed in range(asked.seed, asked.seed + asked.count):
-            outcomes.append(in_a_process(seed))
-            if outcomes[-1].failure or outcomes[-1].ratio < 1:
-                print(f"{len(outcomes)} of {asked.count}: {shown(outcomes[-1])}", flush=True)
+        jax = stack.enter_context(contextlib.closing(Jax(python, cache))) if python else None
+        outcomes = outcomes_of(range(asked.seed, asked.seed + asked.count), jax)
     print(report(outcomes))
 
 

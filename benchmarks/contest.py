@@ -51,50 +51,38 @@ class Outcome:
     failed: dict = field(default_factory=dict)
 
 
-class Contestant:
-    """A process that measures one case when it is told to; its caches are in `folder`.
+class Peer:
+    """A process that answers a line of text with a line of JSON; what it says else goes to a file
+    of errors. `further` has variables of the environment."""
 
-    What does not depend on the case is kept in `shared` for the whole run: hand-written C and the
-    headers that PyTorch compiles beforehand, which take it longer than most cases. `further` has
-    variables of the environment.
-    """
-
-    def __init__(self, name, python, case, folder, shared, further=None):
-        self.name = name
-        self.errors = Path(folder, f"{name}.errors")
-        caches = {
-            "TRANSPILE_CACHE_DIR": str(Path(folder, "transpile")),
-            "TORCHINDUCTOR_CACHE_DIR": str(Path(shared, "torch")),
-            "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes to start and to wait for
-            "NUMBA_CACHE_DIR": str(Path(folder, "numba")),
-            hand_written.BUILT: str(Path(shared, "c")),
-        }
-        with self.errors.open("w") as errors:
+    def __init__(self, command, errors, further=None):
+        self.errors = Path(errors)
+        with self.errors.open("w") as file:
             self.process = subprocess.Popen(
-                [python, "-m", "benchmarks.peer", name, case],
+                command,
                 cwd=ROOT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=errors,
+                stderr=file,
                 text=True,
-                env={**os.environ, **caches, **(further or {})},
+                env={**os.environ, **(further or {})},
             )
 
-    def answer(self):
+    def answer(self, patience=LONGEST_ANSWER):
         """What it says next; a line."""
-        ready, _, _ = select.select([self.process.stdout], [], [], LONGEST_ANSWER)
+        ready, _, _ = select.select([self.process.stdout], [], [], patience)
         if not ready:
-            raise ContestantError(f"no answer within {LONGEST_ANSWER} s")
+            raise ContestantError(f"no answer within {patience} s")
         line = self.process.stdout.readline()
         if not line:
             said = self.errors.read_text().strip().splitlines()
             raise ContestantError(said[-1] if said else "the process has ended without a word")
         return json.loads(line)
 
-    def ask(self, command):
+    def ask(self, command, patience=LONGEST_ANSWER):
         with contextlib.suppress(BrokenPipeError):  # then there is no answer either
             print(command, file=self.process.stdin, flush=True)
-        return self.answer()
+        return self.answer(patience)
 
     def close(self):
         """End the process, also one that does not listen."""
@@ -106,6 +94,26 @@ class Contestant:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()
+
+
+class Contestant(Peer):
+    """A process that measures one case when it is told to; its caches are in `folder`.
+
+    What does not depend on the case is kept in `shared` for the whole run: hand-written C and the
+    headers that PyTorch compiles beforehand, which take it longer than most cases.
+    """
+
+    def __init__(self, name, python, case, folder, shared, further=None):
+        self.name = name
+        caches = {
+            "TRANSPILE_CACHE_DIR": str(Path(folder, "transpile")),
+            "TORCHINDUCTOR_CACHE_DIR": str(Path(shared, "torch")),
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes to start and to wait for
+            "NUMBA_CACHE_DIR": str(Path(folder, "numba")),
+            hand_written.BUILT: str(Path(shared, "c")),
+        }
+        command = [python, "-m", "benchmarks.peer", name, case]
+        super().__init__(command, Path(folder, f"{name}.errors"), {**caches, **(further or {})})
 
 
 class Contest:

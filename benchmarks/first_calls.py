@@ -5,7 +5,8 @@
 Each first call is one of a new process, which has imported its package and made the arguments; it
 traces, compiles, loads and runs. The states:
 
-    cold      there is nothing: no program, no helper's object file, no facts about the compiler
+    cold      there is nothing: no program, no helper's object file, no facts about the compiler;
+              modules and templates have been compiled by Python, as for all contestants
     objects   the machine has compiled other programs of this kind: all is there but the program
     warm      another process has made the same call
     numpy     as cold, but with `warm_up="numpy"`: NumPy computes the result while a process builds

@@ -30,30 +30,53 @@ NAMESPACES = {
     "jax.scipy.special": "transpile.scipy.special",
     "jax.scipy.linalg": "transpile.scipy.linalg",
     "jax.scipy.stats": "transpile.scipy.stats",
+    "jax.scipy.fft": "transpile.scipy.fft",
+    "jax.scipy.ndimage": "transpile.scipy.ndimage",
+    "jax.scipy.interpolate": "transpile.scipy.interpolate",
+    "jax.scipy.integrate": "transpile.scipy.integrate",
+    "jax.scipy.cluster.vq": "transpile.scipy.cluster.vq",
+    "jax.scipy.optimize": "transpile.scipy.optimize",
+    "jax.scipy.signal": "transpile.scipy.signal",
+    "jax.scipy.sparse.linalg": "transpile.scipy.sparse.linalg",
+    "jax.scipy.spatial.transform": "transpile.scipy.spatial.transform",
+    "jax.image": "transpile.image",
     "jax.tree_util": "transpile.tree_util",
     "jax.tree": "transpile.tree",
     "jax.flatten_util": "transpile.flatten_util",
     "jax.ops": "transpile.ops",
     "jax.debug": "transpile.debug",
+    "jax.ad_checkpoint": "transpile.ad_checkpoint",
+    "jax.custom_batching": "transpile.custom_batching",
+    "jax.custom_derivatives": "transpile.custom_derivatives",
+    "jax.ref": "transpile.ref",
+    "jax.errors": "transpile.errors",
+    "jax.typing": "transpile.typing",
+    "jax.dtypes": "transpile.dtypes",
+    "jax.stages": "transpile.stages",
+    "jax.dlpack": "transpile.dlpack",
+    "jax.export": "transpile.export",
+    "jax.sharding": "transpile.sharding",
+    "jax.core": "transpile.core",
+    "jax.extend.core": "transpile.extend.core",
 }
 
-DEVICES = "of several devices, and of what is where among them; there is one CPU here"
-COLLECTIVE = "between the programs of several devices; there is one here"
+DEVICES = "of arrays that are spread over devices; here arrays are NumPy's, and `pmap` cuts them"
+COLLECTIVE = (
+    "between the programs of several devices, sent by one side alone or by sizes that differ"
+)
+SYMBOLIC = "of sizes with names; sizes are known when a function is traced"
 SETTINGS = "a setting of JAX's own; here a program's options are arguments of `jit`"
 INTERNALS = "of JAX's inner workings, no computation"
-REFERENCES = "of JAX's mutable references; traced arrays can be assigned to"
 NARROW = "a dtype of few bits, which C has not"
 # What is missing, by reason; names neither here nor there fail the test.
 REASONS: dict[str, dict[str, str]] = {
     "jax": {
-        DEVICES: "NamedSharding P Shard auto_pcast live_arrays make_array_from_callback "
-        "make_array_from_process_local_data make_array_from_single_device_arrays make_mesh memory "
-        "pmap remove_size_one_mesh_axis_from_type reshard set_mesh shard_map smap",
-        REFERENCES: "Ref empty_ref free_ref freeze new_ref",
+        DEVICES: "Shard auto_pcast live_arrays make_array_from_callback "
+        "make_array_from_process_local_data make_array_from_single_device_arrays memory "
+        "remove_size_one_mesh_axis_from_type reshard set_mesh smap",
         SETTINGS: "allow_f16_reductions jax2tf_associative_scan_reductions no_execution no_tracing "
         "thread_guard",
         INTERNALS: "ad ds fwd_and_bwd make_user_context print_environment_info",
-        "takes results from Python; `debug.callback` calls it without": "pure_callback",
     },
     "jax.numpy": {
         NARROW: "float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 "
@@ -61,16 +84,9 @@ REASONS: dict[str, dict[str, str]] = {
         "float8_e8m0fnu int1 int2 int4 uint1 uint2 uint4",
     },
     "jax.lax": {
-        COLLECTIVE: "all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin "
-        "ppermute precv psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all",
-        "random bits that depend on the device; `random.bits` gives the same everywhere": (
-            "rng_bit_generator rng_uniform"
-        ),
-    },
-    "jax.scipy.stats": {
-        "to come; the distributions that sampling programs use are here": "betabinom gaussian_kde "
-        "gennorm gumbel_l gumbel_r mode multinomial nbinom pareto rankdata sem truncnorm vonmises "
-        "wrapcauchy",
+        COLLECTIVE: "precv psend ragged_all_to_all",
+        DEVICES: "pcast",
+        "random numbers without a state; `random.uniform` takes a key": "rng_uniform",
     },
     "jax.debug": {
         DEVICES: "inspect_array_sharding visualize_array_sharding visualize_sharding",
@@ -79,33 +95,71 @@ REASONS: dict[str, dict[str, str]] = {
         ),
         INTERNALS: "DebugEffect OrderedDebugEffect",
     },
+    "jax.ad_checkpoint": {
+        "what a policy may return: here a bool, is the value stored": "Offloadable Recompute "
+        "Saveable",
+    },
+    "jax.errors": {
+        "of which nothing here is an instance; `TracerError` is the base class of the others": (
+            "InconclusiveDimensionOperation JAXIndexError JAXTypeError JaxRuntimeError "
+            "JaxprTypeError KeyReuseError NonConcreteBooleanIndexError"
+        ),
+    },
+    "jax.stages": {"a dict here": "CompilerOptions"},
+    "jax.export": {
+        SYMBOLIC: "SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape",
+        INTERNALS: "DisabledSafetyCheck maximum_supported_calling_convention_version "
+        "minimum_supported_calling_convention_version register_namedtuple_serialization "
+        "register_pytree_node_serialization",
+    },
+    "jax.sharding": {
+        DEVICES: "AbstractDevice ManualAxisType auto_axes explicit_axes get_abstract_mesh "
+        "get_mesh make_single_device_sharding reshard set_mesh use_abstract_mesh",
+    },
+    "jax.core": {
+        INTERNALS: "AbstractValue ParamDict Value eval_context",
+        SYMBOLIC: "max_dim min_dim",
+    },
+    "jax.extend.core": {
+        INTERNALS: "AbstractToken CallPrimitive DebugInfo DropVar Effect Effects "
+        "InconclusiveDimensionOperation JaxprTypeError Token TraceTag array_types call_impl "
+        "concrete_or_error find_top_trace gensym get_opaque_trace_state jaxprs_in_params "
+        "mapped_aval new_jaxpr_eqn no_effects nonempty_axis_env_DO_NOT_USE "
+        "primal_dtype_to_tangent_dtype set_current_trace subjaxprs take_current_trace "
+        "unmapped_aval unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE "
+        "unsafe_get_axis_names_DO_NOT_USE valid_jaxtype",
+    },
 }
-SCIPY = "of SciPy there are special functions and linear algebra; others are to come"
-EXPERIMENTS = "its parts have no fixed names in JAX either"
+# Functions whose parameters differ from JAX's, by reason: a name that JAX has besides, or another
+# default. A flag, mask or bound of which None, False and "left out" are one thing is no difference.
+POSITIONAL = "NumPy's takes these by position alone"
+ARGUMENTS = {
+    POSITIONAL: "numpy.matmul numpy.promote_types numpy.arange",
+    "NumPy's: a mask of elements to compute, of which None is False": "numpy.add numpy.bitwise_and "
+    "numpy.bitwise_or numpy.bitwise_xor numpy.logaddexp numpy.logaddexp2 numpy.logical_and "
+    "numpy.logical_or numpy.logical_xor numpy.maximum numpy.minimum numpy.multiply numpy.negative "
+    "numpy.subtract",
+    "the same by default, said in NumPy's way": "numpy.argsort numpy.copy "
+    "numpy.einsum_path numpy.eye numpy.frombuffer numpy.gradient numpy.indices numpy.modf "
+    "numpy.sort numpy.tri numpy.vecdot numpy.isin "
+    "numpy.polyval numpy.put numpy.roots numpy.vectorize numpy.searchsorted numpy.take_along_axis "
+    "numpy.linalg.eigh lax.cond lax.switch lax.rng_bit_generator numpy.permute_dims",
+    "of types that say along which axes values vary": "lax.all_gather",
+    "an order of contractions is chosen in any case": "numpy.einsum",
+    "a builtin of NumPy's, which does not say its parameters": "numpy.fromstring",
+    "by the name that NumPy has for the argument": "numpy.linalg.matrix_rank lax.nextafter",
+    "to be passed to `at(x)[i].set(v, mode=...)`": "numpy.put_along_axis",
+    "sizes are known while tracing": "numpy.mask_indices",
+    "all singular values are computed, of which a slice is a part": "numpy.linalg.svd",
+}
 MODULES: dict[str, str] = {
     "api_util": INTERNALS,
-    "core": INTERNALS,
-    "custom_batching": "a rule of one's own for `vmap`; to come",
-    "custom_derivatives": "`custom_jvp` and its like are in `transpile` itself",
     "distributed": DEVICES,
-    "dlpack": "results are NumPy arrays: `numpy.from_dlpack` and `array.__dlpack__` serve",
-    "experimental": EXPERIMENTS,
-    "export": "`Compiled.save` writes a C library, `pickle` a `Compiled`",
     "ffi": "a program is C, which calls nothing that it does not contain",
-    "image": "resizing of pictures; to come",
     "interpreters": INTERNALS,
     "lib": INTERNALS,
     "monitoring": INTERNALS,
     "profiler": "programs are C: profilers of C show them",
-    "ref": REFERENCES,
-    "scipy.cluster": SCIPY,
-    "scipy.fft": SCIPY,
-    "scipy.integrate": SCIPY,
-    "scipy.interpolate": SCIPY,
-    "scipy.ndimage": SCIPY,
-    "scipy.signal": SCIPY,
-    "scipy.sparse": SCIPY,
-    "sharding": DEVICES,
     "version": INTERNALS,
 }
 
@@ -176,6 +230,11 @@ and deprecated names and JAX's primitives (`sin_p`) are not counted.
 """
 
 
+ARGUMENTS_HEAD = """Every function of `numpy`, `lax`, `nn`, `random` and `scipy` that is here takes
+the arguments that it takes in JAX, by the same names and with the same defaults, but for these.
+Some change nothing: `precision`, `out_sharding`, `device`, `indices_are_sorted`, `method`."""
+
+
 def row(names: list[str]) -> str:
     """Names in a line."""
     return " ".join(f"`{name}`" for name in names)
@@ -204,6 +263,16 @@ def page() -> str:
             reasons = dict.fromkeys(reason(name, title) for name in no)
             for text in reasons:
                 lines.append(f"| {row([n for n in no if reason(n, title) == text])} | {text} |")
+    lines += [
+        "",
+        "## Arguments",
+        "",
+        ARGUMENTS_HEAD,
+        "",
+        "| parameters that differ | why |",
+        "|---|---|",
+    ]
+    lines += [f"| {row(text.split())} | {why} |" for why, text in ARGUMENTS.items()]
     lines += ["", "## Modules", "", "| not here | why |", "|---|---|"]
     lines += [f"| `jax.{name}` | {MODULES[name]} |" for name in missing_modules()]
     return "\n".join(lines) + "\n"

@@ -146,9 +146,11 @@ NOTES = """
   that is known while tracing these are NumPy's and Python's results and errors.
 * There are no NumPy scalars, only arrays without axes. Little differs: the square of a
   `numpy.bool_` is an int64 in NumPy, and that of a bool array an int8.
-* Which of 0.0 and -0.0 a maximum, a minimum or a sort takes first depends in NumPy on the place in
-  the array, and may differ. Signs of other zeros are NumPy's in real results, and not promised in
-  complex ones. Infinities and NaNs in complex products are a
+* Which of 0.0 and -0.0 is an extreme, or comes first in a sort, depends in NumPy on the processor,
+  the dtype and the lane in which each stands. Here `maximum` and `minimum` of the two give the
+  first operand; the extreme of an array, `fmax` and `fmin` have a sign that occurs among its
+  zeros, and no more is promised. Signs of other zeros are NumPy's in real results, and not promised
+  in complex ones. Infinities and NaNs in complex products are a
   [decision](decisions/m-complex-infinities.md); which parts of a Fourier transform a NaN reaches
   depends on the algorithm.
 * The diagonal of `einsum("ii->i", a)` has as many elements as the shorter axis; NumPy reads beyond

@@ -23,14 +23,26 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile import (
+        ad_checkpoint,
+        compat,
+        core,
+        custom_batching,
+        custom_derivatives,
         debug,
+        dlpack,
         dtypes,
+        experimental,
+        export,
+        extend,
         flatten_util,
+        image,
         lax,
         nn,
         ops,
         random,
+        ref,
         scipy,
+        sharding,
         test_util,
         tree_util,
         typing,
@@ -60,6 +72,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
         transfer_guard_host_to_device,
     )
     from transpile.dtypes import float0
+    from transpile.functional.callbacks import io_callback, pure_callback
     from transpile.functional.checkpoint import (
         checkpoint,
         checkpoint_name,
@@ -78,7 +91,12 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile.functional.gradients import grad, value_and_grad
     from transpile.functional.jacobians import hessian, jacfwd, jacobian, jacrev
     from transpile.functional.vectorize import vmap
+    from transpile.hlo_import.function import from_hlo, from_stablehlo
     from transpile.ir.source_info import named_scope
+    from transpile.parallel.mesh import make_mesh
+    from transpile.parallel.pmap import pmap
+    from transpile.parallel.shard_map import shard_map
+    from transpile.ref import Ref, empty_ref, free_ref, freeze, new_ref
     from transpile.runtime.arrays import (
         Array,
         block_until_ready,
@@ -103,24 +121,38 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
         process_index,
         process_indices,
     )
+    from transpile.sharding import Mesh, NamedSharding, P
     from transpile.trace.trace import ensure_compile_time_eval
 
 __getattr__, __dir__ = on_demand(
     "transpile",
     modules=(
+        "ad_checkpoint",
+        "compat",
+        "core",
+        "custom_batching",
+        "custom_derivatives",
         "debug",
+        "dlpack",
         "dtypes",
+        "experimental",
+        "export",
+        "extend",
         "flatten_util",
+        "image",
         "lax",
         "nn",
         "ops",
         "random",
+        "ref",
         "scipy",
+        "sharding",
         "test_util",
         "tree_util",
         "typing",
     ),
     names={
+        "transpile.functional.callbacks": "io_callback pure_callback",
         "transpile.functional.checkpoint": "checkpoint checkpoint_name checkpoint_policies remat",
         "transpile.functional.custom": (
             "closure_convert custom_gradient custom_jvp custom_vjp named_call stop_gradient"
@@ -129,6 +161,7 @@ __getattr__, __dir__ = on_demand(
         "transpile.functional.gradients": "grad value_and_grad",
         "transpile.functional.jacobians": "hessian jacfwd jacobian jacrev",
         "transpile.functional.vectorize": "vmap",
+        "transpile.hlo_import.function": "from_hlo from_stablehlo",
         "transpile.runtime.arrays": (
             "Array block_until_ready copy_to_host_async device_get device_put typeof"
         ),
@@ -138,6 +171,8 @@ __getattr__, __dir__ = on_demand(
             "local_devices process_count process_index process_indices"
         ),
         "transpile.dtypes": "float0",
+        "transpile.ref": "Ref empty_ref free_ref freeze new_ref",
+        "transpile.sharding": "Mesh NamedSharding P",
         "transpile.dispatch.config": (
             "array_garbage_collection_guard check_tracer_leaks checking_leaks "
             "config debug_infs debug_key_reuse debug_nans default_matmul_precision "
@@ -148,6 +183,9 @@ __getattr__, __dir__ = on_demand(
             "transfer_guard_device_to_host transfer_guard_host_to_device"
         ),
         "transpile.ir.source_info": "named_scope",
+        "transpile.parallel.mesh": "make_mesh",
+        "transpile.parallel.pmap": "pmap",
+        "transpile.parallel.shard_map": "shard_map",
         "transpile.trace.trace": "ensure_compile_time_eval",
     },
 )
@@ -155,8 +193,13 @@ __getattr__, __dir__ = on_demand(
 __all__ = [
     "Array",
     "Device",
+    "Mesh",
+    "NamedSharding",
     "Options",
+    "P",
+    "Ref",
     "ShapeDtypeStruct",
+    "ad_checkpoint",
     "array_garbage_collection_guard",
     "block_until_ready",
     "check_tracer_leaks",
@@ -166,8 +209,12 @@ __all__ = [
     "checkpoint_policies",
     "clear_caches",
     "closure_convert",
+    "compat",
     "config",
     "copy_to_host_async",
+    "core",
+    "custom_batching",
+    "custom_derivatives",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
@@ -185,22 +232,33 @@ __all__ = [
     "devices",
     "disable_jit",
     "djit",
+    "dlpack",
     "dtypes",
     "effects_barrier",
+    "empty_ref",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
     "ensure_compile_time_eval",
     "errors",
     "eval_shape",
+    "experimental",
     "explain_cache_misses",
+    "export",
+    "extend",
     "flatten_util",
     "float0",
+    "free_ref",
+    "freeze",
+    "from_hlo",
+    "from_stablehlo",
     "grad",
     "hessian",
     "host_count",
     "host_id",
     "host_ids",
+    "image",
+    "io_callback",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -214,19 +272,26 @@ __all__ = [
     "local_devices",
     "log_compiles",
     "make_jaxpr",
+    "make_mesh",
     "named_call",
     "named_scope",
+    "new_ref",
     "nn",
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "ops",
+    "pmap",
     "process_count",
     "process_index",
     "process_indices",
+    "pure_callback",
     "random",
+    "ref",
     "remat",
     "scipy",
+    "shard_map",
+    "sharding",
     "softmax_custom_jvp",
     "stages",
     "stop_gradient",

@@ -27,6 +27,7 @@ from transpile.api import jit
 from transpile.build import toolchain
 from transpile.command_line.arguments import NUMBERS, UsageError, argument, check_call, static
 from transpile.command_line.arguments import options as options_of
+from transpile.command_line.modules import function_of, is_module
 from transpile.disk_cache.cache import Cache, Entry, default_cache
 from transpile.disk_cache.cache_listing import Usage
 from transpile.errors import CompilerNotFoundError, TranspileError
@@ -136,7 +137,8 @@ def _add_function(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE:FUNCTION",
         help="such as models.heat:step or heat.py:step; "
         "the module is imported, so that all of its top level runs that does not stand behind "
-        "`if __name__ == '__main__':`; what that prints goes to stderr",
+        "`if __name__ == '__main__':`; what that prints goes to stderr; or a module of XLA: "
+        "model.mlir (StableHLO), model.hlo (HLO text) or model.pb (HloModuleProto)",
     )
     parser.add_argument(
         "--arg",
@@ -168,7 +170,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _function(text: str) -> Callable[..., Any]:
+def _function(text: str) -> Any:
     """The function that MODULE:FUNCTION names; its module is imported."""
     place, _, name = text.rpartition(":")
     if not place or not name:
@@ -180,8 +182,7 @@ def _function(text: str) -> Callable[..., Any]:
         found = getattr(found, part)
     if not callable(found):
         raise UsageError(f"{text} is not a function, but of type {type(found).__name__}")
-    function: Callable[..., Any] = found
-    return function
+    return found
 
 
 def _module(place: str) -> Any:
@@ -241,10 +242,16 @@ def _lowered(chosen: argparse.Namespace) -> Lowered:
     options = options_of(chosen.option)
     examples = [argument(text) for text in chosen.arg]
     statics = dict(static(text) for text in chosen.static)
-    function = _function(chosen.function)
     args = [example for name, example in examples if not name]
     kwargs = {name: example for name, example in examples if name}
-    check_call(chosen.function, function, args, {**kwargs, **statics})
+    if is_module(chosen.function):
+        if examples or statics:
+            raise UsageError(f"{chosen.function} says itself what its arguments are")
+        function = function_of(chosen.function)
+        args = list(function.in_avals)
+    else:
+        function = _function(chosen.function)
+        check_call(chosen.function, function, args, {**kwargs, **statics})
     settings = {name: getattr(options, name) for name in Options.__dataclass_fields__}
     try:
         jitted = jit(function, static_argnames=tuple(statics), compiler_options=settings)

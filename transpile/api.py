@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from transpile.dispatch.jitted import BoundWrapped, Wrapped
 from transpile.dispatch.switches import disable_jit, explain_cache_misses, warm_up_requested
 from transpile.dispatch.trace_cache import clear_caches
 from transpile.dispatch.tracing import Config
-from transpile.ir.graph import Graph
+from transpile.ir.primitive import Axis
 from transpile.options import Options
+from transpile.trace.axis_names import in_scope_of
 from transpile.trace.call_arguments import parameters
+from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    from transpile.functional import flatten_fun
+else:
+    flatten_fun = Later("transpile.functional.flatten_fun")
 
 __all__ = [
     "clear_caches",
@@ -44,6 +52,9 @@ def jit(
     keep_unused: bool = False,
     inline: bool = False,
     device: Any = None,
+    backend: str | None = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     compiler_options: Mapping[str, Any] | None = None,
     warm_up: str | None = None,
 ) -> Any:
@@ -62,9 +73,13 @@ def jit(
     auto_device       move arrays to an accelerator where there is one; there is none on a CPU
     static_argnums, static_argnames   arguments whose values are part of the program; hashable. Each
                       is completed from the other; negative numbers count from the end
-    donate_argnums, donate_argnames   arguments whose memory the program may overwrite
+    donate_argnums, donate_argnames   arguments whose memory results may take, where shape and dtype
+                      allow. Such an array is deleted: its dtype becomes `deleted ...`, for which
+                      NumPy and jitted functions raise. `memory_analysis().alias_size_in_bytes`
+                      says how much memory is shared
     keep_unused       arguments that the result does not depend on stay parameters of the C function
-    inline, device    accepted for compatibility; they change nothing on a CPU
+    inline, device, backend, in_shardings, out_shardings
+                      accepted for compatibility; they change nothing on a CPU
     compiler_options  names and values of `Options`: opt_level, march, openmp, ...
     warm_up           "numpy": while a program is being built, in the background, calls are computed
                       by NumPy. Results of the first calls differ from later ones by rounding, and
@@ -117,7 +132,8 @@ def djit(
 
     The Python function runs on every call and may branch on values: `if x.sum() > 0:`, `int(x[0])`
     and `range(n)` work, the path taken is in the graph, and a graph that was built before is not
-    built again. Python numbers stay Python numbers; their values are part of the graph.
+    built again: the last 256 of each function are kept. Python numbers stay Python numbers; their
+    values are part of the graph.
     """
     settings = {**settings, "static": False, "show_graph": show_graph, "auto_device": auto_device}
     return jit(**settings) if func is None else jit(func, **settings)
@@ -133,19 +149,28 @@ def xpr(fn: Callable[..., Any], *primals: Any, **named_primals: Any) -> str:
     return str(make_jaxpr(fn)(*primals, **named_primals))
 
 
-def make_jaxpr(fn: Callable[..., Any], static_argnums: Numbers = None) -> Callable[..., Graph]:
+def make_jaxpr(
+    fn: Callable[..., Any], static_argnums: Numbers = None, *, return_shape: bool = False
+) -> Callable[..., Any]:
     """A function of the arguments of `fn` that returns the traced Graph, whose text is that of
     `xpr`.
 
+    return_shape  return the pair of it and the result's pytree with ShapeDtypeStruct leaves
+
     Arguments are pytrees of arrays, numbers, or objects with `shape` and `dtype`. The Graph is this
-    package's, not a jaxpr. Raises what tracing raises.
+    package's, not a jaxpr. In a traced function, traced values are arguments as well; those that
+    `fn` closes over are inputs in front of the arguments. Raises what tracing raises.
     """
     jitted = _jitted(fn, static_argnums)
 
     @api_boundary
-    def graph_of(*args: Any, **kwargs: Any) -> Graph:
-        graph: Graph = jitted.trace(*args, **kwargs).jaxpr
-        return graph
+    def graph_of(*args: Any, **kwargs: Any) -> Any:
+        if current_trace() is None:
+            traced = jitted.trace(*args, **kwargs)
+            graph, shapes = traced.jaxpr, traced.out_info
+        else:
+            graph, shapes = flatten_fun.graph_and_shapes(fn, args, kwargs, static_argnums)
+        return (graph, shapes) if return_shape else graph
 
     return graph_of
 
@@ -157,7 +182,9 @@ _PLATFORMS = (None, "cpu", "gpu", "tpu")
 def xla_computation(
     fun: Callable[..., Any],
     static_argnums: Numbers = None,
-    *,
+    axis_env: Iterable[tuple[Hashable, int]] | None = None,
+    in_parts: Any = None,
+    out_parts: Any = None,
     backend: str | None = None,
     tuple_args: bool | None = False,
     instantiate_const_outputs: bool | None = None,
@@ -171,6 +198,12 @@ def xla_computation(
     compiled. Those that nothing reads stay parameters; those that are given by name come last, in
     the order of their names.
 
+    axis_env          pairs of a name and a size: the axes of the replicas, which are numbered with
+                      the last axis fastest. Collectives of `lax` refer to them
+    in_parts          how arguments are cut into parts: a tuple with the number of parts along each
+                      dimension, None for an array that is not cut, or a prefix of the structure of
+                      the arguments with such leaves. The module says so as shardings
+    out_parts         the same of the result
     backend           "cpu", "gpu" or "tpu"; the module is the same for all
     tuple_args        the module takes one tuple; None: where there are more than 100 arguments
     instantiate_const_outputs  does nothing
@@ -179,12 +212,16 @@ def xla_computation(
     donate_argnums    arguments whose buffers outputs may take, which the module says
 
     Raises ValueError for a platform that there is none of, for argument numbers that are out of
-    range or both static and donated, and UnsupportedError for callbacks and for sizes that are
-    known at run time, which HLO cannot say.
+    range or both static and donated, for parts that do not fit; NameError for a name that is no
+    axis; and UnsupportedError for sizes that are known at run time, which HLO cannot say.
     """
     if backend not in _PLATFORMS:
         raise ValueError(f"unknown backend {backend!r}: there are cpu, gpu and tpu")
-    jitted = jit(fun, static_argnums=static_argnums, donate_argnums=donate_argnums)
+    axes = tuple(Axis(int(size), name) for name, size in axis_env or ())
+    if any(axis.static_size < 1 for axis in axes):
+        raise ValueError(f"the sizes of axis_env are positive: {', '.join(map(str, axes))}")
+    inside = in_scope_of(axes, fun) if axes else fun
+    jitted = jit(inside, static_argnums=static_argnums, donate_argnums=donate_argnums)
 
     @api_boundary
     def computation(*args: Any, **kwargs: Any) -> Any:
@@ -192,8 +229,8 @@ def xla_computation(
         is_tuple = tuple_args
         if is_tuple is None:
             is_tuple = len(traced.jaxpr.inputs) > _MOST_ARGUMENTS
-        made = traced.hlo(tuple_args=is_tuple)
-        return (made, traced.out_info) if return_shape else made
+        made = traced.hlo(tuple_args=is_tuple, axes=axes, in_parts=in_parts, out_parts=out_parts)
+        return (made, made.result_info) if return_shape else made
 
     return computation
 
@@ -203,9 +240,11 @@ def eval_shape(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of `fn(*args, **kwargs)`, its pytree with ShapeDtypeStruct leaves, by
     tracing alone.
 
-    Arguments are pytrees of arrays, numbers, or objects with `shape` and `dtype`. Nothing is
-    computed or compiled. Raises what tracing raises.
+    Arguments are pytrees of arrays, numbers, or objects with `shape` and `dtype`; in a traced
+    function, of traced values too. Nothing is computed or compiled. Raises what tracing raises.
     """
+    if current_trace() is not None:
+        return flatten_fun.graph_and_shapes(fn, args, kwargs)[1]
     return _jitted(fn).eval_shape(*args, **kwargs)
 
 

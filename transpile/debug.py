@@ -2,7 +2,7 @@
 
 They work in jitted functions, in loops and branches, and under every transformation: a derivative
 shows the values, `vmap` calls once for each example. Calls come in the order of the program, and an
-exception in one reaches the caller of the program. Outside of traces they call at once.
+exception in one ends the program and reaches its caller. Outside of traces they call at once.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
 from transpile.ir.number_text import number_text
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, SHORT_NAMES
-from transpile.primitives.control.callbacks import Callback, Message, Same, debug_callback
+from transpile.primitives.effects.callbacks import Callback, Message, Same, debug_callback
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.treedef import TreeDef
 from transpile.trace.call_signature import function_name
@@ -193,6 +194,8 @@ class _Arguments:
         operands: list[Tracer] = []
         kept: list[Any] = []
         for leaf in leaves:
+            if isinstance(leaf, Dim):
+                leaf = leaf.as_value()
             if isinstance(leaf, Tracer):
                 kept.append(_Operand(len(operands)))
                 operands.append(leaf)

@@ -69,10 +69,10 @@ class KeyType:
         return hash(KeyType)
 
 
-def issubdtype(a: Any, b: Any) -> bool:
+def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether a dtype is a subtype of another or of an abstract type, as `numpy.issubdtype`;
     also for extended dtypes and bfloat16."""
-    first, second = _scalar_type(a), _scalar_type(b)
+    first, second = _scalar_type(arg1), _scalar_type(arg2)
     if first.__name__ == "bfloat16":
         return issubclass(np.floating, second) or second is first
     return issubclass(first, second)

@@ -40,12 +40,21 @@ class UnexpectedTracerError(TracerError):
     """A tracer was used after its trace had ended: a side effect of the function leaked it."""
 
 
+class UndecidedSizeError(TracerError):
+    """A condition on runtime sizes was asked for that holds for some of their values only."""
+
+
 class CompilerNotFoundError(TranspileError):
     """No C compiler was found; the message says what to install."""
 
 
 class CompilationError(TranspileError):
     """The C compiler failed; the message has its command, its output and the line of C."""
+
+
+class HloError(TranspileError, ValueError):
+    """A text or a message that is no module of HLO or StableHLO, or one with an operation that has
+    no translation; the message says which, and its line and column."""
 
 
 class LibraryNotFoundError(TranspileError):
@@ -58,6 +67,47 @@ class CacheWarning(UserWarning):
 
 class InternalError(TranspileError):
     """An invariant of an intermediate representation does not hold: a bug in transpile."""
+
+
+class CallbackResultError(TypeError, ValueError):
+    """A callback returned arrays of other shapes or dtypes than `result_shape_dtypes` says."""
+
+
+class DeviceError(TranspileError):
+    """Devices that run a program at once could not exchange values: one has failed, has ended, or
+    does something else than the others. All of them have ended."""
+
+
+class CheckError(ValueError):
+    """A check failed: `checkify`'s `Error.throw`, or a `check` outside of programs."""
+
+
+class CheckFailure(Exception):
+    """What a check found; its subclasses are the sets of errors that `checkify` takes."""
+
+
+class FailedCheckError(CheckFailure):
+    """A `check` of the user failed."""
+
+
+class DivisionByZeroError(CheckFailure):
+    """A divisor was zero."""
+
+
+class OOBError(CheckFailure):
+    """An index was out of range."""
+
+
+class NaNError(CheckFailure):
+    """An operation gave NaN."""
+
+
+class InfinityError(CheckFailure):
+    """An operation gave an infinity."""
+
+
+class BatchedError(CheckFailure):
+    """What checks found for examples of a batch, by their indices."""
 
 
 class FrozenDrawWarning(UserWarning):

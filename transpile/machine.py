@@ -258,12 +258,14 @@ class Machine:
 
     # Columns that are packed for lanes: the stride, in elements, that compilers do not put together
     # by shuffles; the work on an element that repays the copy, that of an elementary function; the
-    # iterations of the shortest loop, and of a block; and the columns of a block.
+    # iterations of the shortest loop, and of a block; and the columns of a block. Rows of more
+    # vectors than the last are not packed with others: their last vector is a small part of them.
     shortest_packed_stride: int = 5
     least_packed_work: int = 10
     shortest_packed: int = 16
     packed_block: int = 128
     most_packed: int = 16
+    most_row_vectors: int = 4
 
     # Flags of NaNs beside a search for the largest float: shorter loops are over before it pays,
     # sooner where both extremes share their flag; those over columns do not wait for the iteration

@@ -21,26 +21,25 @@ import numpy as np
 
 from transpile import primitives, tree
 from transpile.analysis.dialects import OBJECTS, text
-from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var, has_effect
+from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.primitive import TABLE, Order, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
-from transpile.runtime.checked_call import CheckedCall
+from transpile.runtime.checked_call import CheckedCall, specialization
 from transpile.runtime.dispatcher import (
     CalledBySlot,
     Dispatcher,
     InstanceSignature,
     Specialization,
-    finisher,
 )
-from transpile.runtime.mutated_arguments import donated_inputs, with_write_back
+from transpile.runtime.mutated_arguments import donated_inputs
 from transpile.trace.call_key import described
 from transpile.trace.call_signature import Signature
 from transpile.trace.guards.checks import Watch
 from transpile.trace.tracebacks import api_boundary
 from transpile.util.fork_safe_lock import Lock
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
@@ -194,14 +193,18 @@ class Traced(_Stage):
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
 
+    @property
+    def flat_graph(self) -> Graph:
+        """The graph with an output for each leaf of the result, in their order."""
+        results = tuple(self._graph.outputs[p] for p in self._signature.positions)
+        return dataclasses.replace(self._graph, outputs=results)
+
     @api_boundary
-    def hlo(self, *, tuple_args: bool = False) -> XlaComputation:
+    def hlo(self, **settings: Any) -> XlaComputation:
         """The graph as a module of HLO, with all arguments, also those that it does not read."""
-        known = self._signature
-        results = tuple(self._graph.outputs[p] for p in known.positions)
-        graph = dataclasses.replace(self._graph, outputs=results)
-        donated = [k for k, leaf in enumerate(known.traced) if known.donated[leaf]]
-        return hlo.computation_of(graph, tuple(donated), tuple_args=tuple_args)
+        known, types = self._signature, (self.in_avals, self.out_avals)
+        donated = tuple(k for k, leaf in enumerate(known.traced) if known.donated[leaf])
+        return hlo.computation_of(self.flat_graph, donated, types, **settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Static values and guards stay behind.
@@ -222,12 +225,9 @@ class Traced(_Stage):
                 equations.append(equation)
         # Inputs that define a runtime size are used, and so are those that are assigned to.
         known = self._signature
-        live |= {
-            v for v, leaf in zip(graph.inputs, known.traced, strict=True) if leaf in known.written
-        }
-        inputs = tuple(
-            v for v in graph.inputs if v in live or any(isinstance(d, Dim) for d in v.type.shape)
-        )
+        leaves = zip(graph.inputs, known.traced, strict=True)
+        live |= {v for v, leaf in leaves if leaf in known.written}
+        inputs = tuple(v for v in graph.inputs if v in live or sizes_of([v.type.shape]))
         return dataclasses.replace(graph, inputs=inputs, equations=tuple(reversed(equations)))
 
 
@@ -261,7 +261,7 @@ class Lowered(_ProgramStage):
     ) -> None:
         super().__init__(stage._signature, stage._out_tree, stage._out_types)
         self._lowering = lowering
-        self._kept = kept
+        self.kept = kept
         self._where = where
         self._compiled: dict[Options, Compiled] = {}
         self._in_orders: dict[tuple[Order, ...], Specialization] = {}
@@ -302,7 +302,7 @@ class Lowered(_ProgramStage):
                 if options != lowering.options:
                     lowering = lowering.changed(options)
                 self._compiled[options] = Compiled(
-                    lowering.build(), lowering, self, self._kept, self._where
+                    lowering.build(), lowering, self, self.kept, self._where
                 )
             return self._compiled[options]
 
@@ -321,8 +321,8 @@ class Lowered(_ProgramStage):
     def kept_orders(self, orders: Sequence[Order]) -> tuple[Order, ...]:
         """The orders of the inputs, of those of the leaves of the arguments; () is row-major. None
         where all inputs and results are, which is taken where the program may write to inputs."""
-        kept = tuple(orders[leaf] for leaf in self._kept)
-        if self._lowering.donated:
+        kept = tuple(orders[leaf] for leaf in self.kept)
+        if self._lowering.donated or self._lowering.graph.sizes:
             return ()
         _, stored = memory_orders.in_memory_orders(self._lowering.graph, kept)
         return kept if any(kept + stored) else ()
@@ -334,26 +334,16 @@ class Lowered(_ProgramStage):
         graph, stored = memory_orders.in_memory_orders(self._lowering.graph, kept)
         return programs.Lowering(graph, self._lowering.options), stored
 
-    def is_built(self, kept: tuple[Order, ...]) -> bool:
-        """True if this process has the program for inputs in these orders."""
-        return kept in self._in_orders or (not kept and self._lowering.options in self._compiled)
+    def built_orders(self) -> list[tuple[Order, ...]]:
+        """The orders of the inputs for which this process has the program; () is row-major."""
+        return [*self._in_orders, *([()] if self._lowering.options in self._compiled else [])]
 
     def specialized(
         self, call: Any, orders: tuple[Order, ...] = (), stored: tuple[Order, ...] = ()
     ) -> Specialization:
         """The specialization for a loaded program, or with None for the caller of `runner`."""
-        known, kept, where = self._signature, self._kept, self._where
-        # True if the outputs of the program are the leaves of the result, in order.
-        is_direct = not known.written and known.positions == tuple(range(len(known.positions)))
-        return Specialization(
-            call,
-            None if kept == tuple(range(len(known.types))) else kept,
-            None if is_direct else lambda run: with_write_back(run, known, kept, where),
-            finisher(self._out_tree),
-            self._out_tree,
-            orders,
-            stored,
-        )
+        known = self._signature, self.kept, self._where, self._out_tree
+        return specialization(*known, call, orders, stored)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _lowered, _state(self)
@@ -382,16 +372,28 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
         super().__init__(stage._signature, stage._out_tree, stage._out_types)
         self._executable = executable
         self._lowering = lowering
-        self._kept = kept
+        self.kept = kept
         self._where = where
-        self.specialization = stage.specialized(executable.call)
-        calls = CheckedCall(self._signature, self.specialization, where)
+        known = self._signature, kept, where, self._out_tree
+
+        def specialized(sizes: dict[str, int]) -> Specialization:
+            """That of a call with these sizes. It does not refer to this object, which goes with
+            its last reference."""
+            return specialization(*known, executable.for_sizes(sizes))
+
+        self._specialized = specialized
+        calls = CheckedCall(self._signature, specialized, where)
         Dispatcher(calls.table, described, calls.on_miss, [], lambda: False).attach(self)
 
     @property
     def call(self) -> Callable[..., Any]:
         """The callable itself: `compiled.call(x)` is `compiled(x)`."""
         return self.__call__
+
+    @cached_property
+    def specialization(self) -> Specialization:
+        """That of a program without runtime sizes."""
+        return self._specialized({})
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Run on the leaves of the arguments, in order, without checks."""
@@ -409,9 +411,10 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
             return self._executable.assembly()
         return text(self._lowering, dialect, ("asm",))
 
-    def memory_analysis(self) -> MemoryAnalysis:
-        """The bytes of arguments, results, workspace, aliased (donated) arguments and code."""
-        return self._executable.memory_analysis()
+    def memory_analysis(self, **sizes: int) -> MemoryAnalysis:
+        """The bytes of arguments, results, workspace, aliased (donated) arguments and code; for
+        these runtime sizes, if the program has any: `memory_analysis(n=128)`."""
+        return self._executable.memory_analysis(**sizes)
 
     def build_info(self) -> BuildInfo:
         """What it took to build the program: the seconds of each phase, and the C compiler's
@@ -473,7 +476,7 @@ def _state(stage: Lowered | Compiled) -> tuple[Any, ...]:
     """The state of a pickled stage, without static values."""
     lowering = stage._lowering
     signature = dataclasses.replace(stage._signature, statics=())
-    known = (signature, stage._out_tree, stage._out_types, stage._kept, stage._where)
+    known = (signature, stage._out_tree, stage._out_types, stage.kept, stage._where)
     return lowering.graph, lowering.options, lowering.donated, *known
 
 

@@ -145,17 +145,25 @@ def transpose(
     inner_treedef  None: that of the first inner tree
 
     Raises TypeError if the tree is not an outer tree of inner trees, and ValueError if the outer
-    structure is not a prefix of it.
+    structure is not a prefix of it. Where a registered class of the outer structure has data
+    besides its children, only numbers of leaves are compared: data may depend on the children.
     """
     if inner_treedef is None:
         inner_treedef = structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
     values, treedef = flatten(pytree_to_transpose)
     expected = outer_treedef.compose(inner_treedef)
-    if treedef != expected:
+    is_close = treedef.num_leaves == expected.num_leaves and _has_data(outer_treedef)
+    if treedef != expected and not is_close:
         raise TypeError(f"Mismatch\n{treedef}\n != \n{expected}")
     width = inner_treedef.num_leaves
     columns = [outer_treedef.unflatten(values[k::width]) for k in range(width)]
     return inner_treedef.unflatten(columns)
+
+
+def _has_data(treedef: TreeDef) -> bool:
+    """True if a registered class has data in a structure, which may depend on its children."""
+    own = treedef.node is not None and treedef.node.cls not in (tuple, list, dict)
+    return (own and treedef.data is not None) or any(_has_data(c) for c in treedef.subtrees)
 
 
 # -------------------------------------------------------------------------------------------- paths
@@ -223,7 +231,7 @@ def static(**kwargs: Any) -> Any:
 
     It is auxiliary data, and must be hashable. Takes the arguments of `dataclasses.field`.
     """
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 
 

@@ -96,6 +96,7 @@ static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int
 /* Sorts pairs[n], whose lower halves are positions, by the elements there; stable. The result is in
    `pairs` or in other[n], whichever is returned. Complex numbers are sorted by their first key,
    then runs of equal first keys by the second one. */
+__attribute__((noinline))
 static uint64_t *argsort_row_U(int64_t format, int64_t words, int64_t n, const char *x,
                                int64_t stride, uint64_t *pairs, uint64_t *other)
 {

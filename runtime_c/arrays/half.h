@@ -77,27 +77,27 @@ static inline float round_bf16(float x)
 }
 
 /* numpy.nextafter for a 16-bit format whose infinity has these bits: magnitudes are ordered as
-   their bits. */
+   their bits. Of equal numbers it is the second, as in C. */
 static inline uint16_t half_nextafter(uint16_t x, uint16_t y, uint16_t infinity)
 {
     int32_t x_size = x & 0x7fff, y_size = y & 0x7fff;
     int32_t from = x & 0x8000 ? -x_size : x_size, to = y & 0x8000 ? -y_size : y_size;
     int32_t next = from + (to > from) - (to < from);
     int32_t moved = next < 0 || (next == 0 && from < 0) ? 0x8000 - (next < 0 ? next : 0) : next;
-    int32_t number = from == to ? x : moved;
+    int32_t number = from == to ? y : moved;
     return (uint16_t)(x_size > infinity || y_size > infinity ? 0x7fff : number);
 }
 
-/* numpy.nextafter */
+/* numpy.nextafter, of two zeros the second, as in NumPy from 2.5 on. */
 static inline uint16_t nextafter_f16(uint16_t x, uint16_t y)
 {
     return half_nextafter(x, y, 0x7c00);
 }
 
-/* numpy.nextafter of bfloat16: for two zeros, the second. */
+/* numpy.nextafter of bfloat16 */
 static inline uint16_t nextafter_bf16(uint16_t x, uint16_t y)
 {
-    return (x | y) & 0x7fff ? half_nextafter(x, y, 0x7f80) : y;
+    return half_nextafter(x, y, 0x7f80);
 }
 
 /* numpy.spacing of float16: the distance to the next number above, positive as in NumPy. */

@@ -153,6 +153,7 @@ static inline void sort_copy_in_order_U(int64_t format, int64_t n, const char *x
 
 /* Sorts one row of n elements, `stride` apart. Elements that compare equal with different bits
    (zeros of both signs, NaNs) keep their order. */
+__attribute__((noinline))
 static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride, char *out,
                        U *scratch)
 {
@@ -252,6 +253,7 @@ static inline void sort_lanes_U(int64_t n, int parts, U keys[][SORT_LANES_U])
 /* Copies `count` <= SORT_LANES_U rows of x[outer][n][inner] from row `first` on to the lanes of
    keys[n], and back with `out`. Rows without an inner axis are transposed in registers; lanes that
    are adjacent in memory are copied together. `start` has the first element of each row. */
+__attribute__((noinline))
 static void sort_copy_lanes_U(int64_t n, int64_t inner, int64_t first, int64_t count,
                               const int64_t *start, const char *x, char *out,
                               U keys[][SORT_LANES_U])

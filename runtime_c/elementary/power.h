@@ -18,8 +18,7 @@ static inline float power_f32(float x, float y)
     double product = (double)y * logarithm;
     product = product < -200.0 ? -200.0 : product;
     product = product > 200.0 ? 200.0 : product;
-    float size = (float)exp2_wide_f32(product);
-    return (float)power_special_f64((double)x, (double)y, (double)size);
+    return power_special_f32(x, y, (float)exp2_wide_f32(product));
 }
 
 static inline double power_f64(double x, double y)
@@ -70,6 +69,24 @@ static inline double power_special_f64(double x, double y, double size)
     result = ((x != x) | (y != y)) ? x + y : result;
     bool one = (x == 1.0) | ((x == -1.0) & (fabs(y) > 0x1.fffffffffffffp1023));
     return (one | (y == 0.0)) ? 1.0 : result;
+}
+
+/* The same for single precision, in as many lanes as that has. */
+static inline float power_special_f32(float x, float y, float size)
+{
+    uint32_t infinity = 0x7f800000u, zero = (uint32_t)(x == 0.0f);
+    uint32_t keep = (uint32_t)((x == 0.0f) | (fabsf(x) > 0x1.fffffep127f)) - 1;
+    uint32_t limit = y > 0.0f ? infinity & (zero - 1) : infinity & (0 - zero);
+    size = float_from_bits_f32((bits_f32(size) & keep) | (limit & ~keep));
+    bool negative = bits_f32(x) >> 31 != 0;
+    float half = 0.5f * y;
+    bool whole = rintf(y) == y;
+    bool odd = whole & (rintf(half) != half);
+    float result = (negative & odd) ? -size : size;
+    result = ((x < 0.0f) & (x > -(float)INFINITY) & !whole) ? (float)NAN : result;
+    result = ((x != x) | (y != y)) ? x + y : result;
+    bool one = (x == 1.0f) | ((x == -1.0f) & (fabsf(y) > 0x1.fffffep127f));
+    return (one | (y == 0.0f)) ? 1.0f : result;
 }
 
 /* k + log2(1 + f), 1 + f in [sqrt(1/2), sqrt(2)), as an unevaluated sum: the result plus *low.

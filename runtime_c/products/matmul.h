@@ -100,6 +100,7 @@ static inline void matmul_copy_few_F(int64_t count, const F *from, F *to)
 }
 
 /* C[rows][columns] = (or += if `add`) sums[rows][columns], of row stride MATMUL_COLUMNS. */
+__attribute__((noinline))
 static void matmul_store_F(int64_t rows, int64_t columns, const F *sums,
                            F *c, int64_t c_row, bool add)
 {

@@ -25,6 +25,7 @@ typedef struct {
     int is_brief;     /* a few microseconds on one thread: the GIL is kept */
     PyObject *callbacks; /* runtime/callbacks.py, or NULL */
     void *called;        /* their trampoline */
+    void *sizes;         /* the runtime sizes, or NULL */
 } Program;
 
 /* An array or a number among the arguments of a call. */
@@ -64,7 +65,7 @@ static void open_frame(Frame *frame)
 static size_t frame_size(const Program *program, int leaves)
 {
     const size_t outputs = (size_t)program->output_count;
-    const size_t pointers = (size_t)program->input_count + outputs + 3;
+    const size_t pointers = (size_t)program->input_count + outputs + 4;
     return (size_t)leaves * sizeof(Leaf) + outputs * sizeof(PyObject *) + pointers * sizeof(void *);
 }
 

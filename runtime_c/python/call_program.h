@@ -154,6 +154,9 @@ INLINED int enter_program(const Program *program, void **pointers, void **end)
             return 0;
         }
     }
+    if (program->sizes != NULL) {
+        end[context == NULL ? 0 : 2] = program->sizes;
+    }
     int code;
     if (program->is_brief) {
         code = program->function(pointers);
@@ -163,16 +166,17 @@ INLINED int enter_program(const Program *program, void **pointers, void **end)
         code = program->function(pointers);
         Py_END_ALLOW_THREADS
     }
-    if (code != 0) {
-        fail(program, code);
-    }
-    else if (context != NULL) { /* `finish` raises the exception of a callback */
+    int done = 1;
+    if (context != NULL) { /* `finish` raises the exception of a callback */
         PyObject *nothing = PyObject_CallMethod(context, "finish", NULL);
         Py_XDECREF(nothing);
-        code = nothing == NULL;
+        done = nothing != NULL;
+        Py_DECREF(context);
     }
-    Py_XDECREF(context);
-    return code == 0;
+    if (done && code != 0) {
+        fail(program, code);
+    }
+    return done && code == 0;
 }
 
 /* Run the program on the leaves and the results of a frame; 0 with an error set. */
@@ -308,22 +312,22 @@ static PyObject *program_call(PyObject *callable, PyObject *const *args, size_t 
 }
 
 /* Program(inputs, outputs, aliases, convert, fail, address, workspace, makers, spare, is_brief,
-   callbacks, called); see the fields. A node is (kind, object, numbers): the dtype and the shape,
+   callbacks, called, sizes); see the fields. A node is (kind, object, numbers): the dtype and the shape,
    None and the count, or the names. */
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"inputs",  "outputs",   "aliases", "convert", "fail",
                             "address", "workspace", "makers",  "spare",   "is_brief",
-                            "callbacks", "called", NULL};
+                            "callbacks", "called", "sizes", NULL};
     PyObject *inputs, *outputs, *aliases, *convert, *on_failure, *address, *makers, *spare;
-    PyObject *callbacks, *called;
+    PyObject *callbacks, *called, *sizes = Py_None;
     Py_ssize_t workspace;
     int is_brief;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OOO!nO!O!pOO!", words, &PyTuple_Type,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OOO!nO!O!pOO!|O", words, &PyTuple_Type,
                                      &inputs, &PyTuple_Type, &outputs, &PyTuple_Type, &aliases,
                                      &convert, &on_failure, &PyLong_Type, &address, &workspace,
                                      &PyTuple_Type, &makers, &PyList_Type, &spare, &is_brief,
-                                     &callbacks, &PyLong_Type, &called)) {
+                                     &callbacks, &PyLong_Type, &called, &sizes)) {
         return NULL;
     }
     Program *program = (Program *)type->tp_alloc(type, 0);
@@ -332,7 +336,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     }
     program->vectorcall = program_call;
     program->owned =
-        PyTuple_Pack(7, inputs, outputs, convert, on_failure, makers, spare, callbacks);
+        PyTuple_Pack(8, inputs, outputs, convert, on_failure, makers, spare, callbacks, sizes);
     program->convert = convert;
     program->fail = on_failure;
     /* ISO C has no conversion from `void *` to function pointers; POSIX has. */
@@ -343,6 +347,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     program->spare = spare;
     program->is_brief = is_brief;
     program->callbacks = callbacks == Py_None ? NULL : callbacks;
+    program->sizes = sizes == Py_None ? NULL : PyArray_DATA((PyArrayObject *)sizes);
     if (PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs) ||
         PyTuple_GET_SIZE(makers) != PyTuple_GET_SIZE(outputs) + 1) {
         PyErr_SetString(PyExc_ValueError, "each output has an alias and a maker");

@@ -182,9 +182,11 @@ static void fft_chirp_F(const int64_t *plan, const F *table, const F *re, const 
 {
     int64_t n = plan[FFT_CORE], m = plan[FFT_ROWS] * plan[FFT_COLUMNS];
     const F *chirp = table + plan[FFT_CHIRP_TABLE], *spectrum = table + plan[FFT_SPECTRUM];
+    const F zero = 0, *from_re = re != NULL ? re : &zero, *from_im = im != NULL ? im : &zero;
+    int64_t re_step = re != NULL ? step : 0, im_step = im != NULL ? step : 0;
     F scale = table[1];
     for (int64_t k = 0; k < n; k++) {
-        F x = re != NULL ? re[k * step] : 0, y = im != NULL ? im[k * step] : 0;
+        F x = from_re[k * re_step], y = from_im[k * im_step];
         buffer[2 * k] = x * chirp[2 * k] - y * chirp[2 * k + 1];
         buffer[2 * k + 1] = x * chirp[2 * k + 1] + y * chirp[2 * k];
     }
@@ -200,9 +202,7 @@ static void fft_chirp_F(const int64_t *plan, const F *table, const F *re, const 
                 room, slots);
     for (int64_t k = 0; k < limit; k++) {
         F x = scale * buffer[2 * k], y = scale * buffer[2 * k + 1];
-        if (to_re != NULL) {
-            to_re[k * to_step] = x * chirp[2 * k] - y * chirp[2 * k + 1];
-        }
+        to_re[k * to_step] = x * chirp[2 * k] - y * chirp[2 * k + 1];
         if (to_im != NULL) {
             to_im[k * to_step] = x * chirp[2 * k + 1] + y * chirp[2 * k];
         }

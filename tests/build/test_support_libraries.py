@@ -8,8 +8,9 @@ def test_a_library_has_each_of_its_files_once():
     folder = data_directory("runtime_c") / "python"
     calls = source_files(folder / "call.c")
     threads = source_files(folder / "threads.c")
-    assert sorted(calls + threads) == sorted(folder.iterdir())
-    for files in calls, threads:
+    devices = source_files(folder / "devices.c")
+    assert set(calls + threads + devices) == set(folder.iterdir())
+    for files in calls, threads, devices:
         names = [file.name for file in files]
         for position, file in enumerate(files):
             inside = [n for n in names if f'#include "{n}"' in file.read_text(encoding="utf-8")]

@@ -30,8 +30,8 @@ from transpile.runtime.executable import Lowering
 
 assert Lowering  # importing it fills the table
 
-F32, F64, I32, I64, U32, BOOL, C128 = map(
-    np.dtype, ("float32", "float64", "int32", "int64", "uint32", "bool", "complex128")
+F32, F64, I32, I64, U8, U32, BOOL, C128 = map(
+    np.dtype, ("float32", "float64", "int32", "int64", "uint8", "uint32", "bool", "complex128")
 )
 a, b, c = (Ref(name, F64) for name in "abc")
 p, q, r = (Ref(name, BOOL) for name in "pqr")
@@ -86,6 +86,13 @@ def text(expr):
         (op("conjugate", Ref("z", C128)), "conj(z)"),
         (to(F64, m), "(double)m"),
         (to(F64, op("add", a, b)), "(double)(a + b)"),
+        (to(F64, p), "p ? 1.0 : 0.0"),
+        (to("float16", op("bitwise_and", p, q)), "convert_f32_f16((p & q) ? 1.0f : 0.0f)"),
+        (op("add", a, to(F64, op("less", a, b))), "a + (a < b ? 1.0 : 0.0)"),
+        (to(F32, op("maximum", Ref("u", U8), Ref("v", U8))), "(float)(int32_t)maximum_u8(u, v)"),
+        (to(F64, Load("u", (0,), U8)), "(double)u[0]"),
+        (to(F32, to("float16", to(F32, Ref("u", U8)))), "(float)(int32_t)u"),
+        (to(F32, to("float16", to(F32, m))), "round_f16((float)m)"),
         (to(BOOL, m), "m != 0"),
         (to(BOOL, op("add", a, b)), "a + b != 0.0"),
         (to(I32, a), "convert_f64_i32(a)"),
@@ -120,6 +127,8 @@ def test_assignments_need_no_cast_where_nothing_is_lost():
     assert printer.assigned(to(F64, m)) == "m"
     assert printer.assigned(to(F64, Ref("k", I64))) == "(double)k"
     assert printer.assigned(to(F32, a)) == "(float)a"
+    assert printer.assigned(to(F64, p)) == "p ? 1.0 : 0.0"
+    assert printer.assigned(to(F64, Ref("u", U8))) == "(double)(int32_t)u"
 
 
 # ---------------------------------------------------------------------------------------- indices

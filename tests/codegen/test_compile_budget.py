@@ -56,7 +56,7 @@ def test_flags_of_the_level_follow_the_effort_only_for_gcc(kind):
     usual, long, huge = flags("usual"), flags("long"), flags("huge")
     assert usual == toolchain.flags(compiler, Options())
     if kind == "clang":
-        assert usual == long == huge
+        assert usual == long == huge == flags("vectors")
         return
     assert "-O3" in long and set(long) - set(usual) == {*compile_budget._CALLS}
     assert "-O1" in huge and set(huge) - set(usual) == {
@@ -66,7 +66,12 @@ def test_flags_of_the_level_follow_the_effort_only_for_gcc(kind):
     }
     assert "-O2" in flags("long", 2) and "-O1" in flags("huge", 2)
     assert "-ftree-slp-vectorize" in flags("huge", 2)
-    for effort in ("usual", "long", "huge"):  # asked for less, a program gets no more
+    written_out = flags("vectors")
+    assert "-O2" in written_out and set(written_out) - set(usual) == {
+        "-O2",
+        *compile_budget._DYNAMIC,
+    }
+    for effort in ("usual", "vectors", "long", "huge"):  # asked for less, a program gets no more
         assert "-O0" in flags(effort, 0) and "-ftree-slp-vectorize" not in flags(effort, 0)
         assert "-O1" in flags(effort, 1) and "-ftree-slp-vectorize" in flags(effort, 1)
     with_own = flags("huge", extra_cflags=("-O3",))

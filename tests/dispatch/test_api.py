@@ -634,6 +634,30 @@ def test_explain_cache_misses(caplog):
     assert "has not been traced before" in texts[3]
 
 
+def test_explain_cache_misses_says_that_the_memory_layout_differs(caplog):
+    jitted = tp.jit(lambda x, y: x * y)
+    with caplog.at_level(logging.WARNING, "transpile"), tp.explain_cache_misses():
+        jitted(X, X)
+        jitted(X.T.copy().T, X)
+        jitted(X, X), jitted(X.T.copy().T, X), jitted(X[:, ::-1], X)
+    first, second = [r.getMessage() for r in caplog.records]
+    assert "has not been traced before" in first
+    assert re.match(r"test_api.py:\d+: compiling <lambda> \(test_api.py:\d+\) again", second)
+    assert second.endswith("argument 'x' lies in memory row by row, then column by column")
+
+
+def test_a_captured_value_that_always_changes_is_named_once(caplog):
+    table = np.arange(1000.0)
+    jitted = tp.jit(lambda x: x + table[:3])
+    with caplog.at_level(logging.WARNING, "transpile"):
+        for n in range(8):
+            table = table + 1
+            assert jitted(X)[0, 0] == X[0, 0] + table[0]
+    (text,) = [r.getMessage() for r in caplog.records]
+    assert "has been traced and compiled again 5 times because 'table'" in text
+    assert text.endswith("Make it an argument of the function.")
+
+
 # ---------------------------------------------------------------------------------------- texts
 
 

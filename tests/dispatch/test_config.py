@@ -33,7 +33,6 @@ def test_what_holds_or_changes_nothing_may_be_asked_for(name, value):
     ("name", "value", "words"),
     [
         ("jax_enable_x64", False, "jax_enable_x64 is True and cannot be False: say dtype="),
-        ("jax_debug_nans", True, "jax_debug_nans is False and cannot be True"),
         ("jax_platforms", "gpu", "jax_platforms is 'cpu' and cannot be 'gpu'"),
         ("jax_threefry_partitionable", False, "random keys are those of JAX's threefry2x32"),
         ("jax_numpy_rank_promotion", "raise", "operands are promoted and broadcast as NumPy does"),
@@ -64,8 +63,8 @@ def test_contexts_hold_until_they_end():
         assert transpile.config.jax_check_tracer_leaks
     assert not transpile.config.jax_check_tracer_leaks
     with (
-        pytest.raises(ValueError, match="jax_debug_nans is False and cannot be True"),
-        transpile.debug_nans(True),
+        pytest.raises(ValueError, match="jax_enable_x64 is True and cannot be False"),
+        transpile.enable_x64(False),
     ):
         raise AssertionError("the context was entered")
 

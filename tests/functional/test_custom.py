@@ -934,3 +934,45 @@ def test_python_in_rules_may_branch_on_known_values():
         assert np.isclose(grad(f)(2.0), 0.5 / np.sqrt(2))
         assert np.isclose(grad(grad(f))(2.0), -0.25 * 2**-1.5)
     assert grad(backwards)(0.5) == 1
+
+
+def jvp_of(rule):
+    f = transpile.custom_jvp(lambda x, y: x * y)
+    f.defjvp(rule)
+    return transpile.jvp(f, (1.0, 2.0), (1.0, 1.0))
+
+
+def by_arguments(*rules):
+    f = transpile.custom_jvp(lambda x, y: x * y)
+    f.defjvps(*rules)
+    return transpile.jvp(f, (1.0, 2.0), (1.0, 1.0))
+
+
+def gradient_of(fwd, bwd, nondiff=()):
+    f = transpile.custom_vjp(lambda x, y: x * y, nondiff_argnums=nondiff)
+    f.defvjp(fwd, bwd)
+    return transpile.grad(f, argnums=1)(1.0, 2.0)
+
+
+PAIR = lambda x, y: (x * y, (x, y))
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: jvp_of(lambda p: p), r"JVP rule <lambda> .* as <lambda>\(primals, tangents\)"),
+        (lambda: jvp_of(lambda p, t, *, k: p), r"does not take: missing a required .*'k'"),
+        (lambda: gradient_of(lambda x: x, PAIR), r"fwd rule .* as <lambda>\(x, y\), which"),
+        (lambda: gradient_of(PAIR, lambda g: g), r"bwd rule .*\(residuals, cotangents\)"),
+        (lambda: gradient_of(PAIR, PAIR, (0,)), r"\(nondiff_0, residuals, cotangents\)"),
+        (lambda: by_arguments(lambda t: t, None), r"\(tangent, result, primal_0, primal_1\)"),
+        (lambda: by_arguments(None), "has 1 rules for 2 arguments"),
+        (
+            lambda: transpile.grad(transpile.custom_gradient(lambda x: (x, lambda: x)))(1.0),
+            r"custom_gradient takes from <lambda> is called as <lambda>\(cotangent\)",
+        ),
+    ],
+)
+def test_a_rule_that_takes_other_arguments_is_named(call, text):
+    with pytest.raises(TypeError, match=r"test_custom.py:\d+: .*" + text):
+        call()

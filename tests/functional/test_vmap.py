@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import errors, grad, hessian, jacfwd, jacrev, jit, jvp, vjp, vmap
-from transpile.functional.vectorize import named_axis, prefix_axes
+from transpile.functional.vectorize import prefix_axes
 from transpile.ir.types import DTYPES, FLOAT0
+from transpile.trace.axis_names import named_axis
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.normal(size=(3, 4))

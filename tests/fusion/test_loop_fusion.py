@@ -198,3 +198,12 @@ def test_a_loop_joins_an_earlier_one_when_that_cannot_wait():
 def check_each_result(f, *args):
     for found, expected in zip(run(lowered(f, *args), args), f(*args), strict=True):
         assert_equal_values(found, np.asarray(expected), 1e-12)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_running_value_has_a_loop_of_its_own_behind_reductions(axis):
+    def f(x):
+        return np.cumsum(np.sum(x, axis=axis))
+
+    assert homes(f, ordinary("f8", (30, 40))) == [("reduce_sum", InMemory), ("cumsum", InMemory)]
+    check_against_numpy(f, ordinary("f8", (30, 40)))

@@ -37,9 +37,9 @@ class Program:
         head = f"def program({', '.join(self.arguments)}):"
         return "\n".join([head, *lines, f"    return {', '.join(self.results)},"]) + "\n"
 
-    def function(self):
-        """The function, to be traced or called."""
-        names = {"np": np}
+    def function(self, module=np):
+        """The function, to be traced or called; `module` is what `np` is in it."""
+        names = {"np": module}
         exec(compile(self.source(), "<fuzz>", "exec"), names)
         return names["program"]
 

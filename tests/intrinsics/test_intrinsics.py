@@ -50,7 +50,9 @@ def test_every_intrinsic_is_tried():
     tried = {
         intrinsic for family in FAMILIES.values() for classes in family for intrinsic in classes
     }
-    assert tried == set(intrinsics()) - {Callback}
+    # Exchanges between devices take several programs: tests/parallel has them.
+    alone = {intrinsic for intrinsic in intrinsics() if not intrinsic.communicates}
+    assert tried == alone - {Callback}
     assert len({intrinsic.name for intrinsic in tried}) == len(tried)
 
 

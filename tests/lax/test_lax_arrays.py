@@ -309,6 +309,10 @@ def test_values_that_are_python_numbers_stay_weak():
 
 def test_shapes_of_arrays_only(shared_cache):
     assert lax.broadcast_shapes((2, 1), (3,)) == (2, 3)
+    with pytest.raises(TypeError, match="no negative lengths"):
+        lax.broadcast_shapes((-1,))
+    with pytest.raises(TypeError, match="not a valid transpile type"):
+        lax.stop_gradient(len)
     np.testing.assert_array_equal(lax.shape_as_value((2, 3)), [2, 3])
     made = transpile.jit(lambda: (lax.iota(np.float32, 3), lax.broadcasted_iota(int, (2, 2), 0)))()
     np.testing.assert_array_equal(made[0], np.arange(3, dtype=np.float32), strict=True)

@@ -268,3 +268,15 @@ def test_errors():
     ):
         with pytest.raises((TypeError, ValueError, NotImplementedError), match=words):
             wrong()
+
+
+def test_singular_tridiagonal_systems_may_be_perturbed():
+    z = np.zeros(3, np.float32)
+    found = linalg.tridiagonal_solve(z, z, z, np.ones((3, 1), np.float32), perturb_singular=True)
+    assert np.isfinite(found).all() and (found > 1e6).all()
+    d, off = np.array([1.0, 1.0, 3.0]), np.array([0.0, 1.0, 0.0])  # the first two rows are equal
+    b = np.array([[1.0], [2.0], [3.0]])
+    found = linalg.tridiagonal_solve(off, d, np.array([1.0, 0, 0]), b, perturb_singular=True)
+    assert np.isfinite(found).all() and abs(found[0, 0]) > 1e14
+    regular = [linalg.tridiagonal_solve(off, d + 4, off, b, perturb_singular=p) for p in (0, 1)]
+    np.testing.assert_array_equal(*regular)

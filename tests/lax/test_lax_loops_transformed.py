@@ -39,7 +39,7 @@ def test_bodies_see_the_names_of_mapped_axes():
     seen = []
 
     def body(c, x):
-        from transpile.functional.vectorize import named_axis
+        from transpile.trace.axis_names import named_axis
 
         seen.append(named_axis("examples").size)
         return c + x, None

@@ -212,3 +212,22 @@ def test_every_ufunc_compiles_for_every_dtype_that_numpy_accepts(dtype):
                 np.testing.assert_allclose(
                     g, w, rtol=1e-2 if dtype == "f2" else 1e-5, err_msg=f.__name__
                 )
+
+
+@pytest.mark.parametrize("dtype", ["e", "f", "d"])
+@pytest.mark.parametrize("count", [1, 7, 33])
+def test_of_two_zeros_the_first_is_the_extreme_and_fmax_takes_one_that_is_there(dtype, count):
+    plus, minus = np.zeros(count, dtype), -np.zeros(count, dtype)
+
+    @transpile.jit
+    def f(x, y):
+        known = (np.maximum(x, -0.0), np.minimum(-0.0, x), np.minimum(y, 0.0))
+        return [g(a, b) for g in (np.maximum, np.minimum) for a, b in ((x, y), (y, x))], known
+
+    found, known = f(plus, minus)
+    assert [np.unique(np.signbit(z)).tolist() for z in found] == [[False], [True]] * 2
+    assert [np.unique(np.signbit(z)).tolist() for z in known] == [[False], [True], [True]]
+    for g in (np.fmax, np.fmin):
+        one, same, other = transpile.jit(lambda x, y, g=g: (g(x, y), g(x, x), g(y, y)))(plus, minus)
+        np.testing.assert_array_equal(one, plus)
+        assert not np.signbit(same).any() and np.signbit(other).all()

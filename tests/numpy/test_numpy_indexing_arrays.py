@@ -217,3 +217,46 @@ def test_vmap_of_indexing_is_a_loop():
     shared = transpile.vmap(lambda a, k: a[1:, k[0]], in_axes=(None, 0))
     got = transpile.jit(shared)(x[0], i % 3)
     np.testing.assert_array_equal(got, [x[0][1:, k[0]] for k in i % 3])
+
+
+CUBE = np.random.default_rng(5).normal(size=(4, 5, 6))
+ROWS, COLUMNS, LAST = CUBE[:, 0, 0] > 0, CUBE[0, :, 0] > 0, CUBE[0, 0] > 0
+
+
+@pytest.mark.parametrize(
+    ("key", "mask", "value"),
+    [
+        (lambda m: (slice(None), m), COLUMNS, 0.0),
+        (lambda m: (slice(None), m), COLUMNS, CUBE[0, 0]),
+        (lambda m: (slice(None), m), COLUMNS, CUBE[:, :1]),
+        (lambda m: (..., m), LAST, CUBE[..., :1]),
+        (lambda m: (slice(1, 3), m), COLUMNS, 2),
+        (lambda m: (slice(None, None, -2), m), CUBE[0] > 0, CUBE[:2, 0, :1]),
+        (lambda m: (m, slice(2, 4)), CUBE[..., 0] > 0, CUBE[0, 0, :2]),
+        (lambda m: (m, ..., slice(1, 2)), ROWS, 1.0),
+        (lambda m: m, ROWS, CUBE[:1]),
+        (lambda m: m, CUBE > 0, [7.0]),
+    ],
+)
+def test_assignments_where_a_traced_mask_among_slices_holds(key, mask, value):
+    def assigned(x, mask):
+        y = x.copy()
+        y[key(mask)] = value
+        return y
+
+    np.testing.assert_array_equal(transpile.jit(assigned)(CUBE, mask), assigned(CUBE, mask))
+
+
+def test_masks_among_slices_that_do_not_fit():
+    def assigned(x, mask, value):
+        x[:, mask] = value
+
+    f = transpile.jit(assigned)
+    for mask, value, error, text in (
+        (LAST, 0.0, IndexError, "along axis 1; size of axis is 5 but size of .* axis is 6"),
+        (CUBE > 0, 0.0, IndexError, "too many indices"),
+        (COLUMNS, np.ones(7), ValueError, "could not broadcast"),
+        (COLUMNS, np.ones((4, 3, 6)), UnsupportedError, "as many values as a traced mask"),
+    ):
+        with pytest.raises(error, match=text):
+            f(CUBE.copy(), mask, value)

@@ -126,3 +126,73 @@ def test_functions_of_scalars_have_the_methods_of_ufuncs(shared_cache):
     with pytest.raises(ValueError, match="only supported for binary functions"):
         jnp.frompyfunc(np.sin, 1, 1).reduce(a)
     assert jnp.frompyfunc(np.add, 2, 1, identity=0).reduce(np.zeros((0, 2))).shape == (2,)
+
+
+# ------------------------------------------------------------------- arguments that are JAX's
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "any", "max", "min", "mean", "std", "nansum"])
+def test_where_none_is_no_mask_in_the_namespace(name):
+    """`numpy.sum(x, where=None)` is a sum of nothing; to JAX None is no mask."""
+    function = getattr(jnp, name)
+    found = both_ways(lambda x: function(x, axis=0, where=None), X)
+    np.testing.assert_array_equal(found, getattr(np, name)(X, axis=0))
+    if hasattr(X, name):
+        method = transpile.jit(lambda x: getattr(x, name)(axis=0, where=None))
+        np.testing.assert_array_equal(method(X), found)
+
+
+A = np.array([[4.0, 1.0], [1.0, 3.0]])
+SKEWED = np.array([[4.0, 0.0], [2.0, 3.0]])
+
+
+def test_functions_of_hermitian_matrices_have_symmetric_derivatives():
+    """Values of JAX 0.10.2."""
+    of_values = transpile.grad(lambda x: jnp.linalg.eigvalsh(x)[0])(A)
+    np.testing.assert_allclose(of_values, [[0.27639, -0.44721], [-0.44721, 0.72361]], atol=1e-5)
+    of_factor = transpile.grad(lambda x: jnp.linalg.cholesky(x).sum())(A)
+    np.testing.assert_allclose(of_factor, [[0.20634, 0.17462], [0.17462, 0.30151]], atol=1e-5)
+    vectors = transpile.grad(lambda x: jnp.linalg.eigh(x)[1][0, 0] ** 2)(A)
+    np.testing.assert_allclose(vectors, vectors.T, atol=1e-15)
+
+
+def test_functions_of_hermitian_matrices_take_the_hermitian_part():
+    expected = np.linalg.cholesky((SKEWED + SKEWED.T) / 2)
+    for one in (jnp.linalg.cholesky, transpile.jit(jnp.linalg.cholesky)):
+        np.testing.assert_allclose(one(SKEWED), expected)
+    plain = transpile.jit(lambda x: jnp.linalg.cholesky(x, symmetrize_input=False))(SKEWED)
+    np.testing.assert_allclose(plain, np.linalg.cholesky(SKEWED))
+    of_numpy = transpile.jit(lambda x: np.linalg.cholesky(x))(SKEWED)
+    np.testing.assert_allclose(of_numpy, np.linalg.cholesky(SKEWED))
+    w = jnp.linalg.eigh(SKEWED, UPLO="U").eigenvalues
+    np.testing.assert_allclose(w, np.linalg.eigvalsh((SKEWED + SKEWED.T) / 2))
+    assert both_ways(lambda x: jnp.linalg.eigvalsh(x), A)[0] == np.linalg.eigvalsh(A)[0]
+    with pytest.raises(np.linalg.LinAlgError):
+        jnp.linalg.cholesky(np.ones((2, 3)))
+
+
+def test_astype_takes_numbers_and_lists():
+    assert jnp.astype(10, jnp.float32).dtype == np.float32
+    np.testing.assert_array_equal(jnp.astype([1, 2], np.float64), [1.0, 2.0])
+    assert both_ways(lambda x: jnp.astype(x, np.int32), X).dtype == np.int32
+
+
+def test_vectorize_gives_scalars_that_have_a_dtype():
+    assert jnp.vectorize(lambda a, y: y.ndim, excluded={0})("foo", 1) == 0
+    found = jnp.vectorize(lambda x, y: x.dtype.type(y))(np.arange(3), 2.5)
+    np.testing.assert_array_equal(found, [2, 2, 2])
+
+
+def test_bfloat16_with_pythons_numbers_stays_bfloat16():
+    """In traced code; NumPy's own operators make float32 of them."""
+    x = np.ones(3, jnp.bfloat16)
+    for f in (lambda x: x * 0.5, lambda x: 2 - x, lambda x: np.where(x > 0, x, 0.5)):
+        assert transpile.jit(f)(x).dtype == jnp.bfloat16
+    for other in (np.float32, np.int64, np.float64):  # numbers and arrays with a dtype have it
+        for y in (other(1), np.ones(3, other)):
+            want = (x + y).dtype
+            assert transpile.jit(np.add)(x, y).dtype == want
+            assert transpile.jit(lambda x, y=y: x + y)(x).dtype == want
+    for name in ("gelu", "elu", "leaky_relu", "silu", "softplus", "celu", "hard_tanh"):
+        function = getattr(transpile.nn, name)
+        assert function(x).dtype == transpile.jit(function)(x).dtype == jnp.bfloat16, name

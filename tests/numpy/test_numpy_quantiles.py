@@ -155,3 +155,36 @@ def test_vmap_is_a_loop():
     for f in (lambda x: np.median(x, 0), lambda x: np.nanquantile(x, [0.3, 0.5], 1)):
         found = transpile.vmap(f)(x)
         np.testing.assert_allclose(found, np.stack([evaluate(f, v)[0] for v in x]), rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["e", "f", "d", "F", "D"])
+@pytest.mark.parametrize("length", [1, 2, 7, 600, 601])
+def test_medians_beside_any_number_of_nans(length, dtype):
+    random = np.random.default_rng(length)
+    rows = []
+    for missing in (0, 1, 2, 3, length // 2, length - 1, length):
+        row = np.round(random.normal(size=length) * 8).astype(dtype)
+        if row.dtype.kind == "c":
+            row = row + 1j * np.round(random.normal(size=length))
+        else:  # NumPy divides complex infinities, which makes them NaN
+            row[random.integers(length)] = np.inf if missing % 2 else -np.inf
+        row[random.permutation(length)[: min(missing, length)]] = np.nan
+        rows.append(row.astype(dtype))
+    x = np.array(rows)
+    with np.errstate(all="ignore"):
+        found = [transpile.jit(np.nanmedian)(row) for row in rows]
+        found += [*transpile.jit(medians_of_rows)(x)]
+        for got, row in zip(found, [*rows, *rows], strict=True):
+            np.testing.assert_array_equal(got, np.nanmedian(row))
+
+
+def medians_of_rows(x):
+    return np.nanmedian(x, axis=1)
+
+
+def test_the_derivative_of_a_long_median_beside_nans():
+    x = np.random.default_rng(2).normal(size=601)
+    x[::7] = np.nan
+    slope = transpile.grad(np.nanmedian)(x)
+    (at,) = np.flatnonzero(x == np.nanmedian(x))
+    np.testing.assert_array_equal(slope, np.arange(601) == at)

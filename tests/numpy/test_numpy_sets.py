@@ -136,6 +136,18 @@ def test_isin_equals_numpys(x, y, invert, kind):
     assert_same(lambda x: np.isin(x, y, invert=invert), x)
 
 
+@pytest.mark.parametrize("count", [1, 32, 33])
+@pytest.mark.parametrize("dtype", ["?", "b", "q", "e", "f", "d", "D"])
+def test_isin_compares_with_few_and_searches_in_more(count, dtype):
+    x = np.arange(-8, 60).astype(dtype)
+    x[::9] = 0
+    if x.dtype.kind in "fc":
+        x[3], x[5], x[7] = np.nan, np.inf, -0.0
+    tests = np.concatenate([x[3:9], np.arange(60)])[:count]
+    assert_same(lambda x, y: np.isin(x, y), x, tests)
+    assert_same(lambda x: np.isin(x, tests.astype(np.int32)), x)
+
+
 def test_an_unknown_kind_of_isin_is_refused():
     assert_same(lambda x: np.isin(x, [1], kind="hash"), np.arange(3))
 

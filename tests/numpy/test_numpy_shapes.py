@@ -323,6 +323,9 @@ def test_every_function_stands_in_the_namespace_under_all_its_names():
             continue
         space = getattr(jnp, module) if module in ("linalg", "fft") else jnp
         found = getattr(space, function.__name__)
+        if function in (np.astype, np.linalg.eigvalsh):  # with JAX's arguments, not NumPy's
+            assert found is not function and found.__name__ == function.__name__
+            continue
         while found is not function:  # JAX's further arguments are one more layer
             found = found.__wrapped__
     assert jnp.abs is np.absolute and jnp.amax is not jnp.max

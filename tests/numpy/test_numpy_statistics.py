@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import assert_same, ordinary
 
+import transpile
 from transpile.test_util import check_grads
 
 
@@ -81,3 +82,16 @@ def test_weights_of_the_wrong_shape_are_refused_in_numpys_words(weights):
 def test_derivative_of_a_statistic_is_right(f):
     x = np.array([[0.3, 1.7, -0.4, 2.1], [1.2, 0.1, 0.9, -1.3], [0.2, 0.4, 1.4, 0.8]])
     check_grads(f, (x, np.array([0.5, 1.5, 1.0, 2.0])), order=1)
+
+
+def test_arrays_of_one_value_keep_their_size():
+    """Weights that are known and equal are a scalar in the graph, but as many as they are."""
+
+    def covariance(x):
+        return np.cov(x, aweights=np.full(5, 0.2)), np.cov(
+            x, aweights=np.ones(5), fweights=X[0] > 0
+        )
+
+    X = np.random.default_rng(0).uniform(1, 2, (3, 5))
+    for found, want in zip(transpile.jit(covariance)(X), covariance(X), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-13)

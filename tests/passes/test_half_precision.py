@@ -13,7 +13,15 @@ from helpers import evaluate, trace_to_graph
 import transpile as tp
 from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
-from transpile.ir.types import BFLOAT16, DTYPES, FLOAT16, HALVES, SHORT_NAMES, finfo
+from transpile.ir.types import (
+    BFLOAT16,
+    DTYPES,
+    FLOAT16,
+    HALVES,
+    SHORT_NAMES,
+    finfo,
+    is_bfloat16,
+)
 from transpile.passes import optimise
 from transpile.passes.half_precision import widen_halves
 from transpile.test_util import check_grads
@@ -159,12 +167,15 @@ def test_promotion_with_every_dtype_is_numpys(half, op):
 
 
 @EACH
-def test_python_numbers_beside_halves_are_numpys(half):
+def test_python_numbers_beside_halves_are_numpys_and_leave_bfloat16_as_it_is(half):
     for number in (True, 2, 0.5, 1j):
         x = np.ones(3, half)
         (found,) = interpret(trace_to_graph(lambda x: x * number, x), [x])
-        assert found.dtype == (x * number).dtype, number
-        np.testing.assert_array_equal(found, x * number)
+        want = x * number
+        if is_bfloat16(half) and type(number) in (int, float):  # as in JAX: NumPy's is float32
+            want = want.astype(half)
+        assert found.dtype == want.dtype, number
+        np.testing.assert_array_equal(found, want)
     assert (np.ones(3, FLOAT16) * 0.5).dtype == FLOAT16
 
 
@@ -190,7 +201,10 @@ def test_operations_on_every_pair_of_edges_are_numpys(half):
     edges = np.concatenate([edges, -edges])
     x, y = (np.array(v) for v in zip(*itertools.product(edges, edges), strict=True))
     binary = (np.add, np.subtract, np.multiply, np.divide, np.fmod, np.remainder, np.copysign)
-    assert_as_numpy([*binary, np.nextafter], x, y)
+    assert_as_numpy(binary, x, y)
+    apart = (x != 0) | (y != 0)  # of two zeros NumPy below 2.5 gives the first, in float16 alone
+    assert_as_numpy([np.nextafter], x[apart], y[apart])
+    assert_same_bits(tp.jit(np.nextafter)(x[~apart], y[~apart]), y[~apart])
     exact = (np.sqrt, np.square, np.rint, np.spacing, np.negative, np.sign, np.absolute)
     assert_as_numpy([*exact, np.isnan, np.isinf, np.isfinite, np.signbit], edges)
 

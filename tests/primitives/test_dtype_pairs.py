@@ -34,7 +34,7 @@ UFUNCS = [
     np.equal,
     np.logical_or,
 ]
-QUICK = {"opt_level": 1}
+QUICK = {"opt_level": 0}
 pytestmark = pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 
 

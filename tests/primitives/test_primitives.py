@@ -167,6 +167,10 @@ def agrees(primitive, operands, params, got, want):
         return within_ulps(got, exact, ulps, scale) | same_bits(got, want)
     if primitive.name in EITHER_ZERO and kind_letter(want.dtype) == "f":
         return same_bits(got, want) | ((got == 0) & (want == 0) & ~same_bits(*operands))
+    if primitive.name == "nextafter" and dtype == np.float16:
+        # Of two zeros the second, as in other formats; NumPy below 2.5 gives the first.
+        x, y = operands
+        return same_bits(got, np.where((x == 0) & (y == 0), y, want))
     return same_bits(got, want)
 
 
@@ -245,10 +249,20 @@ def test_every_primitive_is_tried_with_every_dtype_it_accepts():
         (primitive.name, name)
         for primitive in TABLE.values()
         for name in NAMES
-        # Calls have no C of their own; routines have test_primitives_decompositions.py, and loops
-        # and branches test_control_flow.py.
+        # Calls have no C of their own; routines have test_primitives_decompositions.py, loops and
+        # branches test_control_flow.py, callbacks test_callbacks.py and test_debug.py, and checks
+        # test_checkify.py.
         if accepted(primitive, BY_NAME[name])
-        and primitive.kind not in ("call", "control", "effect", "routine")
+        and primitive.kind
+        not in (
+            "call",
+            "callback",
+            "check",
+            "collective",
+            "communicate",
+            "control",
+            "routine",
+        )
     }
     expected -= {("iota", "bool")}  # a count has no truth
     expected -= {("ldexp", name) for name in NAMES if BY_NAME[name].kind in "iu"}  # its exponents

@@ -46,7 +46,15 @@ from transpile.transforms.jvp import jvp
 QUICK = Options(opt_level=0, extra_cflags=("-Werror",))
 NAMES = sorted(TABLE)
 FLOATS = [d for d in DTYPES if kind_letter(d) in "fc"]
-TESTED_ELSEWHERE = ("call", "control", "effect", "routine")  # see rule_cases.why_none
+TESTED_ELSEWHERE = (
+    "call",
+    "callback",
+    "check",
+    "collective",
+    "communicate",
+    "control",
+    "routine",
+)  # see rule_cases.why_none
 LINEAR = [r.name for r in TABLE.values() if r.transpose and r.kind not in TESTED_ELSEWHERE]
 # What a wrong rule ends in.
 WRONGS = (AssertionError, InternalError, NotImplementedError, TypeError, ValueError)

@@ -8,7 +8,7 @@ from awkward_points import AWKWARD, BASES, INF, NAN, POWERS
 from primitive_programs import accepted, drawn
 
 import transpile
-from transpile.ir.graph import live_equations
+from transpile.ir.graph_rewrite import live_equations
 from transpile.ir.primitive import TABLE, NoRule
 from transpile.ir.types import ArrayType
 from transpile.passes.cse import eliminate_common_subexpressions

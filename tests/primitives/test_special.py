@@ -100,7 +100,7 @@ def every(operands):
 @pytest.fixture(scope="module")
 def results():
     """Of every function, in one program: in double precision, and in single."""
-    program = transpile.jit(every, compiler_options={"opt_level": 1})
+    program = transpile.jit(every)
     return program(OPERANDS), program({name: single(v) for name, v in OPERANDS.items()})
 
 

@@ -1,5 +1,6 @@
 """Calls with anything at all: an error in Python's words, never a crash or an error of our own."""
 
+import copy
 import ctypes
 import datetime
 import decimal
@@ -101,13 +102,14 @@ VALUES = [
     *(np.ndarray((3, 4), "f8", bytes(200), 1), transpile.ShapeDtypeStruct((3, 4), "f8")),
     transpile.jit(lambda x: x),
 ]
+DONATING = transpile.jit(lambda x, y: (x + y, x), donate_argnums=0)
 FUNCTIONS = {
     "one": (transpile.jit(lambda x: x + 1), [X]),
     "two": (transpile.jit(lambda x, y: x @ y), [X, X.T]),
     "named": (transpile.jit(lambda x, *, k=2.0: x * k), [X]),
     "any": (transpile.jit(lambda *a, **k: (a, k)), [X]),
     "static": (transpile.jit(lambda x, n: x * 2 if n else x, static_argnums=1), [X, 1]),
-    "donated": (transpile.jit(lambda x, y: (x + y, x), donate_argnums=0), [X.copy(), X]),
+    "donated": (lambda x, *y: DONATING(copy.copy(x), *y), [X, X]),
     "tree": (transpile.jit(lambda t: {"s": t["a"] + 1, "r": t["b"][0]}), [{"a": X, "b": [X]}]),
     "written": (transpile.jit(lambda x: x.__setitem__(0, 7.0)), [X.copy()]),
     "index": (transpile.jit(lambda x, i: x[i]), [X, 1]),

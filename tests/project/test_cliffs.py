@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks import cliffs
+from benchmarks import cliff_times, cliffs
 from benchmarks.large_arguments import argument
 
 
@@ -23,6 +23,17 @@ def test_arguments_have_every_layout_and_ordinary_numbers():
 def test_a_slow_function_is_slower():
     quick, slow = cliffs.best_times((lambda: None, lambda: time.sleep(0.002)), (), 2)
     assert quick < 0.001 < 0.002 <= slow
+
+
+def test_rounds_of_slow_functions_end(monkeypatch):
+    monkeypatch.setattr(cliff_times, "LONGEST", 0.05)
+    calls = []
+
+    def slow():
+        calls.append(time.sleep(0.02))
+
+    cliffs.best_times((slow,), (), 1000)
+    assert len(calls) < 10
 
 
 def test_results_that_are_views_are_copied_in_turn():
@@ -44,7 +55,7 @@ def test_a_program_is_drawn_compiled_compared_and_timed():
 
 @pytest.mark.parametrize(("ending", "said"), [("exit", "exit 1"), ("alarm", "signal 14")])
 def test_a_program_that_ends_its_process_is_named(monkeypatch, capfd, ending, said):
-    def measure(seed):
+    def measure(seed, jax):
         if ending == "exit":
             raise ValueError("no such program")
         time.sleep(5)
@@ -69,4 +80,69 @@ def test_the_report_has_the_share_the_mean_and_the_slowest_first():
     assert text.splitlines()[-1] == (
         "3 programs: 66.7% at least as fast as NumPy, 1 under 0.8, geometric mean 1.59, least 0.50;"
         " 1 without a time; first calls: median 0.30 s, longest 4.00 s, 1 over 3 s"
+    )
+
+
+class JaxThatAnswers:
+    """JAX's process with answers given beforehand; it counts its restarts."""
+
+    def __init__(self, *answers):
+        self.answers, self.restarts = list(answers), 0
+
+    def ask(self, command):
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self):
+        pass
+
+    def restarted(self):
+        self.restarts += 1
+
+
+def test_jax_takes_turns_until_it_is_slower():
+    outcome = cliffs.Outcome(3, "three", 4e-6, 2e-6, 0.1)
+    calls = []
+    jax = JaxThatAnswers({"first": 0.5}, {"seconds": 1e-6}, *[{"seconds": 3e-7}] * 40)
+    found = cliffs.beside_jax(outcome, lambda: calls.append(1), jax)
+    assert (found.jax, found.jax_first, found.refused) == (3e-7, 0.5, "")
+    assert calls and found.ours <= 2e-6
+
+
+def test_what_jax_refuses_or_does_not_answer_has_no_time():
+    outcome = cliffs.Outcome(3, "three", 4e-6, 2e-6, 0.1)
+    found = cliffs.beside_jax(outcome, None, JaxThatAnswers({"refused": "other dtype"}))
+    assert (found.jax, found.refused) == (0.0, "other dtype")
+    jax = JaxThatAnswers({"first": 0.5}, cliffs.ContestantError("the process has ended"))
+    found = cliffs.beside_jax(outcome, None, jax)
+    assert (found.jax, found.refused) == (0.0, "no answer: the process has ended")
+
+
+def test_jax_is_begun_anew_where_it_or_we_did_not_answer(monkeypatch, capsys):
+    made = {
+        1: cliffs.Outcome(1, "one", 2e-6, 1e-6, refused="other dtype"),
+        2: cliffs.Outcome(2, "two", 2e-6, 1e-6, refused="no answer: no answer within 40 s"),
+        3: cliffs.Outcome(3, "three", failure="no answer (signal 11)"),
+    }
+    monkeypatch.setattr(cliffs, "in_a_process", lambda seed, jax: made[seed])
+    jax = JaxThatAnswers()
+    assert cliffs.outcomes_of(range(1, 4), jax) == list(made.values())
+    assert jax.restarts == 2
+    assert "no answer (signal 11)  seed 3" in capsys.readouterr().out
+
+
+def test_the_report_has_what_jax_runs():
+    made = [
+        cliffs.Outcome(1, "one", 4e-6, 2e-6, 0.1, jax=1e-6, jax_first=0.2),
+        cliffs.Outcome(2, "two", 8e-6, 1e-6, 0.3, jax=4e-6, jax_first=0.4),
+        cliffs.Outcome(3, "three", 2e-6, 1e-6, 0.3, refused="other dtype"),
+    ]
+    text = cliffs.report(made)
+    assert "0.50 of JAX  JAX 1.0 -> 2.0 us  seed 1" in text
+    assert text.splitlines()[-1] == (
+        "JAX runs 2 of these 3 (other dtype 1): 50.0% of them here at least as fast as JAX, 1 under"
+        " 0.8, geometric mean 1.41, least 0.50; JAX itself is at least as fast as NumPy in 100.0%,"
+        " geometric mean 2.83; its first calls: median 0.30 s"
     )

@@ -1,6 +1,7 @@
 """The docstrings of the public surfaces: each says what it computes, in words of one meaning."""
 
 import builtins
+import functools
 import importlib
 import inspect
 import re
@@ -18,6 +19,8 @@ from transpile.trace.tracer import Tracer
 # fmt: off
 MODULES = [
     "lax", "lax.linalg", "random", "nn", "nn.initializers", "scipy.special", "scipy.linalg",
+    "scipy.fft", "scipy.ndimage", "scipy.interpolate", "scipy.integrate", "scipy.cluster.vq",
+    "scipy.optimize", "scipy.sparse.linalg", "scipy.spatial.transform", "scipy.signal", "image",
     "stages", "ops", "debug", "tree", "tree_util", "dtypes", "test_util",
 ]
 # fmt: on
@@ -75,9 +78,11 @@ def surfaces():
     found = {name: functions_of(module, module.__all__) for name, module in own.items()}
     found["transpile"] = functions_of(transpile, transpile.__all__)
     found["transpile.errors"] = functions_of(errors, defined_in(errors))
-    for name in importlib.import_module("transpile.scipy.stats").__all__:
-        module = importlib.import_module(f"transpile.scipy.stats.{name}")
-        found[module.__name__] = functions_of(module, defined_in(module))
+    stats = importlib.import_module("transpile.scipy.stats")
+    found["transpile.scipy.stats"] = functions_of(stats, stats.__all__)
+    for module in map(functools.partial(getattr, stats), stats.__all__):
+        if isinstance(module, types.ModuleType):
+            found[module.__name__] = functions_of(module, defined_in(module))
     found["transpile.numpy"] = {
         k: v for n in list(EXPORTS) for k, v in members(n, EXPORTS[n]).items()
     }

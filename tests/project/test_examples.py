@@ -152,3 +152,14 @@ def test_the_moments_of_the_densities_are_found(tmp_path):
         assert abs(off) < 4.5
         assert error < 0.12
         assert worth > 10_000
+
+
+def test_a_model_of_jax_is_called_from_c(tmp_path):
+    text = output("jax_model.py", tmp_path)
+    rows = re.findall(r"^ +(\d) +([\d.]+) +([\d.]+) +([\d.]+)$", text, re.MULTILINE)
+    assert [int(day) for day, *_ in rows] == list(range(8))
+    assert numbers(r"^the model is (\S+) from NumPy's loop at most$", text)[0] < 1e-5
+    slope = numbers(r"readout by (-?[\d.]+) (-?[\d.]+) (-?[\d.]+) (-?[\d.]+)$", text)
+    # The last state, which is a tanh.
+    assert all(0 < abs(x) < 1 for x in slope)
+    assert "for (int64_t i = 0; i < 8; i++)" in text  # the scan is a loop

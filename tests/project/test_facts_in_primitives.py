@@ -22,7 +22,7 @@ RULES = "what is done with each primitive is the module's own matter: code, not 
 API = "words of a public function, which are no primitives"
 PARTS = "the two primitives that take a number apart"
 # (module, the operations of a list), each with its reason.
-CODE = "transpile.hlo."  # whose instructions have some of the names, too
+CODE = ("transpile.hlo.", "transpile.hlo_import.")  # whose instructions have some of the names, too
 JUSTIFIED = {
     ("codegen.plan.gcc_faults", "add subtract maximum minimum"): "what gcc 12 gets wrong",
     (
@@ -30,6 +30,7 @@ JUSTIFIED = {
         "iota concatenate pad gather dynamic_slice dynamic_update_slice",
     ): RULES,
     ("numpy.core.ufuncs", "mantissa exponent"): PARTS,
+    ("numpy.linalg.symmetric", "cholesky eigh"): API,
     ("ops", "add multiply"): API,
     ("passes.expand.decompose", "argmax argmin"): RULES,
     ("passes.expand.windows", "select_and_gather_add select_and_scatter_add"): RULES,

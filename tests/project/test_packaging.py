@@ -73,6 +73,7 @@ def test_the_wheel_holds_code_templates_and_helpers_and_nothing_else(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("templates", "runtime_c"):
         files = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+        files = [path for path in files if path.parent.name != "__pycache__"]
         expected = {f"transpile/{path.relative_to(ROOT)}" for path in files}
         assert expected <= names
     code = {str(path.relative_to(ROOT)) for path in (ROOT / "transpile").rglob("*.py")}

@@ -469,9 +469,10 @@ MAIN = """
 #include <stdio.h>
 #include "shown.h"
 
-static void called(void *context, int place, const void *const *values)
+static int called(void *context, int place, const void *const *values, void *const *results)
 {
     printf("%s %d %s\\n", (const char *)context, place, values[0] ? "values" : "none");
+    return results != NULL;
 }
 
 int main(void)

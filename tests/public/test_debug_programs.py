@@ -9,8 +9,9 @@ import pytest
 import transpile as tp
 from transpile import debug, lax
 from transpile import numpy as jnp
+from transpile.errors import UnsupportedError
 
-LEAVES = ["plain", "note", "note", "update"]
+LEAVES = ["plain", "note", "note", "update", "ask"]
 KINDS = ["note", "sequence", "fori", "dynamic", "while", "cond", "scan", "map"]
 
 
@@ -21,10 +22,11 @@ class Programs:
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
         self.seen = []
+        self.asked = False
 
     def make(self, depth):
         kind = self.random.choice(KINDS if depth else LEAVES)
-        if kind in ("plain", "note", "update"):
+        if kind in LEAVES:
             return getattr(self, kind)()
         if kind == "sequence":
             return self.chain(self.make(depth - 1), self.make(depth - 1))
@@ -61,6 +63,22 @@ class Programs:
             shown = [(x, s), (s,), (x + s,), (x[1:], x.sum() > s)][which]
             debug.callback(note, *shown)
             return x, s
+
+        return function
+
+    def ask(self):
+        self.asked = True
+        tag, takes_array = int(self.random.integers(1000)), self.random.integers(2)
+        kinds = (tp.ShapeDtypeStruct((), float), tp.ShapeDtypeStruct((3,), float))
+
+        def answer(v):
+            self.seen.append((tag, np.asarray(v).tolist()))
+            return np.max(v) - 1, np.full(3, np.min(v))
+
+        def function(x, s):
+            asked = tp.stop_gradient(x if takes_array else s)
+            t, y = tp.io_callback(answer, kinds, asked)
+            return x + y, s - t
 
         return function
 
@@ -120,6 +138,9 @@ def test_callbacks_are_called_alike_in_every_way(seed):
         return y.sum() + t
 
     for derivative in (tp.jacfwd(total), tp.jit(tp.jacfwd(total))):
-        assert calls(derivative)[1] == expected
+        try:
+            assert calls(derivative)[1] == expected
+        except UnsupportedError as error:  # of a loop that would be computed twice
+            assert programs.asked and "io_callback" in str(error)
     stacked = tp.vmap(function)(np.stack([x, x]), np.stack([s, s]))
     np.testing.assert_array_equal(stacked[0], [result[0]] * 2)

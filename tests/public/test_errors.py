@@ -294,18 +294,6 @@ def test_static_value_that_cannot_be_hashed(value):
     assert "non-hashable" in message(ValueError, jitted, X, b=value)
 
 
-def test_container_whose_data_cannot_be_hashed():
-    class Box:
-        def __init__(self, array, names):
-            self.array, self.names = array, names
-
-    tp.tree.register_pytree_node(Box, lambda b: ((b.array,), b.names), lambda n, c: Box(*c, n))
-    for jitted in (tp.jit(lambda box: box.array), tp.djit(lambda box: box.array)):
-        text = message(TypeError, jitted, Box(X, ["a"]))
-        assert "cannot be hashed" in text and "Box[['a']]" in text and THIS in text
-        assert np.array_equal(jitted(Box(X, ("a",))), X)
-
-
 def test_static_number_beyond_the_arguments_of_a_variadic_function():
     jitted = tp.jit(lambda *xs: xs[0], static_argnums=2)
     text = message(ValueError, jitted, X, X)

@@ -146,7 +146,7 @@ def test_show_takes_jitted_functions_and_members(transpile):
     ("words", "expected"),
     [
         (["--arg", "float65[3]"], "--arg 'float65[3]' is no type"),
-        (["--arg", "float64[n]"], "float64[1000,3]"),
+        (["--arg", "float64[n/2]"], "float64[1000,3]"),
         (["--arg", "object[3]"], "is no type"),
         (["--option", "speed=1"], "unknown compiler option 'speed'"),
         (["--option", "opt_level=9"], "takes an integer from 0 to 3"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass, field
@@ -527,3 +528,82 @@ def test_every_tree_is_a_prefix_of_itself_with_more_in_its_leaves(value):
     assert tree.broadcast(value, grown) == tree.map(lambda leaf: [leaf, {"k": leaf}], value)
     assert structure(value).compose(structure([0, {"k": 0}])) == structure(grown)
     assert tree_util.prefix_errors(value, grown) == []
+
+
+# --------------------------------------------------------------------------- awkward containers
+
+
+class Cached:
+    """A container of leaves, whose data is the structure of what it was made of."""
+
+    def __init__(self, value, leaves=None, treedef=None):
+        self.leaves, self.treedef = (
+            tree_util.tree_flatten(value) if treedef is None else (leaves, treedef)
+        )
+
+
+tree_util.register_pytree_node(
+    Cached, lambda c: (c.leaves, c.treedef), lambda d, leaves: Cached(None, leaves, d)
+)
+
+
+def test_transposing_a_node_whose_data_depends_on_its_children():
+    outer = tree_util.tree_structure(Cached([1, 2]))
+    inner = tree_util.tree_structure([1, 2, 3])
+    found = tree_util.tree_transpose(outer, inner, Cached([[1, 2, 3], [4, 5, 6]]))
+    assert [c.leaves for c in found] == [[1, 4], [2, 5], [3, 6]]
+    with pytest.raises(TypeError, match="Mismatch"):
+        tree_util.tree_transpose(outer, inner, Cached([[1, 2, 3], [4, 5]]))
+    with pytest.raises(TypeError, match="Mismatch"):
+        of_pairs = tree_util.tree_structure([1, 2])
+        tree_util.tree_transpose(of_pairs, of_pairs, [[1, 2, 3], 4])
+
+
+class Scaled:
+    """A container whose data is a dict, which cannot be hashed."""
+
+    def __init__(self, x, **data):
+        self.x, self.data = x, data
+
+
+tree_util.register_pytree_node(
+    Scaled, lambda s: ((s.x,), s.data), lambda data, children: Scaled(*children, **data)
+)
+
+
+def test_data_that_cannot_be_hashed_is_compared():
+    traces = []
+
+    @tp.jit
+    def f(c, y):
+        traces.append(c.data["mul"])
+        return c.x * y if c.data["mul"] else c.x + y
+
+    value = Scaled(2.0, mul=True)
+    assert (f(value, 3.0), f(Scaled(4.0, mul=True), 3.0)) == (6, 12) and traces == [True]
+    value.data["mul"] = False  # the same object with other data
+    assert f(value, 3.0) == 5 and f(Scaled(2.0, mul=True), 3.0) == 6 and traces == [True, False]
+    assert hash(tree_util.tree_structure(value)) == hash(tree_util.tree_structure(Scaled(1, a=2)))
+    assert tp.grad(lambda s: s.x**2)(Scaled(3.0, mul=True)).x == 6
+
+
+def test_awkward_registrations_are_errors():
+    made = dataclasses.make_dataclass("Both", ["x"])
+    with pytest.raises(ValueError, match="must not overlap"):
+        tree_util.register_dataclass(made, ["x"], ["x"])
+
+    class Three:
+        pass
+
+    tree_util.register_pytree_node(Three, lambda t: (1, 2, 3), lambda *_: Three())
+    with pytest.raises(ValueError, match=r"should return a \(children, aux_data\) tuple"):
+        tree_util.tree_flatten(Three())
+
+
+def test_a_field_may_say_that_it_is_not_static():
+    assert tp.tree.static(metadata={"static": False}).metadata["static"] is False
+    assert tp.tree.static().metadata["static"] is True
+
+
+def test_keys_of_two_kinds_differ():
+    assert hash(tree_util.SequenceKey(1)) != hash(tree_util.FlattenedIndexKey(1))

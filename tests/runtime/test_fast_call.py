@@ -495,14 +495,12 @@ def test_donated_arguments():
     for _ in range(3):
         x = X.copy()
         first, second = fast(x, X)
-        assert first is x
+        assert first.base is x
         np.testing.assert_array_equal(first, 2 * X)
         np.testing.assert_array_equal(second, 2 * X)
     locked = X.copy()
     locked.flags.writeable = False
-    with python_calls() as calls:
-        assert fast(locked, X)[0] is not locked
-    assert not calls
+    assert not np.may_share_memory(fast(locked, X)[0], locked)
     np.testing.assert_array_equal(locked, X)
 
 

@@ -154,7 +154,9 @@ def test_steps_between_halves_are_numpys(build, suffix):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for y in (x[::-1].copy(), np.zeros_like(x), -np.zeros_like(x), np.full_like(x, 2), x):
-            assert_same(apply(build, f"nextafter_{suffix}", x, y), np.nextafter(x, y), x)
+            # of two zeros NumPy below 2.5 gives the first, in float16 alone
+            expected = np.where((x == 0) & (y == 0), y, np.nextafter(x, y))
+            assert_same(apply(build, f"nextafter_{suffix}", x, y), expected, x)
         assert_same(apply(build, f"spacing_{suffix}", x), np.spacing(x), x)
 
 

@@ -64,7 +64,9 @@ NOT_IN_NUMPY = {
     "conv",
     "conv_images",
     "count_leading_zeros",
+    "exchange",
     "print_values",
+    "sizes",
     "threads",
 }
 DTYPES = {"f32": np.float32, "f64": np.float64}

@@ -18,7 +18,7 @@ from sanitize_threads import SANITIZER, built, has_sanitizer, under_load
 
 import transpile
 from transpile.build import driver, toolchain
-from transpile.build.pool_linking import pool_for, wrap_flags
+from transpile.build.pool_linking import FLAGS, pool_for, wrap_flags
 from transpile.build.support_libraries import support_library
 from transpile.disk_cache.cache_entry import PROGRAM, THREADS
 from transpile.disk_cache.concurrent_steps import SideBySide, most_commands
@@ -405,8 +405,7 @@ print(f.lower(x).compile()._executable.entry.path("threads.so"))
 
 
 def own_library_size():
-    words = ("-pthread", "-fvisibility=default", "-Wl,-soname,libtranspile-threads.so")
-    return support_library("threads", words, lambda entry: len(entry.read("threads.so")))
+    return support_library("threads", FLAGS, lambda entry: len(entry.read("threads.so")))
 
 
 # -- after a fork ----------------------------------------------------------------------------------

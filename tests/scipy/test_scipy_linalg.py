@@ -217,9 +217,14 @@ OF_JAX = {
     "dft": {"dtype"},
     "eigh_tridiagonal": {"key"},
     "solve_sylvester": {"A", "B", "C", "method", "tol"},
-    "polar": {"method"},
+    "eigh": {"eigvals", "turbo"},
+    "polar": {"method", "eps", "max_iterations"},
+    "solve": {"debug"},
+    "solve_triangular": {"debug"},
     "expm": {"upper_triangular", "max_squarings"},
 }
+if "blocksize" not in inspect.signature(theirs.sqrtm).parameters:  # from SciPy 1.18 on
+    OF_JAX["sqrtm"] = {"blocksize"}
 
 
 def test_arguments_have_scipys_names():

@@ -1,5 +1,6 @@
 """scipy.stats: densities integrate to distribution functions, values are SciPy's and JAX's."""
 
+import inspect
 import re
 
 import numpy as np
@@ -172,6 +173,8 @@ def test_the_dirichlet_distribution():
 def test_every_function_is_documented():
     for name in stats.__all__:
         module = getattr(stats, name)
+        if not inspect.ismodule(module):
+            continue
         assert module.__doc__
         own = [v for v in vars(module).values() if getattr(v, "__module__", "") == module.__name__]
         undocumented = [f.__name__ for f in own if len((f.__doc__ or "").split()) < 4]

@@ -217,3 +217,12 @@ def test_a_name_that_is_no_text_is_refused(tmp_path):
     with pytest.raises(TypeError, match="the name of a saved program is a str, not 3"):
         compiled.save(tmp_path, 3)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["", ".", "a/b", "a b", "1a", "ä"])
+def test_a_name_that_is_no_identifier_is_refused(name, tmp_path):
+    lowered = transpile.jit(lambda x: x + 1).lower(1.0)
+    for stage in (lowered, lowered.compile()):
+        with pytest.raises(ValueError, match=f"{name!r}, is not a C identifier; '.+' would do"):
+            stage.save(tmp_path, name)
+    assert not list(tmp_path.iterdir())

@@ -451,8 +451,12 @@ def why_none(primitive, dtype, mode):
         return "calls a graph, whose primitives have the rules: has tests of its own"
     if primitive.kind == "routine":
         return "is a library's, for matrices that have a decomposition: has tests of its own"
-    if primitive.kind == "effect":
-        return "has no results: has tests of its own"
+    if primitive.kind in ("collective", "communicate"):
+        return "exchanges values along named axes: has tests of its own"
+    if primitive.kind == "callback":
+        return "calls a function of Python: test_callbacks and test_debug have its rules"
+    if primitive.kind == "check":
+        return "gives an error and no numbers: test_checkify has its rules"
     if primitive.kind == "generate":
         return "has no operands"
     if mode == "vmap":

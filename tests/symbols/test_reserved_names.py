@@ -53,6 +53,9 @@ lapack_int
 @example("")
 @example("a" * 1000)
 @example("omp_get_thread_num_")
+@example("omp")
+@example("svc")
+@example("acc_init")
 def test_every_name_becomes_one_that_means_nothing_else_and_stays_it(hint):
     name = Names().new(hint)
     assert re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII)

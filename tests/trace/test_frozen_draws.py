@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import subprocess
@@ -95,6 +96,36 @@ def test_a_generator_that_is_a_static_argument():
         lambda x, rng: x + rng.normal(), X, np.random.default_rng(5), static_argnums=1
     )
     assert "rng.normal()" in message
+
+
+class Model(Noise):
+    def __call__(self, x):
+        return x + self.rng.normal()
+
+    def method(self, x):
+        return x + self.rng.normal()
+
+
+def drawn_with(rng, x, *, other=None):
+    return x + (other or rng).normal()
+
+
+def drawn_with_another(x, *, rng):
+    return x * rng.normal()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        Model(),
+        Model().method,
+        functools.partial(drawn_with, RNG),
+        functools.partial(drawn_with_another, rng=RNG),
+    ],
+)
+def test_a_generator_that_the_callable_holds(function):
+    with pytest.warns(FrozenDrawWarning, match=r"test_frozen_draws.py:\d+: .* draws random"):
+        tp.jit(function)(X)
 
 
 def test_what_is_no_frozen_draw():

@@ -64,6 +64,7 @@ int probe(int *x, int n) {
     return omp_get_max_threads();
 }
 """
+_ALL = ("-Werror", *_PROBED, "-fopenmp", "-O0")
 # Programs that run another compiler, whose files belong to the identity of the command too.
 _WRAPPERS = {"ccache", "sccache", "distcc", "icecc"}
 
@@ -298,25 +299,37 @@ def _probe(command: tuple[str, ...]) -> Compiler:
         directory = Path(stack.enter_context(scratch_directory()))
         (directory / "probe.c").write_text(_PROBE)
         (directory / "openmp.c").write_text(_PROBE_OPENMP)
-        # Started together, they take as long as the slowest of them.
-        every = _Trial(stack, command, directory, "probe.c", "every", ("-Werror", *_PROBED))
-        openmp = _Trial(stack, command, directory, "openmp.c", "openmp", ("-fopenmp",))
+        # Beside the versions. Most compilers accept all of it, so that one trial is enough.
+        trial = _Trial(stack, command, directory, "openmp.c", "all", _ALL)
         version = output_of([*command, "--version"])
         machine = output_of([*command, "-dumpmachine"]).strip()
-        linked = openmp.succeeds()
-        accepted = _PROBED
-        if not every.succeeds():
-            plain = _Trial(stack, command, directory, "probe.c", "plain", ())
-            if not plain.succeeds():
-                check_space(directory)
-                raise _NotACompiler(plain.problem)
-            accepted = _accepted_one_by_one(stack, command, directory)
+        linked, accepted = True, _PROBED
+        if not trial.succeeds():
+            linked, accepted = _accepted_in_parts(stack, command, directory)
     kind = "clang" if "clang" in version.lower() else "gcc"
     if command[-1] == "cc" and os.path.basename(command[0]).startswith("zig"):
         kind = "zig"
     stated = re.search(r"^Target: (\S+)", version, re.MULTILINE)
     first = version.strip().partition("\n")[0] or "unknown version"
     return Compiler(command, kind, first, stated[1] if stated else machine, linked, accepted)
+
+
+def _accepted_in_parts(
+    stack: ExitStack, command: tuple[str, ...], directory: Path
+) -> tuple[bool, tuple[str, ...]]:
+    """Whether the compiler has OpenMP, and which of the optional flags it accepts; raises
+    _NotACompiler, with the reason, where it compiles nothing."""
+    # Started together, they take as long as the slowest of them.
+    every = _Trial(stack, command, directory, "probe.c", "every", ("-Werror", *_PROBED))
+    openmp = _Trial(stack, command, directory, "openmp.c", "openmp", ("-fopenmp",))
+    linked = openmp.succeeds()
+    if every.succeeds():
+        return linked, _PROBED
+    plain = _Trial(stack, command, directory, "probe.c", "plain", ())
+    if not plain.succeeds():
+        check_space(directory)
+        raise _NotACompiler(plain.problem)
+    return linked, _accepted_one_by_one(stack, command, directory)
 
 
 def _accepted_one_by_one(

@@ -262,8 +262,10 @@ class Pipeline:
         return {
             "declarations": declarations(program),
             "function": program.name,
-            "workspace": program.workspace,
+            # With runtime sizes the program has a function for it.
+            "workspace": None if program.sizes else program.workspace,
             "is_brief": is_brief(program, self.options.machine),
+            "communicates": program.communicates,
             "libraries": [library.library for library in self.libraries],
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],
         }

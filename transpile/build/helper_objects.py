@@ -41,7 +41,7 @@ def _obtaining_object(
 ) -> Steps[None]:
     """The steps that write the object file of a helper to a path, compiled where the cache does not
     have it."""
-    flags = toolchain.flags(compiler, options)
+    flags = toolchain.flags(compiler, options, helper.effort)
     name = f"{helper.name}.o"
     ingredients = {
         **toolchain.ingredients(compiler, options),

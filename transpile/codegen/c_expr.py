@@ -19,6 +19,7 @@ from transpile.codegen.c_functions import (
     conversion,
     dtype_of_column,
     function,
+    is_byte,
     parsed_column,
     unrounded,
     via,
@@ -27,7 +28,7 @@ from transpile.codegen.dialect import Dialect, suffix
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Ref, Within
-from transpile.ir.types import HALVES, INT64, SHORT_NAMES, UINT8
+from transpile.ir.types import HALVES, INT32, INT64, SHORT_NAMES, UINT8
 from transpile.symbols import c_helpers
 from transpile.util.frozen_records import dataclass
 
@@ -102,7 +103,9 @@ class Printer:
         if isinstance(expr, Apply) and expr.op == "convert_element_type":
             source = UINT8 if self._is_byte(expr.args[0]) else expr.args[0].dtype
             if (
-                source not in HALVES
+                not self._is_choice(expr.args[0], expr.dtype)
+                and not _is_narrow(expr.args[0], expr.dtype)
+                and source not in HALVES
                 and expr.dtype not in HALVES
                 and expr.dtype.kind not in "bc"
                 and source.kind not in "c"
@@ -241,6 +244,8 @@ class Printer:
         if target.kind == "b":
             test = "!= 0" if source.kind in "iu" else f"!= {self.dialect.literal(0, source)}"
             return f"{self.print(x, SHIFT)} {test}", EQUALITY
+        if self._is_choice(x, target):
+            return self._choice(x, target)
         if source.kind == "c" and target.kind != "c":
             # NumPy drops the imaginary part.
             real = self._function("real", [self.print(x)], source)[0]
@@ -248,13 +253,34 @@ class Printer:
             if part == target:
                 return real, ATOM
             return self._cast(real, part, target)
+        if _is_narrow(x, target):
+            return self._cast(
+                f"({self.dialect.types[INT32]}){self.print(x, UNARY)}", source, target
+            )
         return self._cast(self.print(x, UNARY), source, target, self.print(x))
+
+    def _is_choice(self, x: Expr, target: DType) -> bool:
+        """True where a bool becomes a float as `x ? 1.0 : 0.0`: few loops with a cast of it are
+        vectorised by gcc. A bool that is read as an integer is one already."""
+        return x.dtype.kind == "b" and _is_real(target) and not self._is_byte(x)
+
+    def _choice(self, x: Expr, target: DType) -> tuple[str, int]:
+        middle = via(x.dtype, target)
+        if middle is not None:
+            number = Apply("convert_element_type", (x,), middle)
+            return self._convert(Apply("convert_element_type", (number,), target))
+        test, own = self._print(x)
+        test = f"({test})" if own < OR or own in _BITWISE else test
+        one, zero = (self.dialect.literal(value, target) for value in (1, 0))
+        return f"{test} ? {one} : {zero}", CONDITIONAL
 
     def _from_half(self, x: Expr, target: DType) -> tuple[str, int]:
         """A conversion from float16 or bfloat16, whose values are bits in C."""
         if via(x.dtype, target) is not None:
             return self._convert(Apply("convert_element_type", (as_float32(x),), target))
         exact = unrounded(x, target)
+        if exact is not None and is_byte(exact):
+            return self._print(exact)
         if exact is not None:
             return self._helper(f"round_{suffix(x.dtype)}", self.print(exact))
         return self._helper(conversion(x.dtype, target), self.print(x))
@@ -338,6 +364,18 @@ class Printer:
             )
             factors.append(text if alone else f"({text})")
         return " * ".join(factors)
+
+
+def _is_real(dtype: DType) -> bool:
+    """True for floats, halves among them."""
+    return dtype.kind == "f" or dtype in HALVES
+
+
+def _is_narrow(x: Expr, target: DType) -> bool:
+    """True for a computed unsigned integer that is to be a float by way of int32: where gcc finds
+    that it is 0 or 1, it makes a bool of it, whose cast it does not vectorise."""
+    narrow = x.dtype.kind == "u" and x.dtype.itemsize < INT32.itemsize
+    return narrow and _is_real(target) and not isinstance(x, Load)
 
 
 def _length(index: Index) -> int:

@@ -156,6 +156,15 @@ def unrounded(expr: Expr, target: DType) -> Expr | None:
             return None
 
 
+def is_byte(expr: Expr) -> bool:
+    """True for an integer of one byte as a float: either half has it, without rounding."""
+    match expr:
+        case Apply(op="convert_element_type", args=(x,)):
+            return x.dtype.kind in "biu" and x.dtype.itemsize == 1
+        case _:
+            return False
+
+
 # --------------------------------------------------------------------------------------- calls
 
 
@@ -199,7 +208,8 @@ class Calls:
             yield conversion(middle, target)
             target = middle
         exact = unrounded(x, target)
-        yield conversion(x.dtype, target) if exact is None else f"round_{suffix(x.dtype)}"
+        if exact is None or not is_byte(exact):
+            yield conversion(x.dtype, target) if exact is None else f"round_{suffix(x.dtype)}"
         yield from self.of_expression(x if exact is None else exact, near)
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from transpile.codegen.line_wrapping import type_text
+from transpile.intrinsics.callbacks import Callback
 from transpile.ir.graph import Site
-from transpile.ir.loop_ir import Program
+from transpile.ir.loop_ir import Kernel, Program
+from transpile.ir.loop_rewrite import walk
 from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import dataclass
 
@@ -39,6 +42,21 @@ def messages_of(program: Program) -> Messages:
         for number, site in enumerate(program.sites)
         if site.callback.message
     )
+
+
+def places_of(program: Program) -> tuple[str, ...]:
+    """A line for each site: its number, the name of the function, its values and its results."""
+    lines = []
+    for number, site in enumerate(program.sites):
+        values, results = (", ".join(map(type_text, kinds)) for kinds in (site.types, site.results))
+        given = f" -> {results}" if results else ""
+        lines.append(f"{number}: {site.callback.__name__}({values}){given}")
+    return tuple(lines)
+
+
+def calls_back(kernel: Kernel) -> bool:
+    """True if a kernel calls functions of the caller."""
+    return any(isinstance(statement, Callback) for statement in walk(kernel.body))
 
 
 def helpers_of(messages: Messages) -> set[str]:

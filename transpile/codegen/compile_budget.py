@@ -14,7 +14,11 @@ from typing import Literal
 
 from transpile.machine import Machine
 
-Effort = Literal["usual", "long", "huge"]
+# "vectors" is for helpers whose inner loops are written in vectors, as those of a matrix product:
+# -O3 has nothing to gain there but vectorisation of what stands around them, and takes half as much
+# time again.
+Effort = Literal["usual", "vectors", "long", "huge"]
+_MOST: dict[Effort, int] = {"vectors": 2, "huge": 1}
 
 # Passes that -O1 leaves out and programs gain from: vectorisation also of loops without a simd
 # pragma, alias analysis by type, merging equal functions.
@@ -24,6 +28,7 @@ _LANES = (
     "-fstrict-aliasing",
     "-fipa-icf",
 )
+_DYNAMIC = ("-ftree-loop-vectorize", "-fvect-cost-model=dynamic")  # as -O3 vectorises
 _CALLS = ("-fno-inline-functions", "-fno-inline-functions-called-once")
 
 
@@ -36,13 +41,14 @@ def effort_for(length: int, machine: Machine) -> Effort:
 
 def level(effort: Effort, requested: int) -> int:
     """The -O level for a program, of at most the `requested` one."""
-    return min(requested, 1) if effort == "huge" else requested
+    return min(requested, _MOST.get(effort, requested))
 
 
 def effort_flags(effort: Effort, requested: int) -> tuple[str, ...]:
     """gcc's flags for a program in addition to the level, if this one is `requested`."""
-    lanes = _LANES if level(effort, requested) == 1 else ()
-    return lanes if effort == "usual" else (*lanes, *_CALLS)
+    chosen = level(effort, requested)
+    lanes = _LANES if chosen == 1 else _DYNAMIC if effort == "vectors" and chosen == 2 else ()
+    return lanes if effort in ("usual", "vectors") else (*lanes, *_CALLS)
 
 
 # What a program gets whose compiler has been stopped once, and twice, because it took too long: the

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from transpile.codegen.compile_budget import Effort
 from transpile.codegen.dialect import Dialect
 from transpile.codegen.templates import filled_in
 from transpile.options import Options
@@ -22,11 +23,12 @@ from transpile.util.frozen_records import dataclass
 
 @dataclass(frozen=True)
 class LinkedHelper:
-    """A function in a C file of its own."""
+    """A function in a C file of its own, and the effort with which that is compiled."""
 
     name: str
     item: Item
     source: str
+    effort: Effort
 
 
 def linked_helpers(
@@ -54,4 +56,5 @@ def _linked(name: str, threads: int, dialect: Dialect) -> LinkedHelper:
         helpers=items[:-1],
         last=items[-1],
     )
-    return LinkedHelper(name, items[-1], source)
+    is_product = any(each.startswith("matmul_vector_") for item in items for each in item.names)
+    return LinkedHelper(name, items[-1], source, "vectors" if is_product else "usual")

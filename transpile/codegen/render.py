@@ -11,7 +11,13 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from transpile.codegen import compile_budget
-from transpile.codegen.callback_messages import helpers_of, includes_of, messages_of
+from transpile.codegen.callback_messages import (
+    calls_back,
+    helpers_of,
+    includes_of,
+    messages_of,
+    places_of,
+)
 from transpile.codegen.constants import constants_of
 from transpile.codegen.dialect import C, Dialect
 from transpile.codegen.line_wrapping import complex_types, type_text
@@ -20,11 +26,14 @@ from transpile.codegen.plan import gcc_faults
 from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
 from transpile.codegen.plan.helper_inlining import outlined
 from transpile.codegen.plan.kernel_dedup import Group, functions_for
+from transpile.codegen.plan.size_checks import helpers_of_checks, range_text, size_checks
 from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.scope import ProgramScope, Scope
 from transpile.codegen.templates import filled_in
+from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_DEAD_SCALARS, STACK_BOUNDED, WORKSPACE_PLANNED
+from transpile.ir.dims import Symbol
 from transpile.ir.graph import Source
 from transpile.ir.loop_ir import (
     Buffer,
@@ -32,15 +41,14 @@ from transpile.ir.loop_ir import (
     Program,
     Statement,
 )
-from transpile.ir.loop_rewrite import (
-    used_buffers,
-)
+from transpile.ir.loop_rewrite import used_buffers, walk
 from transpile.ir.types import BOOL, HALVES
 from transpile.options import Options
 from transpile.schedule.stack import STACK
 from transpile.symbols import c_helpers
 from transpile.symbols.c_helpers import Item
 from transpile.symbols.lapack import Libraries, notes, prototypes
+from transpile.util.data_files import data_directory
 from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import dataclass
 
@@ -74,9 +82,16 @@ class KernelFunction:
     name: str
     comment: tuple[str, ...]
     debugged_as: Source | None
+    sizes: tuple[Symbol, ...]
     parameters: tuple[Parameter, ...]
     body: tuple[Statement, ...]
     scope: Scope
+    calls_back: bool
+
+    @property
+    def communicates(self) -> bool:
+        """True if it exchanges values with other devices, which may fail."""
+        return exchanges(self.body)
 
 
 @contract(requires=(NO_DEAD_SCALARS, STACK_BOUNDED, WORKSPACE_PLANNED))
@@ -115,6 +130,7 @@ class _Renderer:
         functions = [self._function(group) for group in groups]
         kernels = filled_in("kernels.c.j2", kernels=functions, dialect=self.dialect)
         needs = self.scope.needs
+        needs.helpers.update(helpers_of_checks(program))
         messages = messages_of(program)
         names = needs.helpers | helpers_of(messages)
         threads = self.options.num_threads
@@ -124,15 +140,10 @@ class _Renderer:
         summary = summary_of(program.kernels)
         is_complex = summary.is_complex or any(b.dtype.kind == "c" for b in self.buffers.values())
         is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
-        gcc_flags = gcc_faults.flags_around_faults(
-            reduces_short_integers=summary.reduces_short_integers
-        )
-        contract = [
-            *self._contract(),
-            *notes(self.libraries, summary.intrinsics),
-            *compile_budget.notes(effort),
-            *gcc_faults.notes(gcc_flags),
-        ]
+        is_at_fault = summary.reduces_short_integers
+        gcc_flags = gcc_faults.flags_around_faults(reduces_short_integers=is_at_fault)
+        further = *compile_budget.notes(effort), *gcc_faults.notes(gcc_flags)
+        contract = [*self._contract(), *notes(self.libraries, summary.intrinsics), *further]
         linked = linked_helpers(needs.large, self.options, self.dialect)
         source = partial(
             filled_in,
@@ -153,6 +164,8 @@ class _Renderer:
             temporaries=list(zip(program.temporaries, program.offsets, strict=True)),
             unused=self._unused(),
             calls=self._calls(groups),
+            checks=size_checks(program),
+            scope=self.scope.of_entry(),
         )
         inlined = c_helpers.needed(names - linked.keys(), threads) if linked else helpers
         declared = [helper.item for helper in linked.values()]
@@ -179,22 +192,29 @@ class _Renderer:
             dialect=self.dialect,
             title=self.title,
             contract=contract,
+            places=places_of(program),
             guard=f"TRANSPILE_{program.name}_H",
+            communicator=_communicator() if program.communicates else "",
             stack=STACK >> 10,
             libraries=any(self.libraries),
-            includes=_includes_of_header(dtypes),
+            includes=_includes_of_header(dtypes, bool(program.sizes)),
             complex=complex_types(program, self.dialect.types),
         )
 
     def _contract(self) -> list[str]:
-        """A line about each array of the caller."""
+        """A line about each size and each array of the caller."""
         program = self.program
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
-        return [
-            f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
-            for role, group in (("in", program.inputs), ("out", program.outputs))
-            for b in group
-        ]
+        return (
+            [*map(range_text, program.sizes)]
+            + [
+                f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
+                for role, group in (("in", program.inputs), ("out", program.outputs))
+                for b in group
+            ]
+            + ["communicator: how values are exchanged with the other devices"]
+            * program.communicates
+        )
 
     def _unused(self) -> list[Buffer]:
         """The arrays that no kernel uses."""
@@ -215,6 +235,7 @@ class _Renderer:
             kernel.name,
             comment,
             where if self.options.debug and where.line else None,
+            self.convention.sizes(kernel),
             parameters,
             kernel.body,
             self.scope.of_kernel(
@@ -222,21 +243,40 @@ class _Renderer:
                 values=(p.buffer.name for p in parameters if p.by_value),
                 as_bytes=self.convention.all_bytes(kernel),
             ),
+            calls_back(kernel),
         )
 
-    def _calls(self, groups: Iterable[Group]) -> list[tuple[str, tuple[Parameter, ...]]]:
-        """The function and the parameters of each kernel, in the order of the program."""
+    def _calls(
+        self, groups: Iterable[Group]
+    ) -> list[tuple[str, tuple[Symbol, ...], tuple[Parameter, ...], bool, bool]]:
+        """The function, the sizes and the parameters of each kernel, in the program's order; if it
+        calls back, and if it exchanges values with other devices."""
         functions = {kernel.name: group[0].name for group in groups for kernel in group}
-        kernels = self.program.kernels
-        return [(functions[k.name], self.convention.parameters(k)) for k in kernels]
+        sizes, parameters = self.convention.sizes, self.convention.parameters
+        return [
+            (functions[k.name], sizes(k), parameters(k), calls_back(k), exchanges(k.body))
+            for k in self.program.kernels
+        ]
 
 
-def _includes_of_header(dtypes: set[DType]) -> list[str]:
-    """The headers that the types of arrays need."""
+def exchanges(body: tuple[Statement, ...]) -> bool:
+    """True if there are exchanges between devices among these statements."""
+    return any(isinstance(s, Call) and s.communicates for s in walk(body))
+
+
+def _includes_of_header(dtypes: set[DType], has_sizes: bool) -> list[str]:
+    """The headers that the types of arrays and of runtime sizes need."""
     needed = {"stddef.h"}
-    needed |= {"stdint.h"} if any(d.kind in "iu" or d in HALVES for d in dtypes) else set()
+    needed |= (
+        {"stdint.h"} if has_sizes or any(d.kind in "iu" or d in HALVES for d in dtypes) else set()
+    )
     needed |= {"stdbool.h"} if BOOL in dtypes else set()
     return sorted(needed)
+
+
+def _communicator() -> str:
+    """The C interface between a program and those that run it on several devices."""
+    return (data_directory("runtime_c") / "python" / "communicator.h").read_text("utf-8")
 
 
 def _with_lanes(

@@ -88,6 +88,10 @@ class ProgramScope:
         self.targets = (*(library.kind for library in libraries if library is not None), "c")
         self.names = Names(names_in(program))
 
+    def of_entry(self) -> Scope:
+        """The scope of the program's own function."""
+        return Scope(self, Printer(self.dialect, used=self.needs.helpers))
+
     def of_kernel(self, kernel: Kernel, values: Iterable[str], as_bytes: Iterable[str]) -> Scope:
         """The scope of a kernel's body; `values` are its parameters that are passed by value, the
         bools in `as_bytes` are read as integers."""
@@ -183,6 +187,14 @@ class Scope:
         """A subscript."""
         return self.printer.index(index)
 
+    def symbols(self, index: Index) -> frozenset[Symbol]:
+        """The runtime sizes in a size."""
+        return symbols_of(index)
+
+    def brackets(self, shape: Shape) -> str:
+        """The extents of an array in its declaration."""
+        return "".join([f"[{self.index(extent)}]" for extent in shape])
+
     def addresses(self, arrays: tuple[Strided | None, ...]) -> list[str]:
         """The addresses of arrays; 0 for an empty one."""
         return ["0" if a is None else self.printer.address(a.first) for a in arrays]
@@ -236,6 +248,7 @@ class Scope:
         if len(strips) < 2 or len({(s.start, s.stop, s.limit) for s in strips}) != 1:
             return None
         taken = {s.symbol.name for s in inner} | self.buffers.keys() | declared_names(loop.body)
+        taken |= {size.name for size in self.program.sizes}
         is_named_inside = any(s.symbol in symbols_of(strips[0].start) for s in inner)
         return None if is_named_inside or taken & {"first", "last"} else strips[0]
 

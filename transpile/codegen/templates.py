@@ -6,11 +6,7 @@ filters print types, the brackets of a shape, literals, and break lines.
 
 from __future__ import annotations
 
-import marshal
-import sys
-from base64 import b64decode, b64encode
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +24,7 @@ from transpile.codegen.line_wrapping import (
     text_bytes,
     wrapped,
 )
-from transpile.disk_cache.cache_ownership import recall, remember
+from transpile.disk_cache.kept_templates import KeptTemplates
 from transpile.errors import InternalError
 from transpile.intrinsics.callbacks import Callback
 from transpile.ir.calls import Call
@@ -36,7 +32,6 @@ from transpile.ir.dims import Shape
 from transpile.ir.loop_ir import DType, For, If, Statement, Swap, While
 from transpile.ir.loop_rewrite import walk
 from transpile.util.data_files import data_directory
-from transpile.util.hashing import blake2b
 from transpile.util.lazy.imports import Later, importing
 
 if TYPE_CHECKING:
@@ -48,18 +43,23 @@ else:
 def filled_in(template: str, **values: Any) -> str:
     """The text of a template with these values. Jinja takes locks, hence `importing`: no fork may
     divide it."""
-    return importing(lambda: str(_environment().get_template(template).render(**values)))
+
+    def fill() -> str:
+        environment = _environment()
+        text = str(environment.get_template(template).render(**values))
+        environment.bytecode_cache.keep()
+        return text
+
+    return importing(fill)
 
 
 @cache
 def _environment() -> Any:
     """The environment of the templates, with two changes for speed. Functions are called and
     attributes read as in Python: Jinja's own ways, which try several things, take half of the time
-    in which a long program is printed. And compiled templates are kept in the cache directory, in
-    one file for this Python, this Jinja and these texts: compiling them takes as long as importing
-    Jinja."""
+    in which a long program is printed. And compiled templates are kept (`kept_templates.py` of
+    `disk_cache/`): compiling them takes six times as long as importing Jinja."""
     directory = data_directory("templates")
-    kept_as = f"template-{_digest(str(directory), jinja2.__version__)}.json"
 
     class Context(jinja2.runtime.Context):
         def call(
@@ -79,19 +79,16 @@ def _environment() -> Any:
 
     class Kept(jinja2.BytecodeCache):
         def __init__(self) -> None:
-            self.codes: dict[str, str] = {}
-            with suppress(OSError, ValueError):
-                self.codes = recall(kept_as)
+            self.codes = KeptTemplates(directory, jinja2.__version__)
 
         def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-            checksum, _, code = self.codes.get(bucket.key, "").partition(" ")
-            if checksum == bucket.checksum:  # Jinja's own way to read it takes three times as long
-                bucket.code = marshal.loads(b64decode(code))
+            bucket.code = self.codes.find(bucket.key, bucket.checksum)
 
         def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-            code = b64encode(marshal.dumps(bucket.code)).decode()
-            self.codes[bucket.key] = f"{bucket.checksum} {code}"
-            remember(kept_as, self.codes)
+            self.codes.add(bucket.key, bucket.checksum, bucket.code)
+
+        def keep(self) -> None:
+            self.codes.keep()
 
     environment = Environment(
         bytecode_cache=Kept(),
@@ -105,12 +102,6 @@ def _environment() -> Any:
     return environment
 
 
-def _digest(*words: str) -> str:
-    """Sixteen digits, other ones for each Python."""
-    text = "\n".join((sys.version, *words))
-    return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-
-
 # The statements with a macro in `statement.j2`.
 _PRINTED = frozenset(["For", "If", "While", "Declare", "Update", "Store", "Alloc", "Swap"])
 
@@ -118,6 +109,8 @@ _PRINTED = frozenset(["For", "If", "While", "Declare", "Update", "Store", "Alloc
 def _node(statement: Statement) -> str:
     """The name of a statement's macro: its class; `Call` for all intrinsics except callbacks."""
     if isinstance(statement, Call):
+        if statement.communicates:
+            return "Exchange"
         return "Callback" if isinstance(statement, Callback) else "Call"
     name = type(statement).__name__
     if name not in _PRINTED:
@@ -127,7 +120,9 @@ def _node(statement: Statement) -> str:
 
 def _is_one_line(body: tuple[Statement, ...]) -> bool:
     """True if a body needs no braces."""
-    return len(body) == 1 and not isinstance(body[0], For | If | While | Swap)
+    if len(body) != 1 or isinstance(body[0], For | If | While | Swap | Callback):
+        return False
+    return not (isinstance(body[0], Call) and body[0].communicates)
 
 
 def _is_uneven(loop: For) -> bool:

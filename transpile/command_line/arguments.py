@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from transpile.errors import UnsupportedError
+from transpile.ir.dims import Shape
+from transpile.ir.indices.size_text import extent
 from transpile.ir.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
 from transpile.options import Options
 
@@ -23,7 +25,8 @@ class UsageError(Exception):
 
 
 def argument(text: str) -> tuple[str, Any]:
-    """(name or nothing, example) of a `--arg`: `float64[3]`, `x=float`, `{"w": float64[3]}`.
+    """(name or nothing, example) of a `--arg`: `float64[3]`, `float64[n, 3]` with a runtime size,
+    `x=float`, `{"w": float64[3]}`.
 
     The text is read as a Python expression in which types stand in the place of values.
     """
@@ -52,13 +55,13 @@ def _example(node: ast.expr) -> Any:
         case ast.Name(id=word):
             return _array((), word)
         case ast.Subscript(value=ast.Name(id=word), slice=ast.Tuple(elts=sizes)):
-            return _array(tuple(map(ast.literal_eval, sizes)), word)
+            return _array(tuple(map(extent, sizes)), word)
         case ast.Subscript(value=ast.Name(id=word), slice=size):
-            return _array((ast.literal_eval(size),), word)
+            return _array((extent(size),), word)
     raise ValueError(ast.dump(node))
 
 
-def _array(shape: tuple[int, ...], dtype: str) -> ShapeDtypeStruct:
+def _array(shape: Shape, dtype: str) -> ShapeDtypeStruct:
     example = ShapeDtypeStruct(shape, np.dtype(dtype))
     type_of(example)
     return example

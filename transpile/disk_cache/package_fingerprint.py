@@ -91,4 +91,4 @@ def _name(path: str) -> bytes:
     package."""
     package = str(PACKAGE)
     root = package if path.startswith(package + os.sep) else str(PACKAGE.parent)
-    return os.fsencode(os.path.relpath(path, root))
+    return os.fsencode(path.removeprefix(root + os.sep))

@@ -25,7 +25,7 @@ from transpile.disk_cache.cache import default_cache
 from transpile.disk_cache.concurrent_steps import Command, Steps, most_commands, pause
 from transpile.ir.graph import Donated
 from transpile.options import Options
-from transpile.primitives.control.callbacks import Callback
+from transpile.primitives.effects.callbacks import Callback
 from transpile.runtime.executable import Lowering
 from transpile.util.fork_safe_lock import Lock, undivided
 from transpile.util.hashing import blake2b

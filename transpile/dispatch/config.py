@@ -2,7 +2,9 @@
 
 There are no global compiler options here: those are arguments of `jit`. An option of JAX is
 accepted where it asks for what transpile does anyway, or changes no result; any other value raises
-ValueError. Only `jax_disable_jit` and `jax_explain_cache_misses` do something.
+ValueError. These do something: `jax_disable_jit`, `jax_explain_cache_misses`,
+`jax_traceback_filtering`, and `jax_debug_nans` and `jax_debug_infs`: results of jitted functions
+and of transformations with such values are FloatingPointErrors.
 """
 
 from __future__ import annotations
@@ -11,14 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from transpile.dispatch.switches import explain_cache_misses, is_jit_disabled, switch_jit
+from transpile.dispatch.switches import (
+    checked_values,
+    explain_cache_misses,
+    is_jit_disabled,
+    search_results,
+    switch_jit,
+)
 from transpile.trace.tracebacks import show_all_frames
 
 _X64 = "say dtype=numpy.float32 where float32 is meant"
 _CPU = "programs run on the CPU"
 _NUMPY = "operands are promoted and broadcast as NumPy does it"
 _KEYS = "random keys are those of JAX's threefry2x32, partitionable"
-_NANS = "results are not searched for NaN; check them with numpy.isnan"
 
 # Options with a fixed meaning: the values that ask for it, and why another one is refused.
 _FIXED: dict[str, tuple[Any, str]] = {
@@ -30,8 +37,6 @@ _FIXED: dict[str, tuple[Any, str]] = {
     "jax_numpy_dtype_promotion": (("standard",), _NUMPY),
     "jax_default_prng_impl": (("threefry2x32",), _KEYS),
     "jax_threefry_partitionable": ((True,), _KEYS),
-    "jax_debug_nans": ((False,), _NANS),
-    "jax_debug_infs": ((False,), "results are not searched for infinities"),
     "jax_softmax_custom_jvp": ((True,), "softmax has the derivative that JAX gives it"),
 }
 
@@ -64,6 +69,10 @@ _FREE: dict[str, Any] = {
 }
 
 
+# Options by which results are searched, and for which kind of values.
+_SEARCHED = {"jax_debug_nans": "nan", "jax_debug_infs": "infinity"}
+
+
 class Config:
     """The options: `config.update(name, value)`, `config.jax_enable_x64`."""
 
@@ -78,6 +87,8 @@ class Config:
         elif name == "jax_explain_cache_misses":
             explain_cache_misses(bool(value))
             self._values[name] = bool(value)
+        elif name in _SEARCHED:
+            search_results(_SEARCHED[name], bool(value))
         elif name == "jax_traceback_filtering":
             show_all_frames(value == "off")
             self._values[name] = value
@@ -94,6 +105,8 @@ class Config:
         """The value of an option; AttributeError for an unknown name."""
         if name == "jax_disable_jit":
             return is_jit_disabled()
+        if name in _SEARCHED:
+            return _SEARCHED[name] in checked_values()
         if name in _FIXED:
             return _FIXED[name][0][0]
         if name not in self._values:
@@ -131,6 +144,13 @@ def _context(name: str, default: Any = True) -> Callable[..., Any]:
 
 def _effect(name: str) -> str:
     """The effect of an option, for the docstring of its context."""
+    if name in _SEARCHED:
+        return (
+            "Results of jitted functions and of transformations are searched, in all threads: "
+            f"where one\n    has {_SEARCHED[name]}, a FloatingPointError names the operation that "
+            "gave the first, and its line.\n    What NumPy computes outside is not searched: "
+            "`numpy.errstate` does that."
+        )
     if name not in _FIXED:
         return "It changes no result."
     values, reason = _FIXED[name]

@@ -15,11 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from transpile import tree
+from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var
 from transpile.ir.source_info import shown, user_source
-from transpile.ir.types import PYTHON_SCALARS
-from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.ir.types import FLOAT0, PYTHON_SCALARS
+from transpile.pytree.extended_dtypes import flatten_arrays, with_parts
+from transpile.pytree.registry import NodeType, register
 from transpile.trace.call_arguments import Bound
 from transpile.trace.call_signature import (
     Signature,
@@ -30,6 +34,30 @@ from transpile.trace.call_signature import (
 )
 from transpile.trace.trace import constant
 from transpile.trace.tracer import Tracer
+
+
+class Float0:
+    """The class, in structures of results, of arrays of the dtype float0: they hold nothing."""
+
+
+_FLOAT0 = NodeType(
+    "float0",
+    Float0,
+    lambda _: ((), ()),
+    lambda shape, _: np.zeros(shape, FLOAT0),
+    lambda *_: (),
+)
+register(_FLOAT0)
+
+
+def without_float0(leaves: list[Any], structure: tree.TreeDef) -> tuple[list[Any], tree.TreeDef]:
+    """The leaves but for those of the dtype float0, which become part of the structure."""
+    is_nothing = [isinstance(x, np.ndarray) and x.dtype == FLOAT0 for x in leaves]
+    if not any(is_nothing):
+        return leaves, structure
+    pairs = list(zip(leaves, is_nothing, strict=True))
+    parts = [tree.TreeDef(_FLOAT0, x.shape) if n else tree.LEAF for x, n in pairs]
+    return [x for x, n in pairs if not n], with_parts(structure, iter(parts))
 
 
 class FlatFunction:
@@ -66,7 +94,7 @@ class FlatFunction:
         for leaf, tracer in zip(self._signature.traced, tracers, strict=True):
             leaves[leaf] = tracer
         args, kwargs = self._bound.join(*self._signature.in_tree.unflatten(leaves))
-        results, out_tree = flatten_arrays(self._begin()(*args, **kwargs))
+        results, out_tree = without_float0(*flatten_arrays(self._begin()(*args, **kwargs)))
         paths = out_tree.paths("")
         results = [
             result_leaf(leaf, path, self._function)
@@ -133,6 +161,8 @@ def result_leaf(leaf: Any, path: str, function: Any) -> Any:
     """A leaf of a function's result as a tracer; TypeError for what is neither array nor number."""
     if isinstance(leaf, Tracer):
         return leaf
+    if isinstance(leaf, Dim):
+        return leaf.as_value()
     what = f"the result{path} of {describe(function)}"
     if type(leaf) in PYTHON_SCALARS or hasattr(leaf, "__array__"):
         return constant(leaf, what)

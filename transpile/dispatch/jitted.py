@@ -1,7 +1,10 @@
 """The jitted function, `jit(f)`: a callable that traces and compiles once for each signature.
 
-As a method it is bound to its instance, in a pickle it goes by name or by its function and
-settings.
+As a method it is bound to its instance: an instance that is no pytree is a static argument, whose
+attributes are guarded. `C.f(instance, x)`, `super().f(x)`, a property over a jitted function and a
+class method reach the function without `__get__`, and are the same call; so a function of a class
+body takes instances and subclasses of that class. In a pickle it goes by name or by its function
+and settings.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from transpile import tree
-from transpile.dispatch.switches import DISABLED, is_jit_disabled
+from transpile.dispatch.switches import DISABLED, is_suspended
 from transpile.dispatch.tracing import Config, Tracing
 from transpile.options import Options
 from transpile.runtime.dispatcher import CalledBySlot, Dispatcher, InstanceSignature
 from transpile.stages import Lowered, Traced
+from transpile.trace.call_arguments import Parameters
 from transpile.trace.call_signature import function_name, place_of
 from transpile.trace.tracebacks import api_boundary
 
@@ -47,8 +51,8 @@ class Wrapped(metaclass=CalledBySlot):
         "__dict__",
         "__weakref__",
         "_config",
-        "_for_methods",
         "_function",
+        "_methods",
         "_parameters",
         "_tracing",
     )
@@ -70,19 +74,24 @@ class Wrapped(metaclass=CalledBySlot):
         self._config = config
         self._parameters = config.parameters
         self._tracing = Tracing(function, config)
-        self._for_methods: Wrapped | None = None
+        self._methods = _Methods(function, config, self._tracing.first_call)
         Dispatcher(
             self._tracing.table,
             config.parameters.describe,
-            self._tracing.first_call,
+            self._methods.first_call,
             DISABLED,
-            is_jit_disabled,
+            is_suspended,
         ).attach(self)
 
     @property
     def options(self) -> Options:
         """The compiler's options."""
         return self._config.options
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters, and which of them are static or donated."""
+        return self._parameters
 
     def similar(self, function: Callable[..., Any]) -> Wrapped:
         """A function of the same arguments, jitted with the same settings except donation."""
@@ -99,7 +108,8 @@ class Wrapped(metaclass=CalledBySlot):
     @api_boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays, or any objects with `shape` and `dtype`)."""
-        return self._tracing.traced(args, kwargs)[0]
+        method = self._methods.of_call(args)
+        return (method or self)._tracing.traced(args, kwargs)[0]
 
     @api_boundary
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -123,26 +133,9 @@ class Wrapped(metaclass=CalledBySlot):
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind a jitted function in a class body to the instance, as Python does functions."""
-        return self if instance is None else BoundWrapped(self._bindable(instance), instance)
-
-    def _bindable(self, instance: Any) -> Wrapped:
-        """This, or for an instance that is neither an array nor a pytree, a sibling whose `self` is
-        a static argument."""
-        parameters = self._parameters
-        if (
-            0 in parameters.static_argnums
-            or not parameters.positional
-            or hasattr(instance, "__array__")
-            or tree.one_level(instance) is not None
-        ):
+        if instance is None or isinstance(self._function, staticmethod):
             return self
-        if self._for_methods is None:
-            parameters = dataclasses.replace(
-                parameters, static_argnums=(0, *parameters.static_argnums), any_static=True
-            )
-            config = dataclasses.replace(self._config, parameters=parameters)
-            self._for_methods = Wrapped(self._function, config)
-        return self._for_methods
+        return BoundWrapped(self._methods.of_instance(instance) or self, instance)
 
     def __copy__(self) -> Wrapped:
         return self
@@ -161,6 +154,63 @@ class Wrapped(metaclass=CalledBySlot):
             # pickle finds the function under this name; its own names the jitted function.
             self._function.__qualname__ = f"{name}.__wrapped__"
         return _jitted, (self._function, self._config, module, name)
+
+
+class _Methods:
+    """The calls of a jitted function as a method: those with an instance, or a class, in front that
+    is neither an array nor a pytree. A sibling of the function makes them, whose first argument is
+    static. Like the dispatcher, this does not refer to the jitted function."""
+
+    def __init__(
+        self, function: Callable[..., Any], config: Config, otherwise: Callable[..., Any]
+    ) -> None:
+        self._function = function
+        self._config = config
+        self._otherwise = otherwise
+        self._sibling: Wrapped | None = None
+
+    def of_instance(self, instance: Any) -> Wrapped | None:
+        """The sibling for an instance to which the function is bound; None where the function takes
+        it as it is."""
+        parameters = self._config.parameters
+        if (
+            0 in parameters.static_argnums
+            or not parameters.positional
+            or hasattr(type(instance), "__array__")
+            or tree.one_level(instance) is not None
+        ):
+            return None
+        if self._sibling is None:
+            parameters = dataclasses.replace(
+                parameters,
+                static_argnums=(0, *parameters.static_argnums),
+                any_static=True,
+                has_receiver=True,
+            )
+            config = dataclasses.replace(self._config, parameters=parameters)
+            self._sibling = Wrapped(self._function, config)
+        return self._sibling
+
+    def of_call(self, args: tuple[Any, ...]) -> Wrapped | None:
+        """The sibling for a call of the function itself whose first argument is an instance of the
+        class in whose body the function is defined, that class, or a subclass."""
+        if not args or not _is_receiver(self._function, args[0]):
+            return None
+        return self.of_instance(args[0])
+
+    def first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call for which the function has no executable."""
+        method = self.of_call(args)
+        return self._otherwise(args, kwargs) if method is None else method(*args, **kwargs)
+
+
+def _is_receiver(function: Any, value: Any) -> bool:
+    """True for an instance of the class in whose body a function is defined, for that class, and
+    for those of its subclasses."""
+    body = getattr(function, "__qualname__", "").rpartition(".")[0]
+    module = getattr(function, "__module__", None)
+    classes = value.__mro__ if isinstance(value, type) else type(value).__mro__
+    return bool(body) and any(c.__qualname__ == body and c.__module__ == module for c in classes)
 
 
 # The copies of cloudpickle that other packages bring, each with a register of its own.

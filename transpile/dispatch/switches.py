@@ -8,9 +8,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# An item for each thread in which `disable_jit` is on. While it is empty, calls in C do not ask
-# Python.
+# An item for each thread in which `disable_jit` is on, and for each kind of values that results are
+# searched for. While it is empty, calls in C do not ask Python.
 DISABLED: list[None] = []
+# The kinds of values that results are searched for, in order.
+_searched: list[str] = []
 
 
 class _State(threading.local):
@@ -47,6 +49,27 @@ def switch_jit(is_disabled: bool) -> None:
 def is_jit_disabled() -> bool:
     """True if `disable_jit` is on in this thread."""
     return _state.disabled
+
+
+def is_suspended() -> bool:
+    """True if calls are not made by programs that are known: `disable_jit` is on, or results are
+    searched."""
+    return _state.disabled or bool(_searched)
+
+
+def search_results(category: str, is_searched: bool) -> None:
+    """Have results searched for NaN or infinities, in all threads."""
+    if is_searched and category not in _searched:
+        _searched.append(category)
+        DISABLED.append(None)
+    elif not is_searched and category in _searched:
+        _searched.remove(category)
+        DISABLED.pop()
+
+
+def checked_values() -> tuple[str, ...]:
+    """The kinds of values that results are searched for."""
+    return tuple(_searched)
 
 
 def explains_misses() -> bool:

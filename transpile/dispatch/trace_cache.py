@@ -7,6 +7,7 @@ The tables of a function are in its own `__dict__`, so that they live as long as
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from types import FunctionType
 from typing import Any
 
@@ -16,14 +17,28 @@ from transpile.stages import Traced
 from transpile.util.fork_safe_lock import Lock
 
 _NAME = "__transpile__"
+# The graphs of a dynamic function whose programs are kept, the last ones that were used.
+MOST_GRAPHS = 256
 
 
 class Traces(Specializations):
-    """The traces and executables of one function with one set of settings, by the calls' keys."""
+    """The traces and executables of one function with one set of settings, by the calls' keys.
+
+    changes   how often a change of a captured value has made it trace again, by the value's name
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.traced: dict[Any, Traced] = {}
+        self.changes: Counter[str] = Counter()
+
+    def recent(self, key: Any, traced: Traced) -> Traced:
+        """The trace with this key, or this one, as the last that was used of a bounded number."""
+        traced = self.traced.pop(key, traced)
+        self.traced[key] = traced
+        while len(self.traced) > MOST_GRAPHS:
+            del self.traced[next(iter(self.traced))]
+        return traced
 
     def clear(self) -> None:
         """Drop all traces and executables."""

@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from transpile import tree
 from transpile.dispatch.flat_function import FlatFunction, output_names
-from transpile.dispatch.switches import explains_misses, is_jit_disabled
+from transpile.dispatch.switches import checked_values, explains_misses, is_jit_disabled
 from transpile.dispatch.trace_cache import Traces, traces_of
 from transpile.ir.graph import Graph
+from transpile.ir.primitive import Order
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, ArrayType
 from transpile.options import Options
-from transpile.stages import Traced
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.stages import Lowered, Traced
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import Bound, Parameters
 from transpile.trace.call_key import abstract, memory_order, ndarray
@@ -47,11 +50,15 @@ from transpile.util.lazy.imports import Later
 from transpile.util.lazy.loggers import Log
 
 if TYPE_CHECKING:
-    from transpile.dispatch import warm_up
+    from transpile.dispatch import value_checks, warm_up
+    from transpile.runtime.dispatcher import Specialization
 else:
+    value_checks = Later("transpile.dispatch.value_checks")
     warm_up = Later("transpile.dispatch.warm_up")
 
 logger = Log("transpile")
+# So many traces because of one captured value are worth a warning.
+_MANY_CHANGES = 5
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,10 @@ class Tracing:
             self._show(traced)
         lowered = traced.lower()
         orders = [memory_order(x) if isinstance(x, ndarray) else () for x in leaves]
-        if self.config.warms_up:
+        if explains_misses():
+            self._log_orders(traced, lowered, orders)
+        searched = checked_values()
+        if self.config.warms_up and not searched:
             result = warm_up.result(lowered, orders, leaves)
             if result is not None:
                 return result[0]
@@ -99,7 +109,20 @@ class Tracing:
         if self.config.static:
             with self.table.lock:
                 self.table.keep(key, specialization, traced.watch)
-        return specialization.run(leaves)
+        return (
+            self._searched(traced, specialization, leaves)
+            if searched
+            else (specialization.run(leaves))
+        )
+
+    def _searched(self, traced: Traced, specialization: Specialization, leaves: list[Any]) -> Any:
+        """The result of a call, which is searched for NaN or infinities."""
+        before = value_checks.copied(leaves)
+        result = specialization.run(leaves)
+        results, _ = flatten_arrays(result)
+        inputs = [before[k] for k in traced._signature.traced]
+        value_checks.check_results(traced.jaxpr, inputs, results, self.config.options)
+        return result
 
     def _show(self, traced: Traced) -> None:
         """Print the graph of a trace, once."""
@@ -121,7 +144,6 @@ class Tracing:
         bound = self.config.parameters.bind(args, kwargs)
         bound.check_statics(place_of(self.function))
         call, leaves = signature(bound, place_of(self.function))
-        _check_hashable(call, place_of(self.function))
         if not self.config.static:
             return self._traced_dynamically(bound, call, leaves)
         describe, natives = self.config.parameters.describe, map(_native, leaves, call.types)
@@ -136,6 +158,8 @@ class Tracing:
             if traced is None or changed:
                 if explains_misses():
                     self._log_miss(call, changed)
+                if changed:
+                    self._count(changed)
                 traced = self._trace_now(bound, call, leaves, guarded=True)
                 table.traced[graph_key] = traced
         return traced, key, leaves
@@ -155,7 +179,7 @@ class Tracing:
         with self.table.lock:
             if key not in self.table.traced and explains_misses():
                 self._log_miss(call, "")
-            return self.table.traced.setdefault(key, traced), key, leaves
+            return self.table.recent(key, traced), key, leaves
 
     def _trace_now(self, bound: Bound, call: Signature, leaves: list[Any], guarded: bool) -> Traced:
         begin = time.perf_counter()
@@ -209,6 +233,9 @@ class Tracing:
         """The guards of what the function may read besides its traced arguments."""
         classes = {type(value) for _, _, value, _ in bound.traced}
         named = dict(bound.statics.values())
+        for _, name, value, _ in bound.traced:  # a function among the fields of a dataclass
+            held = [data for data in tree.structure(value).data_values() if callable(data)]
+            named.update((f"{name}: {function_name(data)}", data) for data in held)
         return survey(self.function, inner(self.function), named, classes, without)
 
     def _drop_callbacks(
@@ -227,6 +254,39 @@ class Tracing:
             "\n".join(f"  {line}" for line in what),
         )
 
+    def _count(self, changed: str) -> None:
+        """Count the traces that changes of one captured value have made; say so once."""
+        counts = self.table.changes
+        counts[changed] += 1
+        if counts[changed] == _MANY_CHANGES:
+            logger.warning(
+                "%s: %s has been traced and compiled again %d times because %r, which it reads "
+                "besides its arguments, had changed. Make it an argument of the function.",
+                user_source(),
+                place_of(self.function),
+                _MANY_CHANGES,
+                changed,
+            )
+
+    def _log_orders(self, traced: Traced, lowered: Lowered, orders: list[Order]) -> None:
+        """Say which arguments lie in memory otherwise than those that there are programs for."""
+        built, kept = lowered.built_orders(), lowered.kept_orders(orders)
+        if not built or kept in built:
+            return
+        row_major = ((),) * len(lowered.kept)
+        before, kept = built[-1] or row_major, kept or row_major
+        logger.warning(
+            "%s: compiling %s again, because\n%s",
+            user_source(),
+            place_of(self.function),
+            "\n".join(
+                f"  argument {traced.in_paths[leaf]!r} lies in memory {_order_text(now)}, "
+                f"then {_order_text(then)}"
+                for leaf, now, then in zip(lowered.kept, before, kept, strict=True)
+                if now != then
+            ),
+        )
+
     def _log_miss(self, call: Signature, changed: str) -> None:
         earlier = [traced.differences(call) for traced in self.table.traced.values()]
         lines = [f"{user_source()}: tracing {place_of(self.function)}, because"]
@@ -241,17 +301,13 @@ class Tracing:
         logger.warning("\n".join(lines))
 
 
+def _order_text(order: Order) -> str:
+    """An order of axes in memory, as messages say it."""
+    if not order:
+        return "row by row"
+    return f"in the order of axes {order}" if len(order) > 2 else "column by column"
+
+
 def _native(leaf: Any, kind: ArrayType) -> Any:
     """The leaf of which the key is made: for an array in another byte order its native type."""
     return kind if isinstance(leaf, ndarray) and leaf.dtype != kind.dtype else leaf
-
-
-def _check_hashable(call: Signature, where: str) -> None:
-    try:
-        hash(call.in_tree)
-    except TypeError:
-        raise TypeError(
-            f"{user_source()}: a container among the arguments of {where} has auxiliary data (all "
-            f"that is not an array in it) that cannot be hashed: {call.in_tree}. Let its flatten "
-            f"function return hashable data, such as a tuple for a list."
-        ) from None

@@ -84,7 +84,7 @@ class _WarmUp:
             for x, v in zip(inputs, graph.inputs, strict=True)
         ]
         outputs: list[Any] | None = None
-        if graph.has_effects:  # they happen once: nothing is begun that may be left
+        if graph.has_callbacks:  # they happen once: nothing is begun that may be left
             outputs = interpret(graph, values)
         else:
             with contextlib.suppress(MemoryError):
@@ -110,7 +110,7 @@ def result(lowered: Lowered, orders: Sequence[Order], leaves: Sequence[Any]) -> 
     """The result of a call, computed by NumPy; None where the program is there, or has to be waited
     for by whoever builds it."""
     kept = lowered.kept_orders(orders)
-    if lowered.is_built(kept):
+    if kept in lowered.built_orders():
         return None
     with _lock:
         known = _every.setdefault(lowered, {})
@@ -128,7 +128,7 @@ def result(lowered: Lowered, orders: Sequence[Order], leaves: Sequence[Any]) -> 
 
 def _suits(graph: Graph) -> bool:
     """True if NumPy can compute what the program does, in a like time and memory."""
-    if graph.has_effects and has_loop(graph):
+    if graph.has_callbacks and has_loop(graph):
         return False
     ends = sum(_bytes(value) for value in (*graph.inputs, *graph.outputs))
     return _largest(graph) <= max(_MOST_BYTES, _MOST_TIMES * ends)

@@ -13,18 +13,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from transpile import errors, tree
-from transpile.functional.custom_rules import Call, JvpRule, VjpRule
+from transpile.functional.custom_rules import Call, JvpRule, VjpRule, check_takes
 from transpile.functional.flatten_fun import flatten_function, is_inexact, value_type, zero
 from transpile.functional.placeholders import Parts, zero_like
 from transpile.ir.graph import Graph
 from transpile.ir.primitive import Primitive
-from transpile.ir.source_info import function_source, user_source
-from transpile.primitives.control.calls import bind_call, custom_jvp_call, custom_vjp_call
+from transpile.ir.source_info import function_source, shown, user_source
+from transpile.ir.types import PYTHON_SCALARS
+from transpile.primitives.control.calls import custom_jvp_call, custom_vjp_call
 from transpile.primitives.control.calls import named_call as named_call_primitive
-from transpile.primitives.rules import apply
+from transpile.primitives.rules import apply, bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import parameters
+from transpile.trace.call_key import has_values
 from transpile.trace.call_signature import function_name, inner, place_of
 from transpile.trace.trace import current_trace, the_trace, trace_nested
 from transpile.trace.tracebacks import api_boundary
@@ -64,15 +66,7 @@ class _Custom:
         )
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position, defaults included, as the rules get them."""
-        try:
-            return _resolved(self.fun, args, kwargs)
-        except TypeError as problem:
-            raise TypeError(
-                f"{user_source()}: The input arguments to the custom_{self.kind}-decorated "
-                f"function {function_name(self.fun)} could not be resolved to positional-only "
-                f"arguments. Binding failed with the error:\n{problem}"
-            ) from problem
+        return positional(self.fun, args, kwargs, f"custom_{self.kind}")
 
     def _split(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any], list[int]]:
         """The arguments that are not differentiated, the others, and their positions."""
@@ -93,6 +87,20 @@ class _Custom:
 
         merged.__name__ = function_name(function)
         return merged
+
+
+def positional(
+    fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any], decorator: str
+) -> tuple[Any, ...]:
+    """All arguments by position, defaults included, as the rules get them."""
+    try:
+        return _resolved(fun, args, kwargs)
+    except TypeError as problem:
+        raise TypeError(
+            f"{user_source()}: The input arguments to the {decorator}-decorated function "
+            f"{function_name(fun)} could not be resolved to positional-only arguments. Binding "
+            f"failed with the error:\n{problem}"
+        ) from problem
 
 
 def _resolved(fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -184,8 +192,16 @@ class custom_jvp(_Custom):  # a decorator, like JAX's
         def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
             result = self(*primals)
             total = None
+            name = function_name(self.fun)
+            if len(jvps) != len(primals):
+                raise TypeError(
+                    f"{user_source()}: defjvps of {name} has {len(jvps)} rules for {len(primals)} "
+                    f"arguments; None stands for one that contributes nothing"
+                )
+            names = ["tangent", "result", *(f"primal_{n}" for n in range(len(primals)))]
             for rule, tangent in zip(jvps, tangents, strict=True):
                 if rule is not None:
+                    check_takes(rule, f"The rule {function_name(rule)} of {name}.defjvps", names)
                     share = rule(tangent, result, *primals)
                     total = share if total is None else tree.map(_sum, total, share)
             return result, tree.map(zero_like, result) if total is None else total
@@ -201,7 +217,7 @@ class custom_jvp(_Custom):  # a decorator, like JAX's
         if current_trace() is None:
             return resolved(self.fun)(*args)
         args = tuple(
-            stop_gradient(x) if i in self.nondiff_argnums else x for i, x in enumerate(args)
+            tree.map(_stopped, x) if i in self.nondiff_argnums else x for i, x in enumerate(args)
         )
         static, values, chosen = self._split(args)
         function = self._merged(self.fun, args, chosen)
@@ -290,6 +306,7 @@ class custom_vjp(_Custom):  # a decorator, like JAX's
         if current_trace() is None:
             return resolved(self.fun)(*args)
         static, values, chosen = self._split(args)
+        self._check_fwd(args)
         function = self._merged(self.fun, args, chosen)
         flat, leaves = flatten_function(function, values, argnums=chosen)
         call = Call(flat, tuple(static), self.symbolic_zeros)
@@ -299,6 +316,16 @@ class custom_vjp(_Custom):  # a decorator, like JAX's
         params = {"graph": closed.graph, "vjp": rule, "name": closed.graph.name}
         results = bind_function(self.fun, custom_vjp_call, operands, **params)
         return finished(self.fun, flat.out_tree.unflatten(results))
+
+    def _check_fwd(self, args: tuple[Any, ...]) -> None:
+        """Raise TypeError where the forward rule does not take the function's arguments."""
+        fwd = cast(Function, self.fwd)
+        named = parameters(self.fun)
+        check_takes(
+            fwd,
+            f"Custom VJP fwd rule {function_name(fwd)} for function {function_name(self.fun)}",
+            [named.name_of(position) for position in range(len(args))],
+        )
 
 
 def _refuse_tracers(value: Any) -> None:
@@ -333,6 +360,8 @@ def custom_gradient(fun: Function) -> custom_vjp:
         result, rule = resolved(fun)(*args)
         kinds = [value_type(x).strong for x in tree.leaves(result)]
         structure = tree.structure(result)
+        name = function_name(fun)
+        check_takes(rule, f"The rule that custom_gradient takes from {name}", ["cotangent"])
 
         def on_leaves(*tracers: Tracer) -> tuple[list[Tracer], Parts]:
             given = iter(tracers)
@@ -402,15 +431,25 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
 def stop_gradient(x: Any) -> Any:
     """The arrays of a pytree, as constants to every derivative: the identity, with derivative zero.
 
-    Integers, and values that are not traced, are returned as they are.
+    Integers, and values that are not traced, are returned as they are. Raises TypeError for leaves
+    that are no arrays.
     """
-    return tree.map(_stopped, x)
+    return tree.map(_stopped_array, x)
 
 
 def _stopped(leaf: Any) -> Any:
     if isinstance(leaf, Tracer) and is_inexact(leaf.type):
         return named(apply("stop_gradient", leaf))
     return leaf
+
+
+def _stopped_array(leaf: Any) -> Any:
+    if type(leaf) not in PYTHON_SCALARS and not hasattr(leaf, "dtype") and not has_values(leaf):
+        raise TypeError(
+            f"{user_source()}: Value {shown(leaf)} with type {type(leaf)} is not a valid transpile "
+            "type"
+        )
+    return _stopped(leaf)
 
 
 def named_call(fun: Function, *, name: str | None = None) -> Function:

@@ -4,6 +4,7 @@ run on the leaves of the trace that is under way, and their results checked.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from transpile.ir.types import FLOAT0, ArrayType, kind_letter
 from transpile.primitives.control.calls import Backward, Flags, Values
 from transpile.primitives.rules import apply
 from transpile.trace.bytecode.call_resolution import resolved
-from transpile.trace.call_signature import function_name, type_text
+from transpile.trace.call_signature import function_name, place_of, type_text
 from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass
 
@@ -79,6 +80,13 @@ class Call:
                 f"custom_{kind} {rule}."
             )
 
+    def check_takes(self, rule: Callable[..., Any], kind: str, *names: str) -> None:
+        """Raise TypeError for a rule that does not take the arguments that are not differentiated,
+        and then those of these names."""
+        static = [f"nondiff_{number}" for number in range(len(self.static))]
+        what = f"Custom {kind} rule {function_name(rule)} for function {self.name}"
+        check_takes(rule, what, [*static, *names])
+
     def results(self, leaves: Sequence[Any], structure: tree.TreeDef, message: Message) -> Any:
         """The result of a rule, which must be like the function's: a list of tracers."""
         kinds = [value_type(x) for x in leaves]
@@ -89,6 +97,20 @@ class Call:
         if [k.strong for k in kinds] != [k.strong for k in expected]:
             raise TypeError(f"{user_source()}: {message.types(*described)}")
         return [traced(x, kind) for x, kind in zip(leaves, expected, strict=True)]
+
+
+def check_takes(rule: Callable[..., Any], what: str, names: Sequence[str]) -> None:
+    """Raise TypeError, naming a user's rule, where it cannot be called with as many arguments by
+    position as there are names."""
+    try:
+        inspect.signature(rule).bind(*names)
+    except ValueError:  # a callable in C, of which nothing is known
+        return
+    except TypeError as problem:
+        raise TypeError(
+            f"{user_source()}: {what} is called as {function_name(rule)}({', '.join(names)}), "
+            f"which {place_of(rule)} does not take: {problem}"
+        ) from None
 
 
 def _as_given(value: Any, kind: ArrayType) -> Any:
@@ -171,6 +193,7 @@ class JvpRule:
             for t, kind in zip(tangents[count:], call.flat.in_types, strict=True)
         ]
         with standing_in(call.captured, operands[:count]):
+            call.check_takes(self.function, "JVP", "primals", "tangents")
             pair = resolved(self.function)(
                 *call.static,
                 in_tree.unflatten(call.arguments(operands)),
@@ -318,6 +341,7 @@ class BackwardRule:
             for c, kind in zip(cotangents, call.flat.out_types, strict=True)
         ]
         with standing_in(call.captured, residuals[:count]):
+            call.check_takes(self.rule.bwd, "VJP bwd", "residuals", "cotangents")
             returned = self.rule.bwd(
                 *call.static,
                 self.parts.join(residuals[count:]),

@@ -3,22 +3,33 @@ users call, and the values on which these graphs run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from transpile import tree
 from transpile.dispatch.flat_function import result_leaf
 from transpile.dispatch.jitted import BoundWrapped, Wrapped
+from transpile.dispatch.switches import checked_values
+from transpile.ir.dims import Dim
 from transpile.ir.graph import Atom, Const, Graph, Var
 from transpile.ir.source_info import function_source, user_source
-from transpile.ir.types import FLOAT0, PYTHON_SCALARS, ArrayType, kind_letter, type_of
+from transpile.ir.types import (
+    FLOAT0,
+    PYTHON_SCALARS,
+    ArrayType,
+    ShapeDtypeStruct,
+    kind_letter,
+    type_of,
+)
 from transpile.options import Options
 from transpile.primitives.rules import zeros
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.runtime.executable import Executable, Lowering
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import parameters
 from transpile.trace.call_key import has_values, values_of
 from transpile.trace.call_signature import describe, function_name, inner, unique_identifiers
@@ -29,6 +40,12 @@ from transpile.transforms.closed import Closed
 from transpile.transforms.interpret import has_loop, interpret, interpret_up_to
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    from transpile.dispatch import value_checks
+else:
+    value_checks = Later("transpile.dispatch.value_checks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +76,16 @@ class Flat:
         """The results of a closed graph made from this one; a jitted function's is compiled."""
         if current_trace() is not None:
             return closed(*values)
+        before = value_checks.copied(values) if checked_values() else values
         if isinstance(self.function, Wrapped | BoundWrapped):
-            return list(_compiled(closed.graph, self.function.options)(values))
-        return run_outside(closed.graph, values)
+            options = self.function.options
+            results = list(_compiled(closed.graph, options)(values))
+        else:
+            options = Options()
+            results = run_outside(closed.graph, values)
+        if checked_values():
+            value_checks.check_results(closed.graph, before, results, options)
+        return results
 
 
 def flatten_function(
@@ -126,6 +150,41 @@ def flatten_function(
     return Flat(function, Closed(graph, tuple(captured)), in_tree, out_tree, rebuild), leaves
 
 
+def graph_and_shapes(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    static_argnums: int | Iterable[int] | None = None,
+) -> tuple[Graph, Any]:
+    """The graph of a call inside a traced function, and its result with ShapeDtypeStruct leaves.
+
+    Leaves of the arguments may be traced values, arrays, or objects with `shape` and `dtype`.
+    Inputs of the graph are the traced values that the function closes over, then the leaves.
+    """
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else (static_argnums or ())
+    chosen = [k for k in range(len(args)) if k not in {n % len(args) for n in numbers}]
+
+    @functools.wraps(inner_signature(function))
+    def of_arrays(given: list[Any], named: dict[str, Any]) -> Any:
+        full = list(args)
+        for position, value in zip(chosen, given, strict=True):
+            full[position] = value
+        return resolved(function)(*full, **named)
+
+    leaves, structure = flatten_arrays(([args[k] for k in chosen], kwargs))
+    kinds = [
+        type_of(x) if hasattr(x, "dtype") and not isinstance(x, Tracer) else value_type(x)
+        for x in leaves
+    ]
+    examples = structure.unflatten(
+        np.broadcast_to(np.zeros((), k.dtype), k.static_shape()) for k in kinds
+    )
+    names = structure.paths("x")
+    flat, _ = flatten_function(of_arrays, examples, known=False, types=kinds, names=names)
+    shapes = [ShapeDtypeStruct(t.static_shape(), t.dtype) for t in flat.out_types]
+    return flat.closed.graph, flat.out_tree.unflatten(shapes)
+
+
 def _pair(result: Any) -> tuple[Any, Any]:
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
@@ -167,7 +226,7 @@ MOST_INTERPRETED = 10_000
 def run_outside(graph: Graph, values: Sequence[Any]) -> list[Any]:
     """The outputs of a graph outside of all traces: NumPy computes them; a program does, where
     loops go around often and have no effects."""
-    if not has_loop(graph) or graph.has_effects:
+    if not has_loop(graph) or graph.has_callbacks:
         return interpret(graph, values)
     graph, constants = lifted(graph)
     values = [*[c.value for c in constants], *values]
@@ -207,6 +266,8 @@ def as_value(leaf: Any, what: str) -> Any:
     """A leaf of an argument: a tracer, an ndarray, or a Python number; else a TypeError."""
     if isinstance(leaf, Tracer) or type(leaf) in PYTHON_SCALARS:
         return leaf
+    if isinstance(leaf, Dim):
+        return leaf.as_value()
     if isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0:
         return leaf
     if not isinstance(leaf, type) and has_values(leaf):

@@ -28,13 +28,13 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import FLOAT0
 from transpile.primitives.rules import broadcast
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.axis_names import with_axes
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import describe, type_text
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import UNKNOWN
 from transpile.transforms.batch import batch
-from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 
 Axes = list[int | None]  # for each leaf the mapped axis, None where it is not mapped
 
@@ -59,7 +59,7 @@ def vmap(
     out_axes        the position of the mapped axis in the results: an axis or a prefix of the
                     result's structure. None: the result must be the same for all examples, and has
                     no such axis. Other results that are the same for all are repeated
-    axis_name       the name by which `fun` can refer to the mapped axis
+    axis_name       the name by which collectives in `fun` refer to the mapped axis (`lax.psum`)
     axis_size       the size of the mapped axis, where no argument has it
     spmd_axis_name  accepted for compatibility; it changes nothing on one device
 
@@ -120,7 +120,7 @@ def _mapped(
         for x, axis, name in zip(leaves, axes, names, strict=True)
     ]
     name, size = axis_settings
-    axis = Axis(_axis_size(leaves, axes, (args, kwargs), names, size), name)
+    axis = Axis(mapped_size("vmap", leaves, axes, (args, kwargs), names, size), name)
     fronted = [x if a is None else _to_front(x, a) for x, a in zip(leaves, axes, strict=True)]
     examples = _Examples(fun, in_tree, fronted, [a is not None for a in axes])
     mapped = [x for x, m in zip(fronted, examples.is_mapped, strict=True) if m]
@@ -184,7 +184,7 @@ class _Examples:
                 next(given) if m else x for x, m in zip(self.leaves, self.is_mapped, strict=True)
             ]
             args, kwargs = self.in_tree.unflatten(leaves)
-            return self._without_float0(_with_axis(axis, lambda: resolved(fun)(*args, **kwargs)))
+            return self._without_float0(with_axes([axis], lambda: resolved(fun)(*args, **kwargs)))
 
         return of_example
 
@@ -238,27 +238,6 @@ def with_mapped_axis(value: Any, is_batched: bool, position: int | None, size: I
     if current_trace() is not None and value.dtype != FLOAT0:
         return broadcast(value, shape, [k for k in range(len(shape)) if k != position])
     return np.array(np.broadcast_to(np.expand_dims(value, position), shape), order="C")
-
-
-# ------------------------------------------------------------------------------------ axis names
-
-
-def _with_axis(axis: Axis, run: Callable[[], Result]) -> Result:
-    """The result of `run()`, which can refer to the axis by its name, if it has one."""
-
-    def begin() -> None:
-        THREAD.axes = (*THREAD.axes, axis)
-
-    return between(begin, run, as_before())
-
-
-def named_axis(name: Hashable) -> Axis:
-    """The innermost mapped axis of that name, around the code that is being traced."""
-    axis: Axis
-    for axis in reversed(THREAD.axes):
-        if axis.name is not None and axis.name == name:
-            return axis
-    raise NameError(f"{user_source()}: unbound axis name: {name}")
 
 
 # ----------------------------------------------------------------------------------------- axes
@@ -330,7 +309,8 @@ def _mismatch(axes: Any, prefix: tree.TreeDef, full: tree.TreeDef) -> tuple[str,
     return None
 
 
-def _axis_size(
+def mapped_size(
+    what: str,
     leaves: Sequence[Any],
     axes: Axes,
     arguments: tuple[tuple[Any, ...], dict[str, Any]],
@@ -340,12 +320,13 @@ def _axis_size(
     """The size that all mapped axes have, or a ValueError."""
     if not leaves and axis_size is None:
         raise ValueError(
-            f"{user_source()}: vmap wrapped function must be passed at least one argument "
+            f"{user_source()}: {what} wrapped function must be passed at least one argument "
             f"containing an array or axis_size must be specified, got empty *args={arguments[0]} "
             f"and **kwargs={arguments[1]}"
         )
     sizes = [
-        None if axis is None else _size_along(x, axis) for x, axis in zip(leaves, axes, strict=True)
+        None if axis is None else _size_along(what, x, axis)
+        for x, axis in zip(leaves, axes, strict=True)
     ]
     given = [] if axis_size is None else [axis_size]
     distinct = list(dict.fromkeys([s for s in sizes if s is not None] + given))
@@ -353,8 +334,8 @@ def _axis_size(
         return distinct[0]
     if not distinct:
         raise ValueError(
-            f"{user_source()}: vmap must have at least one non-None value in in_axes or axis_size "
-            f"must be specified"
+            f"{user_source()}: {what} must have at least one non-None value in in_axes or "
+            f"axis_size must be specified"
         )
     lines = [f"the `axis_size` argument was {axis_size}"] if given else []
     counts = Counter(s for s in sizes if s is not None).most_common()
@@ -370,16 +351,16 @@ def _axis_size(
             else f"{some} axes ({count} of them) had size {size}, e.g. {example}"
         )
     raise ValueError(
-        f"{user_source()}: vmap got inconsistent sizes for array axes to be mapped:\n"
+        f"{user_source()}: {what} got inconsistent sizes for array axes to be mapped:\n"
         + ";\n".join(f"  * {line}" for line in lines)
     )
 
 
-def _size_along(x: Any, axis: int) -> Index:
+def _size_along(what: str, x: Any, axis: int) -> Index:
     shape = np.shape(x)
     if not -len(shape) <= axis < len(shape):
         raise ValueError(
-            f"{user_source()}: vmap was requested to map its argument along axis {axis}, which "
+            f"{user_source()}: {what} was requested to map its argument along axis {axis}, which "
             f"implies that its rank should be at least {axis + 1 if axis >= 0 else -axis}, but is "
             f"only {len(shape)} (its shape is {shape})"
         )

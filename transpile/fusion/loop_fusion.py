@@ -28,6 +28,7 @@ from transpile.fusion.nodes import (
     Loops,
     Nest,
     Node,
+    Reduce,
     Scan,
 )
 from transpile.ir.dims import Dim, Index
@@ -197,6 +198,8 @@ def _is_aligned(block: Block, producer: Node, reader: LoopNode, depth: int) -> b
     if not isinstance(producer, LoopNode) or depth >= producer.rank:
         return False
     is_last = depth == producer.rank - 1
+    if isinstance(producer, Reduce) and isinstance(reader, Scan) and depth == reader.rank - 1:
+        return False  # the running value would keep the loop out of lanes, and off other threads
     is_running = isinstance(producer, Scan) and is_last
     if is_running and own_cost(reader) > block.scope.machine.cheap_scan_reader:
         return False  # the running value keeps its loop out of vector lanes; the reader need not be

@@ -24,8 +24,8 @@ from transpile.fusion.inlining.decisions import materialised
 from transpile.fusion.nodes import (
     Block,
     Branch,
+    CallBack,
     Choices,
-    Effect,
     LibraryCall,
     Loop,
     LoopNode,
@@ -89,10 +89,10 @@ def _node(survey: Survey, values: Values, equation: Equation, stem: str) -> Node
     if call is not None:
         return LibraryCall(equation, call, tuple(values.keys[a] for a in call.reads.values()))
     match equation.primitive.kind:
-        case "effect":
+        case "callback":
             named = enumerate(equation.inputs)
             operands = tuple(value_of(values, a, f"{stem}o{k}") for k, a in named)
-            return Effect(equation, operands)
+            return CallBack(equation, operands)
         case "control":
             return _region(survey, values, equation, stem)
         case _ if equation.primitive is indexing.scatter or equation.output in survey.updates:

@@ -179,8 +179,8 @@ class LibraryCall(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Effect(Node):
-    """A call into Python, with the elements of its operands."""
+class CallBack(Node):
+    """A call into Python, with the elements of its operands; its results are arrays in memory."""
 
     operands: tuple[IndexLambda, ...]
 
@@ -263,7 +263,7 @@ class Branch(Region):
 
 
 # Nodes that stand between loops, and read their operands from memory.
-BETWEEN_LOOPS = (LibraryCall, Region, Effect)
+BETWEEN_LOOPS = (LibraryCall, Region, CallBack)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from transpile.hlo.module import Computation, Instruction, Type
 from transpile.ir.graph import UNKNOWN_SOURCE, Graph, Source
+from transpile.ir.primitive import Axis
 from transpile.ir.types import BOOL, ArrayType
 from transpile.util.frozen_records import dataclass
 
@@ -21,18 +22,21 @@ Emit = Callable[["Builder", Graph, Sequence[Instruction]], list[Instruction]]
 
 @dataclass(frozen=True)
 class Shared:
-    """What the computations of a module have in common: numbers, those that are finished, those
-    that were made of traced functions, and how a graph becomes one."""
+    """What the computations of a module have in common: numbers, those of callbacks, those that are
+    finished, those that were made of traced functions, how a graph becomes one, and the axes of the
+    replicas."""
 
     emit: Emit
     numbers: Any
+    places: Any
     finished: list[Computation]
     combiners: dict[Any, Computation]
+    axes: tuple[Axis, ...]
 
     @classmethod
-    def new(cls, emit: Emit) -> Shared:
+    def new(cls, emit: Emit, axes: Sequence[Axis] = ()) -> Shared:
         """For a new module."""
-        return cls(emit, count(1), [], {})
+        return cls(emit, count(1), count(0), [], {}, tuple(axes))
 
 
 class Builder:
@@ -64,10 +68,10 @@ class Builder:
         self._instructions.append(instruction)
         return instruction
 
-    def parameter(self, type: Type) -> Instruction:
+    def parameter(self, type: Type, **attributes: Any) -> Instruction:
         """Append the next parameter."""
         number, self._parameters = self._parameters, self._parameters + 1
-        return self.add("parameter", type, number=number)
+        return self.add("parameter", type, number=number, **attributes)
 
     def constant(self, value: Any) -> Instruction:
         """A constant of the value's shape and dtype; equal ones are one instruction."""
@@ -138,9 +142,9 @@ class Builder:
         """The index along an axis."""
         return self.add("iota", kind.strong, iota_dimension=axis)
 
-    def tuple(self, parts: Sequence[Instruction]) -> Instruction:
+    def tuple(self, parts: Sequence[Instruction], **attributes: Any) -> Instruction:
         """The parts as one value."""
-        return self.add("tuple", tuple(p.type for p in parts), *parts)
+        return self.add("tuple", tuple(p.type for p in parts), *parts, **attributes)
 
     def element(self, x: Instruction, index: int) -> Instruction:
         """A part of a tuple."""

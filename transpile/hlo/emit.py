@@ -7,33 +7,53 @@ from collections.abc import Sequence
 
 from transpile.errors import UnsupportedError
 from transpile.hlo.builder import Builder, Shared
+from transpile.hlo.devices.shardings import Sharding, of_tuple
 from transpile.hlo.expand import expanded
 from transpile.hlo.module import Instruction, Module
 from transpile.hlo.rules import rule_of
 from transpile.ir.graph import Atom, Equation, Graph, Var
+from transpile.ir.primitive import Axis
+from transpile.util.frozen_records import dataclass
+
+
+@dataclass(frozen=True)
+class Devices:
+    """What a module is for: the axes of its replicas, and how its parameters and results are cut
+    into parts; None where they are not."""
+
+    axes: tuple[Axis, ...] = ()
+    of_inputs: tuple[Sharding, ...] | None = None
+    of_outputs: tuple[Sharding, ...] | None = None
 
 
 def module_of(
-    graph: Graph, name: str, donated: Sequence[int] = (), *, tuple_args: bool = False
+    graph: Graph,
+    name: str,
+    donated: Sequence[int] = (),
+    *,
+    tuple_args: bool = False,
+    devices: Devices = Devices(),  # noqa: B008  # frozen
 ) -> Module:
     """The module of a graph: its entry takes the inputs one by one, or as one tuple, and gives a
     tuple.
 
-    `donated` are the inputs whose memory outputs may take. Raises UnsupportedError for effects,
-    which HLO has no meaning for, and for sizes that are known at run time.
+    `donated` are the inputs whose memory outputs may take. Raises UnsupportedError for sizes
+    that are known at run time.
     """
     for var in graph.inputs:
         if not all(isinstance(d, int) for d in var.type.shape):
             raise UnsupportedError(f"HLO has no sizes that are known at run time: {var.type}")
-    shared = Shared.new(_emit)
+    shared = Shared.new(_emit, devices.axes)
     builder = Builder(shared, name)
     types = tuple(v.type.strong for v in graph.inputs)
+    cut = devices.of_inputs
     if tuple_args:
-        parameters = builder.elements(builder.parameter(types))
+        parameters = builder.elements(builder.parameter(types, **of_tuple(cut)))
     else:
-        parameters = [builder.parameter(t) for t in types]
+        attributes = [{} if cut is None else {"sharding": cut[k]} for k in range(len(types))]
+        parameters = [builder.parameter(t, **a) for t, a in zip(types, attributes, strict=True)]
     results = builder.emit(graph, parameters)
-    builder.finish(builder.tuple(results))
+    builder.finish(builder.tuple(results, **of_tuple(devices.of_outputs)))
     aliases = _aliases(graph, donated)
     return Module(name, tuple(shared.finished), aliases, is_tuple=tuple_args)
 

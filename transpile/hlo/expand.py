@@ -20,7 +20,7 @@ from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import FLOAT32, is_half
 from transpile.passes.expand.windows import expand_window
 from transpile.passes.inline_calls import inline, inline_calls
-from transpile.primitives.control.calls import bind_call
+from transpile.primitives.rules import bind_call
 
 
 def expanded(graph: Graph) -> Graph:

@@ -6,11 +6,13 @@ row-major where none is asked for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from transpile.hlo.devices.shardings import Sharding
 from transpile.hlo.module import (
     Computation,
     Instruction,
@@ -21,7 +23,7 @@ from transpile.hlo.module import (
     called,
     element_name,
 )
-from transpile.hlo.schema import messages
+from transpile.hlo.schema import new_message
 from transpile.hlo.text import computation_name, options
 from transpile.ir.types import ArrayType
 
@@ -31,7 +33,7 @@ def serialised(module: Module) -> bytes:
 
     Raises ImportError, which says how to install it, where the package protobuf is missing.
     """
-    proto = _message("HloModuleProto")
+    proto = new_message("HloModuleProto")
     entry = module.entry
     proto.name = module.name
     proto.entry_computation_name = computation_name(entry)
@@ -49,15 +51,6 @@ def serialised(module: Module) -> bytes:
     return bytes(proto.SerializeToString(deterministic=True))
 
 
-def _message(name: str, **fields: Any) -> Any:
-    try:
-        return messages()[name](**fields)
-    except ImportError as error:
-        raise ImportError(
-            "a module is serialised by the package protobuf: pip install transpile[hlo]"
-        ) from error
-
-
 def _fill_computation(proto: Any, computation: Computation) -> None:
     proto.name, proto.id = computation_name(computation), computation.number
     proto.root_id = computation.root.number
@@ -73,12 +66,12 @@ def shape_of(type: Type, layout: tuple[Any, ...] | None = None) -> Any:
     """The message of a type."""
     if not isinstance(type, ArrayType):
         layouts = layout or (None,) * len(type)
-        shape = _message("ShapeProto", element_type="TUPLE")
+        shape = new_message("ShapeProto", element_type="TUPLE")
         shape.tuple_shapes.extend(map(shape_of, type, layouts))
         return shape
     order = range(len(type.shape))[::-1] if layout is None else layout
     name = element_name(type.dtype).upper()
-    shape = _message("ShapeProto", element_type=name, dimensions=type.shape)
+    shape = new_message("ShapeProto", element_type=name, dimensions=type.shape)
     shape.is_dynamic_dimension.extend([False] * len(type.shape))
     shape.layout.minor_to_major.extend(order)
     shape.layout.SetInParent()
@@ -221,6 +214,32 @@ def _options(proto: Any, pairs: Any) -> None:
     proto.backend_config = options(pairs).encode()
 
 
+def _replica_groups(proto: Any, groups: Any) -> None:
+    for group in groups:
+        proto.replica_groups.add(replica_ids=group)
+
+
+def _pairs(proto: Any, pairs: Any) -> None:
+    for source, target in pairs:
+        proto.source_target_pairs.add(source=source, target=target)
+
+
+def _sharding(proto: Any, sharding: Sharding) -> None:
+    proto.sharding.SetInParent()
+    _fill_sharding(proto.sharding, sharding)
+
+
+def _fill_sharding(proto: Any, sharding: Sharding) -> None:
+    if sharding.elements is not None:
+        proto.type = 2  # TUPLE_OF
+        for element in sharding.elements:
+            _fill_sharding(proto.tuple_shardings.add(), element)
+    elif sharding.parts is not None:
+        proto.type = 3  # OTHER
+        proto.tile_assignment_dimensions.extend(sharding.parts)
+        proto.tile_assignment_devices.extend(range(math.prod(sharding.parts)))
+
+
 _GATHER, _SCATTER = "gather_dimension_numbers", "scatter_dimension_numbers"
 _DOT, _SOLVE = "dot_dimension_numbers", "triangular_solve_options"
 _FILL: Mapping[str, Fill] = {
@@ -228,6 +247,7 @@ _FILL: Mapping[str, Fill] = {
     "backend_config": _options,
     "batch_group_count": _plain("batch_group_count"),
     "collapsed_slice_dims": _inside(_GATHER, "collapsed_slice_dims"),
+    "custom_call_has_side_effect": _plain("custom_call_has_side_effect"),
     "custom_call_target": _plain("custom_call_target"),
     "dim_labels": _labels,
     "dimensions": _list("dimensions"),
@@ -249,11 +269,14 @@ _FILL: Mapping[str, Fill] = {
     "offset_dims": _inside(_GATHER, "offset_dims"),
     "operand_layout_constraints": _operand_layouts,
     "padding": _padding,
+    "replica_groups": _replica_groups,
     "rhs_batch_dims": _inside(_DOT, "rhs_batch_dimensions"),
     "rhs_contracting_dims": _inside(_DOT, "rhs_contracting_dimensions"),
     "scatter_dims_to_operand_dims": _inside(_SCATTER, "scatter_dims_to_operand_dims"),
+    "sharding": _sharding,
     "slice": _slices,
     "slice_sizes": _list("gather_slice_sizes"),
+    "source_target_pairs": _pairs,
     "start_index_map": _inside(_GATHER, "start_index_map"),
     "transpose_a": _inside(_SOLVE, "transpose_a"),
     "unique_indices": _plain("unique_indices"),

@@ -14,6 +14,7 @@ from transpile.util.lazy.imports import Later
 descriptor_pb2 = Later("google.protobuf.descriptor_pb2")
 descriptor_pool = Later("google.protobuf.descriptor_pool")
 message_factory = Later("google.protobuf.message_factory")
+protobuf_message = Later("google.protobuf.message")
 
 ENUMS = {
     "PrimitiveType": (
@@ -22,6 +23,7 @@ ENUMS = {
     ),
     "FftType": "FFT 0, IFFT 1, RFFT 2, IRFFT 3",
     "Transpose": "TRANSPOSE_INVALID 0, NO_TRANSPOSE 1, TRANSPOSE 2, ADJOINT 3",
+    "ShardingType": "REPLICATED 0, MAXIMAL 1, TUPLE_OF 2, OTHER 3",
     "Kind": "UNDEFINED_ALIAS 0, MAY_ALIAS 1, MUST_ALIAS 2",
     "CustomCallApiVersion": (
         "API_VERSION_UNSPECIFIED 0, API_VERSION_ORIGINAL 1, API_VERSION_STATUS_RETURNING 2, "
@@ -60,11 +62,13 @@ MESSAGES = {
     ),
     "GatherDimensionNumbers": (
         "offset_dims 1 int64+, collapsed_slice_dims 2 int64+, start_index_map 3 int64+, "
-        "index_vector_dim 4 int64"
+        "index_vector_dim 4 int64, operand_batching_dims 5 int64+, "
+        "start_indices_batching_dims 6 int64+"
     ),
     "ScatterDimensionNumbers": (
         "update_window_dims 1 int64+, inserted_window_dims 2 int64+, "
-        "scatter_dims_to_operand_dims 3 int64+, index_vector_dim 4 int64"
+        "scatter_dims_to_operand_dims 3 int64+, index_vector_dim 4 int64, "
+        "input_batching_dims 5 int64+, scatter_indices_batching_dims 6 int64+"
     ),
     "SliceDimensions": "start 1 int64, limit 2 int64, stride 3 int64",
     "PaddingConfigDimension": (
@@ -75,22 +79,34 @@ MESSAGES = {
         "left_side 1 bool, lower 2 bool, unit_diagonal 3 bool, transpose_a 4 Transpose"
     ),
     "CholeskyOptions": "lower 1 bool",
+    "ReplicaGroup": "replica_ids 1 int64+",
+    "SourceTarget": "source 1 int64, target 2 int64",
+    "OpSharding": (
+        "type 1 ShardingType, tile_assignment_dimensions 3 int64+, "
+        "tile_assignment_devices 4 int64+, tuple_shardings 5 OpSharding+"
+    ),
     "HloInstructionProto": (
         "name 1 string, opcode 2 string, shape 3 ShapeProto, metadata 7 OpMetadata, "
         "literal 8 LiteralProto, parameter_number 9 int64, tuple_index 13 int64, "
         "dimensions 14 int64+, window 15 Window, "
         "convolution_dimension_numbers 16 ConvolutionDimensionNumbers, "
-        "slice_dimensions 17 SliceDimensions+, dynamic_slice_sizes 20 int64+, "
+        "slice_dimensions 17 SliceDimensions+, exponent_bits 18 int32, "
+        "mantissa_bits 19 int32, dynamic_slice_sizes 20 int64+, "
         "padding_config 21 PaddingConfig, custom_call_target 28 string, "
         "dot_dimension_numbers 30 DotDimensionNumbers, fft_type 31 FftType, fft_length 32 int64+, "
         "gather_dimension_numbers 33 GatherDimensionNumbers, gather_slice_sizes 34 int64+, "
         "id 35 int64, operand_ids 36 int64+, called_computation_ids 38 int64+, "
+        "sharding 40 OpSharding, "
         "backend_config 43 bytes, scatter_dimension_numbers 48 ScatterDimensionNumbers, "
+        "replica_groups 49 ReplicaGroup+, source_target_pairs 52 SourceTarget+, "
         "feature_group_count 50 int64, constrain_layout 56 bool, "
         "operand_shapes_with_layout 57 ShapeProto+, batch_group_count 58 int64, "
         "triangular_solve_options 59 TriangularSolveOptions, is_stable 60 bool, "
         "cholesky_options 62 CholeskyOptions, comparison_direction 63 string, "
-        "unique_indices 69 bool, custom_call_api_version 77 CustomCallApiVersion"
+        "custom_call_has_side_effect 65 bool, "
+        "unique_indices 69 bool, rng_algorithm 70 int32, comparison_type 72 string, "
+        "custom_call_api_version 77 CustomCallApiVersion, "
+        "k 81 int64, largest 85 bool"
     ),
     "HloComputationProto": (
         "name 1 string, instructions 2 HloInstructionProto+, program_shape 4 ProgramShapeProto, "
@@ -107,6 +123,24 @@ MESSAGES = {
         "input_output_alias 8 HloInputOutputAliasProto"
     ),
 }
+
+
+def new_message(name: str, **fields: Any) -> Any:
+    """An empty message, or one with these fields.
+
+    Raises ImportError, which says how to install it, where the package protobuf is missing.
+    """
+    try:
+        return messages()[name](**fields)
+    except ImportError as error:
+        raise ImportError(
+            "messages are written and read by the package protobuf: pip install transpile[hlo]"
+        ) from error
+
+
+def message_error() -> type[Exception]:
+    """What protobuf raises for bytes that are no message."""
+    return protobuf_message.DecodeError  # type: ignore[no-any-return]
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.hlo.devices.shardings import Sharding
 from transpile.hlo.module import (
     Computation,
     Instruction,
@@ -49,8 +50,11 @@ def to_stablehlo(module: Module) -> str:
         arguments += names
         types += list(_parts(parameter.type))
     body = list(writer.body(entry, "    ", "return"))
-    declared = ", ".join(f"{a}: {_type(t)}" for a, t in zip(arguments, types, strict=True))
-    results = ", ".join(map(_type, _parts(entry.root.type)))
+    cut = [s for p in entry.parameters for s in _shardings(p)]
+    declared = ", ".join(
+        f"{a}: {_cut(t, s)}" for a, t, s in zip(arguments, types, cut, strict=True)
+    )
+    results = ", ".join(map(_cut, _parts(entry.root.type), _shardings(entry.root)))
     lines = [
         f"module @{module.name} {{",
         f"  func.func public @main({declared}) -> ({results}) {{",
@@ -59,6 +63,19 @@ def to_stablehlo(module: Module) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _shardings(instruction: Instruction) -> list[Sharding | None]:
+    """Those of the arrays of a parameter or result."""
+    sharding: Sharding | None = instruction.attributes.get("sharding")
+    if sharding is None:
+        return [None] * _count(instruction.type)
+    return [sharding] if sharding.elements is None else list(sharding.elements)
+
+
+def _cut(type: ArrayType, sharding: Sharding | None) -> str:
+    """The type of a parameter or result, with its sharding."""
+    return _type(type) if sharding is None else f'{_type(type)} {{mhlo.sharding = "{sharding}"}}'
 
 
 def _parts(type: Type) -> tuple[ArrayType, ...]:
@@ -125,7 +142,8 @@ class _Writer:
             value = _dense(instruction.literal, instruction.array)
             yield f"{indent}{name} = stablehlo.constant {value}"
             return
-        target = name if single else f"{name}:{len(results)}"
+        count = "" if single else f":{len(results)}"
+        target = f"{name}{count} = " if results else ""
         names = [n for o in operands for n in self.values[o]]
         kinds = [t for o in operands for t in _parts(o.type)]
         types = ", ".join(map(_type, kinds))
@@ -137,7 +155,7 @@ class _Writer:
             yield f"{indent}{name} = {operation} {', '.join(names)} : {arrow}{_type(results[0])}"
             return
         properties = f" <{{{attributes}}}>" if attributes else ""
-        head = f'{indent}{target} = "{_operation_name(instruction)}"({", ".join(names)})'
+        head = f'{indent}{target}"{_operation_name(instruction)}"({", ".join(names)})'
         tail = f" : ({types}) -> ({', '.join(map(_type, results))})"
         if not regions:
             yield f"{head}{properties}{tail}"
@@ -250,6 +268,8 @@ Attributes = Mapping[str, Any]
 def _of_call(instruction: Instruction) -> Iterator[str]:
     attributes = instruction.attributes
     yield f'call_target_name = "{attributes["custom_call_target"]}"'
+    if attributes.get("custom_call_has_side_effect"):
+        yield "has_side_effect = true"
     yield "api_version = 4 : i32"  # with typed operands and options
     yield f"backend_config = {options(attributes['backend_config'])}"
     operands = [layout for _, layout in attributes["operand_layout_constraints"]]
@@ -344,7 +364,46 @@ def _of_scatter(attributes: Attributes) -> Iterator[str]:
     yield "indices_are_sorted = false"
 
 
+def _replica_groups(attributes: Attributes) -> str:
+    """Groups of one length: shorter ones are filled with -1."""
+    groups = attributes["replica_groups"]
+    size = max(map(len, groups))
+    rows = [[*group, *[-1] * (size - len(group))] for group in groups]
+    return f"replica_groups = dense<{rows}> : tensor<{len(rows)}x{size}xi64>"
+
+
+def _of_all_reduce(attributes: Attributes) -> Iterator[str]:
+    yield _replica_groups(attributes)
+
+
+def _of_all_gather(attributes: Attributes) -> Iterator[str]:
+    yield f"all_gather_dim = {attributes['dimensions'][0]} : i64"
+    yield _replica_groups(attributes)
+
+
+def _of_reduce_scatter(attributes: Attributes) -> Iterator[str]:
+    yield f"scatter_dimension = {attributes['dimensions'][0]} : i64"
+    yield _replica_groups(attributes)
+
+
+def _of_all_to_all(attributes: Attributes) -> Iterator[str]:
+    for name in ("split_dimension", "concat_dimension"):
+        yield f"{name} = {attributes['dimensions'][0]} : i64"
+    yield f"split_count = {len(attributes['replica_groups'][0])} : i64"
+    yield _replica_groups(attributes)
+
+
+def _of_permute(attributes: Attributes) -> Iterator[str]:
+    yield f"source_target_pairs = {_pairs(attributes['source_target_pairs'])}"
+
+
 _WHOLE: Mapping[str, Callable[[Attributes], Iterator[str]]] = {
+    "all-gather": _of_all_gather,
+    "all-reduce": _of_all_reduce,
+    "all-to-all": _of_all_to_all,
+    "collective-broadcast": _of_all_reduce,
+    "collective-permute": _of_permute,
+    "reduce-scatter": _of_reduce_scatter,
     "convolution": _of_convolution,
     "dot": _of_dot,
     "gather": _of_gather,

@@ -131,8 +131,10 @@ def _layouts(operands: Any) -> str:
 
 
 def options(pairs: Any) -> str:
-    """The options of a call, bytes, in MLIR's syntax."""
-    return f"{{{', '.join(f'{name} = {code} : ui8' for name, code in pairs)}}}"
+    """The options of a call, in MLIR's syntax: letters are bytes, numbers have 32 bits."""
+    kinds = {str: "ui8", int: "i32"}
+    texts = (f"{k} = {ord(v) if type(v) is str else v} : {kinds[type(v)]}" for k, v in pairs)
+    return f"{{{', '.join(texts)}}}"
 
 
 def _slices(bounds: Any) -> str:
@@ -172,6 +174,7 @@ _WRITERS: Mapping[str, Callable[[Any], str]] = {
     "dim_labels": _labels,
     "operand_layout_constraints": _layouts,
     "padding": _padding,
+    "sharding": str,
     "slice": _slices,
     "window": _window,
 }

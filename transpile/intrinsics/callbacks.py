@@ -11,33 +11,41 @@ from transpile.ir.graph import Site
 from transpile.ir.loop_ir import Load
 from transpile.util.frozen_records import changed, dataclass, same
 
+Arrays = tuple[Strided | None, ...]
+
 
 @dataclass(frozen=True)
 class Callback(Call):
-    """A call of the callback of a site with arrays of the site's types; None is an array without
-    elements, which has no address. The C function is the program's own, and `codegen` prints it."""
+    """A call of the callback of a site with arrays of the site's types, which writes `given`, those
+    of its results; None is an array without elements, which has no address. The C function is the
+    program's own, and `codegen` prints it, with what ends the program when the callback fails."""
 
     site: Site
-    values: tuple[Strided | None, ...]
+    values: Arrays
+    given: Arrays = ()
 
     name = "call_back"
 
     @property
     def operands(self) -> dict[str, Any]:
-        return {f"value{k}": value for k, value in enumerate(self.values)}
+        named = {f"value{k}": value for k, value in enumerate(self.values)}
+        return {**named, **{f"result{k}": value for k, value in enumerate(self.given)}}
 
     @property
     def written(self) -> tuple[str, ...]:
-        return ()
+        return tuple(dict.fromkeys(array.buffer for array in self.results))
 
     @property
     def results(self) -> tuple[Strided, ...]:
-        return ()
+        return tuple(array for array in self.given if array is not None)
 
     @property
     def scratch(self) -> frozenset[str]:
         return frozenset()
 
     def mapped(self, on_load: Callable[[Load], Load], on_index: Callable[[Index], Index]) -> Call:
-        values = (value and changed(value, first=on_load(value.first)) for value in self.values)
-        return changed(self, values=same(self.values, tuple(values)))
+        def rebuilt(arrays: Arrays) -> Arrays:
+            mapped = (value and changed(value, first=on_load(value.first)) for value in arrays)
+            return same(arrays, tuple(mapped))
+
+        return changed(self, values=rebuilt(self.values), given=rebuilt(self.given))

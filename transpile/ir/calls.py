@@ -74,6 +74,7 @@ class Call:
     name: ClassVar[str]
     signature: ClassVar[str] = ""
     is_local: ClassVar[bool] = False  # writes only local arrays: loops around it may be parallel
+    communicates: ClassVar[bool] = False  # the function is given the communicator, and may fail
 
     @property
     def flops(self) -> Index:

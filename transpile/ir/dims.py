@@ -8,9 +8,12 @@ composed subscripts of views back into `x[2*i + 1][j]`, and proves that subscrip
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from math import gcd
 
+from transpile.errors import UndecidedSizeError
+from transpile.ir.indices.size_value import SizeValue
 from transpile.util.frozen_records import dataclass, memoized
 
 # ---------------------------------------------------------------------------------- dimensions
@@ -60,7 +63,7 @@ Atom = Symbol | Quotient | Remainder
 Monomial = tuple[Atom, ...]
 
 
-class Dim:
+class Dim(SizeValue):
     """A polynomial with integer coefficients over symbols, quotients and remainders.
 
     Immutable, hashable, equal when the normal forms are equal. Arithmetic that comes out constant
@@ -98,7 +101,7 @@ class Dim:
 
     def __add__(self, other: Index) -> Index:
         if not isinstance(other, (int, Dim)):
-            return NotImplemented
+            return self._lifted(operator.add, other)
         if other == 0:
             return self
         sums = dict(self.terms)
@@ -110,7 +113,7 @@ class Dim:
         if isinstance(other, int):
             return Dim(tuple([(m, c * other) for m, c in self.terms])) if other else 0
         if not isinstance(other, Dim):
-            return NotImplemented
+            return self._lifted(operator.mul, other)
         sums: dict[Monomial, int] = {}
         for left, a in self.terms:
             for right, b in other.terms:
@@ -122,19 +125,47 @@ class Dim:
         return self * -1
 
     def __sub__(self, other: Index) -> Index:
-        return self + (other * -1) if isinstance(other, (int, Dim)) else NotImplemented
+        if isinstance(other, (int, Dim)):
+            return self + (other * -1)
+        return self._lifted(operator.sub, other)
 
     def __rsub__(self, other: Index) -> Index:
         return (self * -1) + other
 
     def __floordiv__(self, other: Index) -> Index:
-        return floor_divide(self, other)
+        if isinstance(other, (int, Dim)):
+            return floor_divide(self, other)
+        return self._lifted(operator.floordiv, other)
 
     def __mod__(self, other: Index) -> Index:
-        return modulo(self, other)
+        if isinstance(other, (int, Dim)):
+            return modulo(self, other)
+        return self._lifted(operator.mod, other)
+
+    def __rfloordiv__(self, other: int) -> Index:
+        if isinstance(other, int):
+            return floor_divide(other, self)
+        return self._lifted(operator.floordiv, other, reflected=True)
+
+    def __rmod__(self, other: int) -> Index:
+        if isinstance(other, int):
+            return modulo(other, self)
+        return self._lifted(operator.mod, other, reflected=True)
 
     __radd__ = __add__
     __rmul__ = __mul__
+
+    def __lt__(self, other: Index) -> bool:
+        return _is_less(self, other)
+
+    def __le__(self, other: Index) -> bool:
+        return not _is_less(other, self)
+
+    def __gt__(self, other: Index) -> bool:
+        return _is_less(other, self)
+
+    def __ge__(self, other: Index) -> bool:
+        return not _is_less(self, other)
 
     def __str__(self) -> str:
         text = ""
@@ -420,6 +451,19 @@ def _sole_atom(index: Dim) -> Atom | None:
         if coefficient == 1 and len(monomial) == 1:
             return monomial[0]
     return None
+
+
+def _is_less(left: Index, right: Index) -> bool:
+    """The truth of `left < right`. Raises UndecidedSizeError where the ranges leave it open."""
+    low, high = bounds(right - left)
+    if low is not None and low > 0:
+        return True
+    if high is not None and high <= 0:
+        return False
+    raise UndecidedSizeError(
+        f"{left} < {right} is neither true nor false for all runtime sizes in their ranges; "
+        f"a range decides it, as in transpile.dims"
+    )
 
 
 def substitute(index: Index, values: Mapping[Symbol, Index]) -> Index:

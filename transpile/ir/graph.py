@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile.errors import InternalError
+from transpile.ir.dims import Symbol
+from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.number_text import number_text
 from transpile.ir.types import SHORT_NAMES, ArrayType, kind_letter
 from transpile.util.escapes import one_line
-from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
+from transpile.util.frozen_records import cached_property, changed, dataclass, same
 from transpile.util.hashing import blake2b
 
 if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only its name matters
@@ -193,6 +195,11 @@ class Graph:
     def __str__(self) -> str:
         return to_text(self)
 
+    @cached_property
+    def sizes(self) -> tuple[Symbol, ...]:
+        """The runtime sizes: the symbols in the shapes of inputs, in order."""
+        return sizes_of(v.type.shape for v in self.inputs)
+
     def constants(self) -> list[Const]:
         """The array constants, each once, in order of use."""
         constants: dict[Const, None] = {}
@@ -222,14 +229,30 @@ class Graph:
 
     @cached_property
     def has_effects(self) -> bool:
-        """True if it has effects: callbacks, prints, checks."""
+        """True if it has effects: callbacks that are not pure, prints, checks."""
         return any(map(has_effect, self.equations))
 
+    @cached_property
+    def axis_names(self) -> frozenset[Hashable]:
+        """The names of axes over which its collectives are, and those in its regions."""
+        return frozenset(name for e in self.equations for name in axis_names(e))
+
+    @cached_property
+    def has_callbacks(self) -> bool:
+        """True if it calls Python, pure functions included."""
+        return any(map(calls_python, self.equations))
+
+    @cached_property
+    def communicates(self) -> bool:
+        """True if it, or one of its regions, exchanges values with other devices."""
+        own = any(primitive.kind == "communicate" for primitive in self.primitives)
+        return own or any(graph.communicates for graph in self.subgraphs())
+
     def sites(self) -> list[Site]:
-        """The call sites of its effects and of those in its regions, in order, with repeats."""
+        """The call sites of its callbacks and of those in its regions, in order, with repeats."""
         sites: list[Site] = []
-        for equation in self.equations if self.has_effects else ():
-            if equation.primitive.kind == "effect":
+        for equation in self.equations if self.has_callbacks else ():
+            if equation.primitive.kind == "callback":
                 sites.append(site_of(equation))
             for graph in graphs_in(equation):
                 sites += graph.sites()
@@ -275,7 +298,7 @@ class Graph:
         return "\n".join(
             (
                 repr((self.name, place(self.source), self.source.line, *names, consts, sources)),
-                repr(_effects_text(self)),
+                repr((_callbacks_text(self), *map(_range_text, self.sizes))),
                 to_text(self),
                 *(graph.fingerprint(paths=paths) for graph in self.subgraphs()),
             )
@@ -300,6 +323,10 @@ class Graph:
         for atom in self.outputs:
             if isinstance(atom, Var) and atom not in defined:
                 raise InternalError(f"an output of {self.name} is never defined")
+
+
+def _range_text(size: Symbol) -> str:
+    return f"{size.lower} <= {size} < {size.extent}"
 
 
 def graphs_in(equation: Equation) -> Iterator[Graph]:
@@ -333,59 +360,59 @@ def _param_key(value: Any) -> Any:
 
 def has_effect(equation: Equation) -> bool:
     """True if an equation, or one in its regions, has an effect."""
-    if equation.primitive.kind == "effect":
+    if equation.primitive.effect:
         return True
     return any(graph.has_effects for graph in graphs_in(equation))
 
 
+def collective_axes(graph: Graph) -> list[Any]:
+    """The axes that collectives are over, here and in regions, each once, in their order."""
+    found: dict[Any, None] = {}
+    for equation in graph.equations:
+        if equation.primitive.kind == "collective":
+            found.update(dict.fromkeys(equation.params["axes"]))
+        for inner in graphs_in(equation):
+            found.update(dict.fromkeys(collective_axes(inner)))
+    return list(found)
+
+
+def axis_names(equation: Equation) -> frozenset[Hashable]:
+    """The names of axes over which an equation, or one in its regions, is a collective."""
+    if equation.primitive.kind == "collective":
+        return frozenset(axis.name for axis in equation.params["axes"])
+    return frozenset(name for graph in graphs_in(equation) for name in graph.axis_names)
+
+
+def calls_python(equation: Equation) -> bool:
+    """True if an equation, or one in its regions, is a callback."""
+    if equation.primitive.kind == "callback":
+        return True
+    return any(graph.has_callbacks for graph in graphs_in(equation))
+
+
 @dataclass(frozen=True)
 class Site:
-    """A callback, and the types of the arrays that it is called with."""
+    """A callback, the types of the arrays that it is called with, and those of its results."""
 
     callback: Any
     types: tuple[ArrayType, ...]
+    results: tuple[ArrayType, ...] = ()
 
 
 def site_of(equation: Equation) -> Site:
-    """The callback of an effect and the types of its operands."""
-    return Site(equation.params["callback"], tuple(a.type.strong for a in equation.inputs))
+    """The callback of an equation and the types of its operands and results."""
+    return Site(
+        equation.params["callback"],
+        tuple(a.type.strong for a in equation.inputs),
+        tuple(v.type.strong for v in equation.outputs),
+    )
 
 
-def _effects_text(graph: Graph) -> str:
-    """The effects in order, equal ones by one number, and the messages of their callbacks."""
+def _callbacks_text(graph: Graph) -> str:
+    """The callbacks in order, equal ones by one number, with their messages."""
     sites = graph.sites()
     numbers = {site: k for k, site in enumerate(dict.fromkeys(sites))}
     return f"{[numbers[s] for s in sites]} {[s.callback for s in numbers]}" if sites else ""
-
-
-def silenced(equation: Equation) -> Equation:
-    """A loop, branch or call without the effects in its regions."""
-    params = {name: _silenced_param(value) for name, value in equation.params.items()}
-    return replace(equation, params=params) if has_effect(equation) else equation
-
-
-def _silenced_param(value: Any) -> Any:
-    if isinstance(value, Graph):
-        kept = [silenced(e) for e in value.equations if e.primitive.kind != "effect"]
-        return replace(value, equations=tuple(kept))
-    return tuple(map(_silenced_param, value)) if isinstance(value, tuple) else value
-
-
-def live_equations(
-    equations: Sequence[Equation], outputs: Sequence[Atom], effects: bool = True
-) -> tuple[Equation, ...]:
-    """The live equations, in order: those that outputs depend on, those with effects unless
-    `effects` is False. Loops and branches lose their dead results."""
-    live = {a for a in outputs if isinstance(a, Var)}
-    kept: list[Equation] = []
-    for equation in reversed(equations):
-        if not live.isdisjoint(equation.outputs) or (effects and has_effect(equation)):
-            dce = equation.primitive.dce
-            if dce is not None:
-                equation = dce(equation, [v in live for v in equation.outputs])
-            kept.append(equation)
-            live.update(a for a in equation.inputs if isinstance(a, Var))
-    return tuple(reversed(kept))
 
 
 # ---------------------------------------------------------------------------------------- text

@@ -1,4 +1,5 @@
-"""Rewrite a graph by local rules: one forward traversal, which builds the new graph.
+"""Rewrite a graph by local rules, in one forward traversal that builds the new graph; tell what of
+a graph is needed, and what may be computed again.
 
 A rule sees each equation with its operands already rewritten, so that it can match on the producers
 of those (`Builder.producer`) and append what replaces it (`Builder.apply`).
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from transpile.ir.graph import Atom, Equation, Graph, Source, Var
+from transpile.ir.graph import Atom, Equation, Graph, Source, Var, graphs_in, has_effect
 from transpile.ir.primitive import Primitive
 from transpile.machine import USUAL, Machine
 from transpile.util.frozen_records import replace
@@ -75,3 +76,51 @@ def rewrite(graph: Graph, rule: Rule, machine: Machine = USUAL) -> Graph:
                 if isinstance(atom, Var) and not atom.name and atom not in graph_inputs:
                     atom.name = output.name
     return graph.with_parts(builder.equations, [builder.read(a) for a in graph.outputs])
+
+
+# ------------------------------------------------------------- what is needed, what may be repeated
+
+
+def may_repeat(equation: Equation) -> bool:
+    """True if the results may be computed elsewhere, or again, from the equation `silenced`: none
+    of them comes from an effect."""
+    if equation.primitive.effect:
+        return not equation.outputs
+    return all(may_repeat(part) for graph in graphs_in(equation) for part in graph.equations)
+
+
+def silenced(equation: Equation) -> Equation:
+    """A loop, branch or call without those effects in its regions that have no results; others are
+    effects no more, so that they can be eliminated."""
+    params = {name: _silenced_param(value) for name, value in equation.params.items()}
+    return replace(equation, params=params) if has_effect(equation) else equation
+
+
+def _silenced_param(value: Any) -> Any:
+    if isinstance(value, Graph):
+        kept = [_silenced_part(e) for e in value.equations if e.outputs or not has_effect(e)]
+        return replace(value, equations=tuple(kept))
+    return tuple(map(_silenced_param, value)) if isinstance(value, tuple) else value
+
+
+def _silenced_part(equation: Equation) -> Equation:
+    if equation.primitive.effect:
+        return replace(equation, primitive=replace(equation.primitive, effect=False))
+    return silenced(equation)
+
+
+def live_equations(
+    equations: Sequence[Equation], outputs: Sequence[Atom], effects: bool = True
+) -> tuple[Equation, ...]:
+    """The live equations, in order: those that outputs depend on, those with effects unless
+    `effects` is False. Loops and branches lose their dead results."""
+    live = {a for a in outputs if isinstance(a, Var)}
+    kept: list[Equation] = []
+    for equation in reversed(equations):
+        if not live.isdisjoint(equation.outputs) or (effects and has_effect(equation)):
+            dce = equation.primitive.dce
+            if dce is not None:
+                equation = dce(equation, [v in live for v in equation.outputs])
+            kept.append(equation)
+            live.update(a for a in equation.inputs if isinstance(a, Var))
+    return tuple(reversed(kept))

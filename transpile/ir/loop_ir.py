@@ -22,6 +22,7 @@ from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index, Shape, Symbol
 from transpile.ir.graph import UNKNOWN_SOURCE, Site, Source
 from transpile.ir.indices.row_major import product
+from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.number_text import number_text
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import BOOL, INT64, SHORT_NAMES, UINT8
@@ -285,6 +286,7 @@ class Program:
     aliases      pairs (output, input) that share memory: the caller may pass one array for both
     placements   the storage of each value of the graph, and the reason, for `as_text`
     sites        the call sites of effects, in the order of their numbers
+    communicates it exchanges values with other devices, by a communicator that it is given
     """
 
     name: str
@@ -293,13 +295,19 @@ class Program:
     kernels: tuple[Kernel, ...]
     temporaries: tuple[Buffer, ...] = ()
     constants: tuple[Buffer, ...] = ()
-    offsets: tuple[int, ...] = ()
-    workspace: int = 0
+    offsets: tuple[Index, ...] = ()
+    workspace: Index = 0
     placements: tuple[str, ...] = ()
     donated: tuple[str, ...] = ()
     written: tuple[tuple[str, str], ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
     sites: tuple[Site, ...] = ()
+    communicates: bool = False
+
+    @cached_property
+    def sizes(self) -> tuple[Symbol, ...]:
+        """The runtime sizes that extents depend on, which the caller gives."""
+        return sizes_of(buffer.shape for buffer in self.inputs)
 
     def buffers(self) -> Mapping[str, Buffer]:
         """Every buffer by its name."""
@@ -320,6 +328,8 @@ class Program:
 def to_text(program: Program) -> str:
     """The program in a short form of its own, for people and golden files."""
     lines = [f"program {program.name}"]
+    if program.sizes:
+        lines.append(f"  sizes: {', '.join(map(str, program.sizes))}")
     for role in ("inputs", "outputs", "temporaries", "constants"):
         named = getattr(program, role)
         if named:

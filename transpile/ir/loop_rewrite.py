@@ -413,8 +413,9 @@ def of_one_kernel(program: Program) -> set[str]:
 
 
 def names_in(program: Program) -> set[str]:
-    """Every name in a program: buffers, scalars, local arrays and loops."""
-    return set(program.buffers()).union(*map(names_of_kernel, program.kernels))
+    """Every name in a program: runtime sizes, buffers, scalars, local arrays and loops."""
+    own = {size.name for size in program.sizes} | program.buffers().keys()
+    return own.union(*map(names_of_kernel, program.kernels))
 
 
 @memoized

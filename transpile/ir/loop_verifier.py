@@ -4,7 +4,7 @@ belong to enclosing loops."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from transpile.errors import InternalError
 from transpile.ir.calls import Call
@@ -36,16 +36,16 @@ def check(program: Program, before: Program | None = None) -> None:
         known = {id(kernel) for kernel in before.kernels}
     for kernel in program.kernels:
         if id(kernel) not in known:
-            _Checker(seen_by(program, kernel)).scope(kernel.body)
+            _Checker(seen_by(program, kernel), program.sizes).scope(kernel.body)
 
 
 class _Checker:
-    """The names in scope at the statement being verified: buffers, enclosing loops, scalars and
-    local arrays declared before."""
+    """The names in scope at the statement being verified: buffers, runtime sizes, enclosing loops,
+    scalars and local arrays declared before."""
 
-    def __init__(self, buffers: Mapping[str, Buffer]) -> None:
+    def __init__(self, buffers: Mapping[str, Buffer], sizes: Iterable[Symbol]) -> None:
         self.buffers = buffers
-        self.symbols: set[Symbol] = set()
+        self.symbols = set(sizes)
         self.names: set[str] = set()
         self.local: dict[str, Buffer] = {}
 
@@ -130,6 +130,6 @@ class _Checker:
     def indices(self, indices: Shape) -> None:
         """Verify subscripts or loop bounds."""
         for part in indices:
-            free = [s for s in symbols_of(part) - self.symbols if s.extent is not None]
+            free = symbols_of(part) - self.symbols
             if free:
                 raise InternalError(f"{', '.join(map(str, free))} is not a loop here: {part}")

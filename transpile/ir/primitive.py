@@ -63,7 +63,10 @@ if TYPE_CHECKING:
         chooses: int
         bitwise: str
         of_bools: str
+        divisor: int | None
+        effect: bool
         identity: bool
+        agrees: bool
         picks: bool
         puts: bool
         c_library: Mapping[str, str]
@@ -86,10 +89,22 @@ class Linear:
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis that `vmap` maps over: its size and the name that collectives know it by."""
+    """The axis that a function is mapped over: its size and the name that collectives know it
+    by; of devices the `level` at which they are nested, from 1 on."""
 
     size: Index
     name: Hashable = None
+    level: int = 0
+
+    @property
+    def static_size(self) -> int:
+        """The size as a number; raises ValueError for one that is known at run time alone."""
+        if not isinstance(self.size, int):
+            raise ValueError(f"{user_source()}: axis {self.name} has size {self.size}")
+        return self.size
+
+    def __str__(self) -> str:
+        return f"{self.name!r}:{self.size}{'d' * self.level}"
 
 
 @dataclass(frozen=True)
@@ -125,13 +140,19 @@ class Primitive:
                   composite    expanded by a pass into simpler primitives
                   call         inlined by a pass: the graph in its params
                   control      a loop or branch, whose regions are graphs in its params
-                  effect       no results; a callback, in its params
+                  check        no results; `checkify` makes a value of it, and a pass refuses it
+                  callback     a call of a Python function, in its params; it may have results
+                  collective   exchanges values with the other participants along `axes`, named
+                               axes in its params; it becomes one of the kind `communicate`
+                  communicate  exchanges values with other devices: a call of the program's
+                               communicator
     numpy         reference semantics: (*arrays, **params) -> an array
     type_rule     type inference: (*types, **params) -> the result's type; raises TypeError or
                   ValueError as NumPy does
     c             elementwise: the C expression over x, y, z by dtype kind; `""` for all other kinds
     index         view: (index, input type, **params) -> the index into the input
-    combine       reduce, scan, window: the name of the binary primitive that combines elements
+    combine       reduce, scan, window, collective: the name of the binary primitive that combines
+                  elements
     cost          flops per element; transcendental functions are counted apart
     transcendental  it is counted as a transcendental function
     dtypes        the dtype kinds of its operands
@@ -154,6 +175,10 @@ class Primitive:
                   the unknown operands, and those of the rest; None: all of it is the rest. Unless
                   eager, parts are split off only where they give a result of the equation
     dce           control: (equation, read) -> the equation without the results that are not read
+    index_ranges  (*operands, **params) -> its index operands, each with its axis of the first
+                  operand, and the first index that is out of range
+    checked       of a call, control primitive or check: (enabled, *operands, **params) -> (results,
+                  checks, number, values), `transpile.transforms.checks`; None: there are no checks
     domain        (low, high) of operands for tests, where not all values are in the domain
 
     Facts. "To the bit" does not tell NaNs apart.
@@ -172,7 +197,10 @@ class Primitive:
     chooses       extreme: the sign of x - y for which it is x; NaN propagates
     bitwise       logical: the primitive that does the same to each bit of integers
     of_bools      arithmetic: the logical primitive that it is on bools
+    divisor       the position of the operand by which it divides
+    effect        it is never removed, merged with an equal one, repeated or moved
     identity      the result is the operand: only transformations, not lowering, tell them apart
+    agrees        collective: all participants of a group get the same result
     picks         the elements of the result are elements of the first operand
     puts          the result is the first operand with some elements replaced
     c_library     its name in C's library by dtype kind: `f`, and `c` for complex numbers
@@ -209,6 +237,8 @@ class Primitive:
     accumulate: Callable[..., Any] | None = None
     partial_eval: Callable[..., Any] | None = None
     dce: Callable[..., Any] | None = None
+    index_ranges: Callable[..., Any] | None = None
+    checked: Callable[..., Any] | None = None
     domain: tuple[float, float] | None = None
     commutative: bool = False
     associative: bool = False
@@ -221,7 +251,10 @@ class Primitive:
     chooses: int = 0
     bitwise: str = ""
     of_bools: str = ""
+    divisor: int | None = None
+    effect: bool = False
     identity: bool = False
+    agrees: bool = False
     picks: bool = False
     puts: bool = False
     c_library: Mapping[str, str] = field(default_factory=dict)

@@ -10,6 +10,7 @@ import numpy as np
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.indices.row_major import product
+from transpile.ir.indices.size_text import parsed
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy.imports import Later
 
@@ -20,12 +21,14 @@ from transpile.util.lazy.imports import Later
 if TYPE_CHECKING:
     import ml_dtypes
 
+    from transpile import sharding
+
     BFLOAT16: np.dtype[Any] | None  # None where the extra `bfloat16` is not installed
     # Kept in memory; computed in FLOAT32, and rounded after each operation.
     HALVES: tuple[np.dtype[Any], ...]
     DTYPES: tuple[np.dtype[Any], ...]
 else:
-    ml_dtypes = Later("ml_dtypes")
+    ml_dtypes, sharding = Later("ml_dtypes"), Later("transpile.sharding")
 
 
 def __getattr__(name: str) -> Any:
@@ -82,7 +85,9 @@ _NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c
 SHORT_NAMES = _ShortNames({np.dtype(n): f"{n[0]}{int(n[1:]) * 8}" for n in _NUMBERS})
 SHORT_NAMES[np.dtype("bool")] = "bool"
 BOOL = np.dtype("bool")
+INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
+INT32 = np.dtype("int32")
 UINT8 = np.dtype("uint8")
 FLOAT32 = np.dtype("float32")
 FLOAT64 = np.dtype("float64")
@@ -100,10 +105,24 @@ def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:
     # A platform's second name for the same integers (`longlong`) is the same thing here.
     if dtype.kind in "iu" and dtype.itemsize <= 8:
         return np.dtype(f"{dtype.kind}{dtype.itemsize}")
+    if dtype.names and dtype.names[0].startswith(_DELETED):
+        raise RuntimeError(
+            f"Array has been deleted: {what}, of dtype {dtype.names[0].removeprefix(_DELETED)}, "
+            "was donated to an earlier call, whose result took its memory. Use the result, or "
+            "donate a copy"
+        )
     raise UnsupportedError(
         f"dtype {dtype.name!r} of {what} is not supported; the supported dtypes are "
         f"{', '.join(d.name for d in __getattr__('DTYPES'))}. {_conversion(dtype)}"
     )
+
+
+_DELETED = "deleted "
+
+
+def deleted_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of an array whose memory a result has taken: bytes, with the name of its own."""
+    return np.dtype([(f"{_DELETED}{dtype.name}", f"V{dtype.itemsize}")])
 
 
 _STRINGS = (
@@ -168,6 +187,11 @@ class ArrayType:
     weak: bool = False
 
     @property
+    def sharding(self) -> Any:
+        """How arrays of the type are divided over devices, as JAX asks: not at all."""
+        return sharding.of_type(self)
+
+    @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.shape)
@@ -200,19 +224,23 @@ class ArrayType:
 @dataclass(frozen=True)
 class ShapeDtypeStruct:
     """The shape and dtype of an array without its values: an example argument, or the type of a
-    result."""
+    result.
 
-    shape: tuple[int, ...]
+    An extent is an int, or a runtime size: of `transpile.dims`, or its text, `"n"` or `"2*n + 1"`.
+    """
+
+    shape: Shape
     dtype: np.dtype[Any]
 
-    def __new__(cls, shape: Iterable[int] = (), dtype: Any = None) -> ShapeDtypeStruct:
+    def __new__(cls, shape: Iterable[Index | str] = (), dtype: Any = None) -> ShapeDtypeStruct:
         """A dtype that is not NumPy's has structs of its own."""
         own: Any = getattr(dtype, "abstract", None)
         struct: ShapeDtypeStruct = super().__new__(cls) if own is None else own(tuple(shape))
         return struct
 
-    def __init__(self, shape: Iterable[int], dtype: Any) -> None:
-        object.__setattr__(self, "shape", tuple(shape))
+    def __init__(self, shape: Iterable[Index | str], dtype: Any) -> None:
+        extents = (parsed(d) if isinstance(d, str) else d for d in shape)
+        object.__setattr__(self, "shape", tuple(extents))
         object.__setattr__(self, "dtype", as_dtype(dtype))
 
     @property
@@ -226,9 +254,9 @@ class ShapeDtypeStruct:
         return len(self.shape)
 
     @property
-    def size(self) -> int:
+    def size(self) -> Index:
         """The number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return product(self.shape)
 
     def __repr__(self) -> str:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name})"

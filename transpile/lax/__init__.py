@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from transpile.lax import collectives
 from transpile.lax import linalg as linalg
 from transpile.lax.arrays import (
     barriers,
     enums,
     joins,
     products,
+    random_bits,
     reductions,
     shapes,
     slicing,
@@ -27,6 +29,7 @@ _MODULES: tuple[Any, ...] = (
     associative,
     barriers,
     branches,
+    collectives,
     convolution,
     convolution_shapes,
     fori,
@@ -39,6 +42,7 @@ _MODULES: tuple[Any, ...] = (
     unary,
     binary,
     products,
+    random_bits,
     reductions,
     shapes,
     slicing,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from transpile.ir.graph import Equation, Graph
+from transpile.library.collectives import plan_exchange
 from transpile.library.convolution import plan_convolution
 from transpile.library.fft import plan_transform
 from transpile.library.matmul import is_library_product, plan_product
@@ -29,6 +30,8 @@ def _plan(equation: Equation, views: Views, machine: Machine) -> CallPlan | None
     if all(v.type.size == 0 for v in equation.outputs):
         return None
     match equation.primitive.kind:
+        case "communicate":
+            return plan_exchange(equation)
         case "routine":
             return plan_routine(equation)
         case "fft":

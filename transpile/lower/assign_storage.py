@@ -13,10 +13,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from transpile.fusion.buffer_reuse import aliases
-from transpile.fusion.nodes import Branch, Effect, InMemory, LibraryCall, Loop, Loops, Node, Region
+from transpile.fusion.nodes import (
+    Branch,
+    CallBack,
+    InMemory,
+    LibraryCall,
+    Loop,
+    Loops,
+    Node,
+    Region,
+)
 from transpile.ir.graph import Atom, Const, Graph, Var
 from transpile.ir.loop_ir import Buffer
-from transpile.lower.assignment.calls import arrays_of_call, arrays_of_effect
+from transpile.lower.assignment.calls import arrays_of_call, arrays_of_callback
 from transpile.lower.assignment.memory import Memory
 from transpile.lower.assignment.placement import Placement, Places
 from transpile.lower.assignment.regions import region_storage
@@ -28,6 +37,7 @@ def assign_storage(loops: Loops, program: str) -> Storage:
     """The storage of all values of a program of this name."""
     graph, memory = loops.block.graph, Memory()
     memory.names.take(names_at_file_scope(program))
+    memory.names.take(size.name for size in graph.sizes)
     inputs = tuple(memory.buffer(v, v.name or "x") for v in graph.inputs)
     outputs = tuple(_output_buffers(graph, memory))
     places: Places = {}
@@ -61,12 +71,21 @@ def _assign(placement: Placement) -> None:
             for part, body in bodies.items():
                 _assign(body)
                 placement.bodies[part] = body
+        elif isinstance(node, CallBack):
+            _pass_numbers(placement, node)
         _reuse(placement, node)
     for key, atom in placement.block.in_memory.items():
         producer = placement.block.by_key.get(key)
         is_stored = producer is None or isinstance(homes[producer], InMemory)
         if is_stored and atom not in placement.views:
             placement.place(atom)
+
+
+def _pass_numbers(placement: Placement, node: CallBack) -> None:
+    """Give results that are numbers, and that have no place yet, one with an address."""
+    for var in node.results:
+        if not var.type.shape and var not in placement.places:
+            placement.places[var] = placement.memory.number(var)
 
 
 def _reuse(placement: Placement, node: Node) -> None:
@@ -116,8 +135,8 @@ def _frame(placement: Placement, around: Mapping[Atom, Place | Variable]) -> Fra
         match node:
             case LibraryCall():
                 arrays[node] = arrays_of_call(node.plan, places, placement.memory)
-            case Effect():
-                arrays[node] = arrays_of_effect(node, placement.memory)
+            case CallBack():
+                arrays[node] = arrays_of_callback(node, places, placement.memory)
             case Loop():  # the body comes first, as it does in the text
                 for part in reversed(node.parts):
                     bodies[part] = _frame(placement.bodies[part], places)

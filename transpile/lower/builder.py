@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from transpile.errors import InternalError
 from transpile.fusion.nodes import (
     Branch,
-    Effect,
+    CallBack,
     InRow,
     LibraryCall,
     Loop,
@@ -25,7 +25,7 @@ from transpile.ir.dims import Shape, Symbol
 from transpile.ir.loop_ir import Alloc, Declare, Expr, For, If, Ref, Statement, Update
 from transpile.ir.loop_rewrite import map_expr
 from transpile.lower import control_flow
-from transpile.lower.callbacks import effect
+from transpile.lower.callbacks import call_back
 from transpile.lower.library_calls import library_call
 from transpile.lower.storage import BranchStorage, Frame, LoopStorage
 from transpile.lower.writer import Writer, start_of
@@ -58,8 +58,8 @@ def _statements(writer: Writer, items: Items) -> Iterator[Statement]:
                 yield from _branch(writer, item)
             case LibraryCall():
                 yield from library_call(writer, item)
-            case Effect():
-                yield from effect(writer, item)
+            case CallBack():
+                yield from call_back(writer, item)
             case Scatter():
                 yield from _scatter(writer, item)
             case _:

@@ -13,7 +13,7 @@ import numpy as np
 from transpile.analysis.cost_model import UNBOUNDED
 from transpile.fusion.nodes import Branch, Loop
 from transpile.ir.dims import Dim, Index, Symbol, substitute
-from transpile.ir.graph import has_effect
+from transpile.ir.graph import calls_python
 from transpile.ir.indices.values import as_index, convert
 from transpile.ir.loop_ir import (
     Apply,
@@ -102,7 +102,7 @@ def loop(
     if symbol is not None:
         start, stop = bounds or (symbol.lower, symbol.extent or 0)
         equations = node.body.block.graph.equations
-        alone = not storage.carried and not any(map(has_effect, equations))
+        alone = not storage.carried and not any(map(calls_python, equations))
         yield For(symbol, stop, body, start=start, ordered=True, independent=alone)
 
 

@@ -38,7 +38,7 @@ from transpile.lower.assign_storage import assign_storage
 from transpile.lower.builder import kernel_body, loop_depth
 from transpile.lower.storage import Storage
 from transpile.machine import USUAL, Machine
-from transpile.symbols.identifiers import Names, program_name
+from transpile.symbols.identifiers import Names, is_reserved, program_name
 from transpile.util.fp_environment import in_default_fp_environment
 
 # A kernel's comment quotes at most this many lines of Python.
@@ -64,6 +64,7 @@ def lower(graph: Graph, donated: Donated = (), machine: Machine = USUAL) -> Prog
     """The program that computes an optimised graph; `donated` are positions of its inputs, with
     that of the only output that may take its memory where an input is assigned to."""
     name = program_name(graph.name)
+    _check_names(graph)
     loops = loops_of_graph(graph, machine)
     storage = assign_storage(loops, name)
     program = _program(name, graph, storage, donated)
@@ -92,6 +93,7 @@ def _program(name: str, graph: Graph, storage: Storage, donated: Donated) -> Pro
         storage.constants,
         placements=tuple(explain(storage.frame.loops)),
         sites=tuple(dict.fromkeys(graph.sites())),
+        communicates=graph.communicates,
         donated=tuple(inputs[p].name for p in donated if isinstance(p, int)),
         written=tuple(
             (inputs[p[0]].name, outputs[p[1]].name) for p in donated if not isinstance(p, int)
@@ -131,6 +133,16 @@ def _sources(items: Items) -> Iterator[Source]:
         yield from node.sources
         for part in node.parts if isinstance(node, Region) else ():
             yield from _sources(part.items)
+
+
+def _check_names(graph: Graph) -> None:
+    """Refuse runtime sizes whose names a program cannot have: those of C's own."""
+    for size in graph.sizes:
+        if is_reserved(size.name):
+            raise UnsupportedError(
+                f"{size} cannot be the name of a runtime size, as C has it for something else; "
+                f"{size}_ can"
+            )
 
 
 def _check_sizes(program: Program) -> None:

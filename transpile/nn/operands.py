@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from transpile.functional.flatten_fun import flatten_function, run_outside
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
-from transpile.ir.types import FLOAT64, PYTHON_SCALARS, check_dtype, kind_letter
+from transpile.ir.types import FLOAT64, PYTHON_SCALARS, check_dtype, is_bfloat16, kind_letter
 from transpile.numpy.core.promotion import Array, Function
 from transpile.numpy.core.promotion import error as located
-from transpile.trace.trace import bind
+from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer, named
 
 
@@ -26,10 +27,31 @@ def public(implementation: Function) -> Function:
 
     @functools.wraps(implementation)
     def function(*args: Any, **kwargs: Any) -> Any:
+        if current_trace() is None and any(map(_is_bfloat16, args)):
+            return _computed(implementation, args, kwargs)
         with np.errstate(all="ignore"):
             return named(implementation(*args, **kwargs))
 
     return function  # type: ignore[return-value]
+
+
+def _is_bfloat16(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic) and is_bfloat16(value.dtype)
+
+
+def _computed(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result by way of the graph: NumPy makes float32 of bfloat16 and a Python number."""
+    positions = [k for k, x in enumerate(args) if isinstance(x, np.ndarray | np.generic)]
+
+    def of_arrays(*arrays: Any) -> Any:
+        given = list(args)
+        for position, array in zip(positions, arrays, strict=True):
+            given[position] = array
+        return function(*given, **kwargs)
+
+    names = [f"x{k}" for k in positions]
+    flat, leaves = flatten_function(of_arrays, [args[k] for k in positions], names=names)
+    return flat.out_tree.unflatten(run_outside(flat.closed.graph, leaves))
 
 
 def operand(function: str, value: Array, position: int = 0) -> Any:

@@ -14,6 +14,7 @@ from transpile.dtypes import issubdtype
 from transpile.ir import types
 from transpile.ir.types import finfo
 from transpile.numpy.core.promotion import EXPORTS
+from transpile.numpy.keywords import choice, total, with_keywords
 from transpile.numpy.subscripts.at import at
 from transpile.trace.tracer import RARE_FUNCTIONS
 from transpile.util.lazy.imports import imported
@@ -79,7 +80,7 @@ _SHARED = [
     "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
     "float64", "complex64", "complex128", "byte", "short", "intc", "int_", "long", "longlong",
     "intp", "ubyte", "ushort", "uintc", "uint", "ulong", "ulonglong", "uintp", "half", "single",
-    "double", "csingle", "cdouble", "dtype", "ndarray", "generic", "number", "integer",
+    "double", "csingle", "cdouble", "dtype", "generic", "number", "integer",
     "signedinteger", "unsignedinteger", "inexact", "floating", "complexfloating", "promote_types",
     "isdtype", "iinfo", "typename", "mintypecode", "broadcast_shapes", "errstate",
     "set_printoptions", "printoptions", "isscalar", "iterable", "ndindex", "index_exp", "s_",
@@ -90,9 +91,10 @@ _SHARED = [
 ]
 # Functions with further arguments that they have in jax.numpy, and those that only it has.
 _OF_JAX = [
-    "argsort", "delete", "digitize", "dot", "dstack", "einsum", "fill_diagonal", "frompyfunc",
-    "inner", "isin", "matmul", "place", "polydiv", "polymul", "polyval", "put", "put_along_axis",
-    "ravel_multi_index", "roots", "searchsorted", "take", "take_along_axis", "tensordot", "ufunc",
+    "argsort", "astype", "delete", "digitize", "dot", "dstack", "einsum", "empty_like",
+    "fill_diagonal", "frompyfunc", "full_like", "inner", "isin", "matmul", "ones_like", "place",
+    "polydiv", "polymul", "polyval", "put", "put_along_axis", "ravel_multi_index", "roots",
+    "searchsorted", "take", "take_along_axis", "tensordot", "ufunc", "zeros_like",
     "vdot", *[name for name in ("matvec", "vecdot", "vecmat") if hasattr(_numpy, name)],
 ]
 # fmt: on
@@ -103,6 +105,7 @@ _OWN = {
     "c_": ("core.ranges", "c_"),
     "r_": ("core.ranges", "r_"),
     "__array_namespace_info__": ("inspection", "NamespaceInfo"),
+    "ndarray": ("array_class", "Array"),
     **{name: ("jax_compat", name) for name in _OF_JAX},
 }
 _PLACED = {
@@ -131,6 +134,15 @@ def _named(name: str) -> Any:
     return None
 
 
+def _with_keywords(name: str, value: Any) -> Any:
+    """A function with the keywords that it has in JAX besides."""
+    if name in ("sum", "prod"):
+        return total(value)
+    if name == "where":
+        return choice(value)
+    return with_keywords("numpy", name, value)
+
+
 def _all() -> list[str]:
     names = {n for n in list(vars(_numpy)) if not n.startswith("_") and _named(n) is not None}
     return sorted({*names, *_SHARED, *_OWN, *_PLACED})
@@ -145,7 +157,7 @@ def __getattr__(name: str) -> Any:
     """A name that is used for the first time; or say what is missing."""
     if name in ("fft", "linalg"):
         return imported(f"{__name__}.{name}")
-    value = _all() if name == "__all__" else _named(name)
+    value = _all() if name == "__all__" else _with_keywords(name, _named(name))
     if value is not None or name == "newaxis":
         globals()[name] = value
         return value

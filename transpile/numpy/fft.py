@@ -25,6 +25,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.keywords import with_dtype
 from transpile.numpy.manipulation.joins import roll
 from transpile.primitives import axes as primitives
 from transpile.primitives.fft import fft as primitive
@@ -354,3 +355,4 @@ def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
 # As a namespace the module has what is NumPy's own function where nothing is traced.
 __all__ = [name for name in np.fft.__all__ if name in EXPORTS]
 globals().update({name: EXPORTS[name] for name in __all__})
+globals().update({name: with_dtype(EXPORTS[name]) for name in ("fftfreq", "rfftfreq")})

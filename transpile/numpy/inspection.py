@@ -194,9 +194,9 @@ class NamespaceInfo:
         """The device of new arrays."""
         return "cpu"
 
-    def devices(self) -> list[str]:
-        """All devices."""
-        return ["cpu"]
+    def devices(self) -> Any:
+        """All devices: a list or, as NumPy's from 2.5 on, a tuple."""
+        return np.__array_namespace_info__().devices()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of Python numbers, and that of indices."""

@@ -7,16 +7,19 @@ Arguments that choose between algorithms, or that promise something about values
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from transpile.ir.types import broadcast_shapes
-from transpile.numpy.core.promotion import EXPORTS, Array, axis_of
+from transpile.numpy.core.promotion import EXPORTS, Array, axis_of, device_argument
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import SPECIAL
+from transpile.numpy.keywords import extended, with_dtype
 from transpile.numpy.subscripts.at import at
+from transpile.pytree.registry import EXTENDED
 from transpile.trace.tracer import Tracer
 
 Function = Callable[..., Any]
@@ -71,6 +74,8 @@ def _with_precision(name: str) -> Function:
             )
         return _numpys(name)(*args, **kwargs)
 
+    names = ("precision", "preferred_element_type", "out_sharding")
+    product.__signature__ = extended(_numpys(name), names)  # type: ignore[attr-defined]
     rule = SPECIAL.get(getattr(np, name))  # a ufunc's docstring is NumPy's
     product.__doc__ = product.__doc__ if rule is None else rule.__doc__
     text = "Arrays are cast to `preferred_element_type` first; `precision` changes nothing."
@@ -89,20 +94,25 @@ def _without(name: str, ignored: Sequence[str]) -> Function:
         kept = {k: v for k, v in kwargs.items() if k not in ignored}
         return _numpys(name)(*args, **kept)
 
+    function.__signature__ = extended(_numpys(name), ignored)  # type: ignore[attr-defined]
     return _documented(function, f"`{ignored[0]}` is an argument of JAX's and changes nothing.")
 
 
-def _with_dtype(name: str) -> Function:
-    """A function whose result is cast to `dtype`."""
+def _of_types(name: str) -> Function:
+    """A function of an array, which may be an object with its shape and dtype."""
 
     @functools.wraps(_numpys(name))
-    def function(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        result = _numpys(name)(*args, **kwargs)
-        return result if dtype is None else result.astype(dtype)
+    def function(a: Array, *args: Any, **kwargs: Any) -> Any:
+        is_type = hasattr(a, "shape") and hasattr(a, "dtype") and not _is_array(a)
+        if is_type and type(a) not in EXTENDED:
+            a = np.broadcast_to(np.zeros((), a.dtype), a.shape)
+            kwargs.setdefault("order", "C")
+        return _numpys(name)(a, *args, **kwargs)
 
-    return _documented(function, "The result is cast to `dtype` where it is given, as in JAX.")
+    return _documented(function, "An object with `shape` and `dtype` serves as an array.")
 
 
+_LIKE = ("empty_like", "full_like", "ones_like", "zeros_like")
 _WITH_DTYPE = ("argsort", "dstack", "ravel_multi_index")
 _IN_PLACE = ("fill_diagonal", "place", "put", "put_along_axis")
 
@@ -170,6 +180,11 @@ def take_along_axis(
     return at(x)[tuple(grid)].get(mode="fill" if mode is None else mode, fill_value=fill_value)
 
 
+_own: Any
+for _own in (take, take_along_axis):  # NumPy's, which they wrap, say less
+    _own.__signature__ = inspect.signature(_own, follow_wrapped=False)
+
+
 # ------------------------------------------------------------------- new arrays in place of changes
 
 
@@ -185,6 +200,7 @@ def _new(name: str) -> Function:
         _numpys(name)(changed, *args, **kwargs)
         return changed
 
+    function.__signature__ = extended(_numpys(name), ("inplace",), True)  # type: ignore[attr-defined]
     return _documented(function, "With inplace=False, as in JAX, a changed copy is returned.")
 
 
@@ -296,6 +312,14 @@ class ufunc:  # the name is JAX's
         return at(_array(a))[indices].set(values)
 
 
+def astype(x: Array, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """A number or array, or what NumPy makes an array of, converted to a dtype; of complex numbers
+    to a real one the real part. With `copy` never the array itself."""
+    device_argument(device)
+    value = x if isinstance(x, Tracer) else np.asarray(x)
+    return value.astype(dtype) if isinstance(value, Tracer) else value.astype(dtype, copy=copy)
+
+
 def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """A function of scalars as one of arrays, with the methods of a ufunc.
 
@@ -311,8 +335,10 @@ def __getattr__(name: str) -> Any:
         return _with_precision(name)
     if name in _IGNORED:
         return _without(name, _IGNORED[name])
+    if name in _LIKE:
+        return _of_types(name)
     if name in _WITH_DTYPE:
-        return _with_dtype(name)
+        return with_dtype(_numpys(name))
     if name in _IN_PLACE:
         return _new(name)
     raise AttributeError(f"module 'transpile.numpy.jax_compat' has no attribute {name!r}")

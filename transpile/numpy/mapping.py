@@ -17,7 +17,7 @@ from transpile.ir.dims import Shape
 from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import Axis
 from transpile.ir.source_info import function_source
-from transpile.ir.types import ArrayType, broadcast_shapes
+from transpile.ir.types import PYTHON_SCALARS, ArrayType, broadcast_shapes
 from transpile.numpy.core.promotion import (
     EXPORTS,
     Array,
@@ -153,8 +153,17 @@ class vectorize:
         self.excluded = set(excluded or ())
         self.signature = signature
         self.otypes = otypes
-        self._plain = vectorize.__wrapped__(pyfunc, otypes, doc, self.excluded, cache, signature)
+        of_scalars = pyfunc if signature is not None else self._of_scalars
+        self._plain = vectorize.__wrapped__(
+            of_scalars, otypes, doc, self.excluded, cache, signature
+        )
         functools.update_wrapper(self, pyfunc)
+
+    def _of_scalars(self, *args: Any, **kwargs: Any) -> Any:
+        """The function of elements as NumPy's scalars, which have a shape and a dtype."""
+        given = [x if k in self.excluded else _scalar(x) for k, x in enumerate(args)]
+        named = {n: x if n in self.excluded else _scalar(x) for n, x in kwargs.items()}
+        return self.pyfunc(*given, **named)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results, broadcast over all arguments that are not excluded."""
@@ -188,6 +197,10 @@ class vectorize:
     def _converted(self, result: Any, position: int) -> Any:
         otypes = self.otypes
         return result if otypes is None else result.astype(np.dtype(otypes[position]))
+
+
+def _scalar(value: Any) -> Any:
+    return np.asarray(value)[()] if type(value) in PYTHON_SCALARS else value
 
 
 def _signature(signature: str | None, count: int) -> tuple[Core, Core | None]:

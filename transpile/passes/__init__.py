@@ -17,6 +17,7 @@ from transpile.passes.constant_patterns import replace_constant_patterns
 from transpile.passes.control_flow import simplify_control_flow
 from transpile.passes.cse import eliminate_common_subexpressions
 from transpile.passes.dead_code import eliminate_dead_code
+from transpile.passes.expand.checks import refuse_checks
 from transpile.passes.expand.decompose import decompose
 from transpile.passes.half_precision import widen_halves
 from transpile.passes.inline_calls import inline_calls
@@ -32,6 +33,7 @@ from transpile.util.frozen_records import replace
 
 PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (inline_calls, "the body of a call is optimised and fused with the equations around it"),
+    (refuse_checks, "a program has no way to report a check that failed"),
     (eliminate_dead_code, "what nothing reads would only cost time in the passes that follow"),
     (replace_constant_patterns, "splats, ranges and triangles are computed, not read from memory"),
     (simplify_control_flow, "loop-invariant code leaves its loop; trivial loops are inlined"),

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_CALLS, OF_EQUATIONS
-from transpile.ir.graph import Atom, Const, Equation, Graph, Var, has_effect, live_equations
-from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var, calls_python
+from transpile.ir.graph_rewrite import Builder, live_equations, rewrite
 from transpile.ir.types import BOOL
 from transpile.machine import USUAL, Machine
 from transpile.passes.inline_calls import inline
@@ -255,7 +255,7 @@ def _profitable_invariants(graph: Graph, consts: Sequence[Var], cheap: int) -> l
             all(a in invariant for a in variables)
             and variables
             and equation.primitive is not primitives.while_
-            and not has_effect(equation)
+            and not calls_python(equation)
         ):
             invariant.update(equation.outputs)
             cost = sum(costs.get(a, 0) for a in equation.inputs) + _cost(equation)

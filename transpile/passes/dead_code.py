@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_DEAD_CODE
-from transpile.ir.graph import Graph, live_equations
+from transpile.ir.graph import Graph
+from transpile.ir.graph_rewrite import live_equations
 from transpile.machine import USUAL, Machine
 
 

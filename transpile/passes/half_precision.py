@@ -31,7 +31,7 @@ from transpile.machine import USUAL, Machine
 from transpile.primitives import elementwise
 
 # Kinds of primitives that move halves without computing, or round at every iteration.
-_OWN_FORMAT = ("view", "generate", "piecewise", "scan", "scatter", "control", "effect")
+_OWN_FORMAT = ("view", "generate", "piecewise", "scan", "scatter", "control", "callback")
 
 
 @contract(
@@ -124,7 +124,8 @@ class _WidenHalves:
     def _convert(self, builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         """Convert from a half through its float32 value, and a widened half back to itself.
 
-        float64 to float16 stays as it is, rounded once; ml_dtypes rounds by way of float32.
+        float64 to float16 stays as it is, rounded once; ml_dtypes rounds by way of float32. So do
+        integers, and those of one byte fit into the significand of either half.
         """
         (x,) = equation.inputs
         dtype: np.dtype[Any] = equation.params["dtype"]
@@ -138,5 +139,8 @@ class _WidenHalves:
             if dtype == FLOAT64:
                 self.narrow[result] = x
             return [result]
+        if x.type.dtype.kind in "biu":
+            wide = builder.apply(elementwise.convert, x, dtype=FLOAT32)
+            return [self._round(builder, wide, dtype, is_exact=x.type.dtype.itemsize == 1)]
         half = self.narrow.get(x)
         return [half] if half is not None and half.type.dtype == dtype else None

@@ -7,13 +7,14 @@ and so does `x * 0.0` (which may be NaN).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_DEAD_CODE, OWN_OUTPUTS
-from transpile.ir.graph import Atom, Const, Equation, Graph, Var, has_effect
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var, calls_python
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import FLOAT32, FLOAT64, HALVES, ArrayType, kind_letter
@@ -37,16 +38,18 @@ def simplify(graph: Graph, machine: Machine = USUAL) -> Graph:
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
-    if len(equation.outputs) != 1 or has_effect(equation):
+    if len(equation.outputs) != 1 or calls_python(equation):
         return None
     original = equation
     if equation.primitive.kind == "elementwise":
         equation = _with_splats_as_scalars(builder, equation)
-    result = _fold_constants(builder, equation)
+    result = None
+    if equation.primitive.kind != "communicate":  # its value is another device's, too
+        result = _fold_constants(builder, equation)
     if result is None:
         result = _simplify_algebraically(builder, equation)
     if result is None:
-        rule = _RULES.get(equation.primitive)
+        rule = _rule_of(equation.primitive)
         result = rule(builder, equation) if rule is not None else None
     if result is not None:
         return [result]
@@ -372,7 +375,6 @@ def _dot_general(builder: Builder, equation: Equation) -> Atom | None:
 _RULES: dict[Primitive, SimplifyRule] = {
     elementwise.add: _add,
     elementwise.divide: _divide,
-    **{primitive: _comparison(primitive) for primitive in TABLE.values() if primitive.signs},
     elementwise.convert: _convert,
     elementwise.select: _select,
     axes.broadcast_in_dim: _same_shape,
@@ -382,5 +384,13 @@ _RULES: dict[Primitive, SimplifyRule] = {
     axes.rev: _rev,
     axes.concatenate: _concatenate,
     dot.dot_general: _dot_general,
-    **{primitive: _reduce for primitive in TABLE.values() if primitive.kind == "reduce"},
 }
+
+
+@cache
+def _rule_of(primitive: Primitive) -> SimplifyRule | None:
+    """The rule of a primitive. It is asked for one by one: to go through the table would import the
+    families of all."""
+    if primitive.signs:
+        return _comparison(primitive)
+    return _reduce if primitive.kind == "reduce" else _RULES.get(primitive)

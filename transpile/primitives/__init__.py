@@ -10,9 +10,13 @@ from transpile.util.lazy.imports import imported
 
 _FAMILIES = (
     "axes",
-    "control.callbacks",
+    "collectives.on_devices",
+    "collectives.primitives",
+    "effects.callbacks",
     "control.calls",
     "control.checkpoint",
+    "effects.checks",
+    "control.custom_calls",
     "control.primitives",
     "convolution",
     "dot",

@@ -15,8 +15,8 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.primitive import Axis, Linear, Primitive, register
-from transpile.ir.types import ArrayType, computed_dtype
-from transpile.primitives.rules import apply, reshaped, transposed, zeros_like
+from transpile.ir.types import ArrayType, computed_dtype, type_of
+from transpile.primitives.rules import apply, reshaped, transposed, zeros, zeros_like
 from transpile.primitives.windows import (
     Ints,
     Pairs,
@@ -250,6 +250,11 @@ def _conv_batch(
     features if the weights are."""
     lhs, rhs, to = params["dimension_numbers"]
     groups, batches = params["feature_group_count"], params["batch_group_count"]
+    if axis.size == 0:  # no groups
+        kinds = [type_of(v) for v in (x, w)]
+        one = [k.with_shape(k.shape[b:]) for k, b in zip(kinds, batched, strict=True)]
+        result = _conv_type(*one, **params)
+        return zeros(result.with_shape((0, *result.shape))), True
     if all(batched):
         name = "batch_group_count" if batches > 1 else "feature_group_count"
         x = _merged(x, 0, 1 + (lhs[0] if batches > 1 else lhs[1]))

@@ -1,8 +1,7 @@
 """Gather, scatter, dynamic_slice and dynamic_update_slice: subscripts that are values.
 
-Index operands are int64 arrays of one shape, one for each indexed axis. `mode` says what happens to
-an index out of range: `clip` clamps it, `fill` reads a fill value (and drops the update of a
-scatter), `promise` asserts that there is none.
+Index operands are int64 arrays of one shape, one for each indexed axis. Out of range, mode `clip`
+clamps them, `fill` reads a fill value and drops an update, `promise` asserts that none is.
 """
 
 from __future__ import annotations
@@ -69,6 +68,17 @@ def _valid(x: Any, indices: Sequence[Any], axes: Axes) -> Any:
 
 def _clipped(x: Any, indices: Sequence[Any], axes: Axes) -> tuple[Any, ...]:
     return tuple(np.clip(i, 0, x.shape[a] - 1) for a, i in zip(axes, indices, strict=True))
+
+
+def _subscript_ranges(x: Any, *operands: Any, axes: Axes, **_: Any) -> list[Any]:
+    """The index operands of a gather or scatter, the last ones, with their axes and extents."""
+    return [(i, a, x.shape[a]) for i, a in zip(operands[-len(axes) :], axes, strict=True)]
+
+
+def _start_ranges(shape: Shape, sizes: Shape, starts: Sequence[Any]) -> list[Any]:
+    """The starts of a slice, with their axes and the first that is out of range."""
+    pairs = enumerate(zip(shape, sizes, strict=True))
+    return [(starts[axis], axis, extent - size + 1) for axis, (extent, size) in pairs]
 
 
 # ----------------------------------------------------------------------------------------- gather
@@ -149,6 +159,7 @@ gather = register(
         batch=_gather_batch,
         weight=4,
         picks=True,
+        index_ranges=_subscript_ranges,
     )
 )
 
@@ -313,6 +324,7 @@ scatter = register(
         accumulate=_scatter_accumulate,
         weight=0,
         puts=True,
+        index_ranges=_subscript_ranges,
     )
 )
 
@@ -393,6 +405,7 @@ dynamic_slice = register(
         batch=_dynamic_slice_batch,
         weight=0,
         picks=True,
+        index_ranges=lambda x, *starts, sizes: _start_ranges(x.shape, sizes, starts),
     )
 )
 
@@ -480,6 +493,7 @@ dynamic_update_slice = register(
         accumulate=_dynamic_update_accumulate,
         weight=0,
         puts=True,
+        index_ranges=lambda x, update, *starts: _start_ranges(x.shape, update.shape, starts),
     )
 )
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Const
-from transpile.ir.primitive import TABLE, Axis, Linear, Order, Permuted
+from transpile.ir.primitive import TABLE, Axis, Linear, Order, Permuted, Primitive
 from transpile.ir.types import ArrayType
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
@@ -93,6 +93,12 @@ def batch_first(name: str, shift: Callable[..., dict[str, Any]]) -> Rule:
 def apply(name: str, /, *operands: Any, **params: Any) -> Any:
     """Bind the primitive of that name."""
     return bind(TABLE[name], *operands, **params)
+
+
+def bind_call(primitive: Primitive, *operands: Any, **params: Any) -> list[Any]:
+    """Bind a primitive; its results are a list also if there is one."""
+    results = bind(primitive, *operands, **params)
+    return results if isinstance(results, list) else [results]
 
 
 def is_scalar_constant(x: Any) -> bool:

@@ -52,14 +52,14 @@ def flatten_arrays(tree: Any) -> tuple[list[Leaf], TreeDef]:
     nodes = [EXTENDED.get(type(x)) for x in leaves]
     parts = [LEAF if n is None else TreeDef(n, None, (LEAF,)) for n in nodes]
     held = [x if n is None else n.flatten(x)[0][0] for x, n in zip(leaves, nodes, strict=True)]
-    return held, _with_parts(treedef, iter(parts))
+    return held, with_parts(treedef, iter(parts))
 
 
-def _with_parts(treedef: TreeDef, parts: Iterator[TreeDef]) -> TreeDef:
+def with_parts(treedef: TreeDef, parts: Iterator[TreeDef]) -> TreeDef:
     """The structure with each leaf replaced by a structure."""
     if treedef.node is None:
         return next(parts)
-    subtrees = tuple([_with_parts(child, parts) for child in treedef.subtrees])
+    subtrees = tuple([with_parts(child, parts) for child in treedef.subtrees])
     return TreeDef(treedef.node, treedef.data, subtrees, tuple(treedef.keys))
 
 

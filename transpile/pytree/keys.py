@@ -47,6 +47,9 @@ class FlattenedIndexKey:
 
     key: int
 
+    def __hash__(self) -> int:
+        return hash((FlattenedIndexKey, self.key))  # the index of a sequence is another key
+
     def __str__(self) -> str:
         return f"[<flat index {self.key}>]"
 

@@ -3,11 +3,22 @@
 Tuples, lists, dicts (in the order of their sorted keys), OrderedDicts, defaultdicts and None are
 containers; namedtuples and dataclasses become so at their first use; users register other classes.
 A value of any other class is a leaf.
+
+Of a dataclass that nobody has registered, the fields that cannot hold arrays by their annotations
+(`str`, `bytes`, `type`, an Enum, a Literal, a Callable, or one of these or None) are part of the
+structure, as those marked `tree.static` are. Values do not decide: a tree of labels for its fields
+has the structure of the tree of arrays.
 """
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
+import enum
+import inspect
+import sys
+import types
+import typing
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -141,7 +152,13 @@ def register_pytree_node(
         )
 
     def flatten(value: T) -> tuple[Sequence[Any], Hashable]:
-        children, data = flatten_func(value)
+        pair = flatten_func(value)
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ValueError(
+                "The to_iterable function for a custom PyTree node should return a (children, "
+                f"aux_data) tuple, got {pair!r}"
+            )
+        children, data = pair
         return children if isinstance(children, list | tuple) else list(children), data
 
     register(
@@ -185,6 +202,8 @@ def register_dataclass(
             f"is specified. Got data_fields={data_fields} meta_fields={meta_fields}."
         )
     is_dataclass = dataclasses.is_dataclass(nodetype)
+    if both := sorted({*(data_fields or ())} & {*(meta_fields or ())}):
+        raise ValueError(f"data_fields and meta_fields must not overlap. Got both in {both}.")
     if data_fields is None or meta_fields is None:
         if not is_dataclass:
             raise TypeError(
@@ -232,6 +251,20 @@ def _dataclass_node(cls: type, names: tuple[str, ...], meta: tuple[str, ...]) ->
     return NodeType(cls.__name__, cls, flatten, unflatten, lambda *_: keys)
 
 
+_ARE_CONTAINERS = [True]  # dataclasses that are not registered
+
+
+def take_dataclasses_as_containers(are_containers: bool) -> bool:
+    """Say whether dataclasses that nobody has registered are containers, as here, or leaves, as in
+    JAX; for the whole process, and from now on. Returns what was said before."""
+    before, _ARE_CONTAINERS[0] = _ARE_CONTAINERS[0], are_containers
+    if not are_containers:
+        for cls in [cls for cls in _implicit if not is_namedtuple(cls)]:
+            _implicit.discard(cls)
+            del _registry[cls]
+    return before
+
+
 def node_of(cls: type) -> NodeType | None:
     """The node type of a class that is registered, a namedtuple or a dataclass; else None."""
     node = _registry.get(cls)
@@ -251,16 +284,46 @@ def _new_node_type(cls: type) -> NodeType | None:
             cls.__name__, cls, lambda v: (v, None), lambda _, c: named(*c), lambda *_: keys
         )
     array_like = hasattr(cls, "__array__") or hasattr(cls, "shape")
-    if dataclasses.is_dataclass(cls) and not array_like:
-        return _dataclass_node(cls, *_fields(cls))
+    if dataclasses.is_dataclass(cls) and not array_like and _ARE_CONTAINERS[0]:
+        data, meta = _fields(cls)
+        holds_arrays = {name for name in data if not _is_structure(_annotation(cls, name))}
+        moved = tuple(name for name in data if name not in holds_arrays)
+        return _dataclass_node(cls, tuple(n for n in data if n in holds_arrays), moved + meta)
     return None
+
+
+def _annotation(cls: type, name: str) -> Any:
+    """The annotation of a field, evaluated where it is text; the text where that has no meaning."""
+    (hint,) = (f.type for f in dataclasses.fields(typing.cast(Any, cls)) if f.name == name)
+    if not isinstance(hint, str):
+        return hint
+    owner = next(c for c in cls.__mro__ if name in inspect.get_annotations(c))
+    names = vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {}
+    holder = types.SimpleNamespace(__annotations__={name: hint})
+    try:
+        return typing.get_type_hints(holder, names, dict(vars(owner)))[name]
+    except (NameError, AttributeError, TypeError, SyntaxError):
+        return hint
+
+
+def _is_structure(hint: Any) -> bool:
+    """True for an annotation of values that are no arrays, numbers or containers of them."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        options = [option for option in typing.get_args(hint) if option is not type(None)]
+        return all(map(_is_structure, options))
+    if origin in (typing.Literal, collections.abc.Callable, type):
+        return True
+    return hint is Callable or (
+        isinstance(hint, type) and issubclass(hint, str | bytes | type | enum.Enum)
+    )
 
 
 def node_of_value(value: Any) -> NodeType | None:
     """The node type of a value, None for a leaf. Namedtuples and dataclasses are registered at
-    their first value."""
+    their first value, unless that has the dtype and the shape of an array."""
     node = _registry.get(type(value))
-    if node is None and not hasattr(value, "dtype"):
+    if node is None and not (hasattr(value, "dtype") and hasattr(value, "shape")):
         node = node_of(type(value))
     return node
 

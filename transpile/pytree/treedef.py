@@ -62,7 +62,10 @@ class TreeDef:
         )
 
     def __hash__(self) -> int:
-        return hash((self.node, self.data, self.subtrees))
+        try:
+            return hash((self.node, self.data, self.subtrees))
+        except TypeError:  # data that cannot be hashed, which is compared all the same
+            return hash((self.node, self.subtrees))
 
     @property
     def num_nodes(self) -> int:
@@ -86,6 +89,13 @@ class TreeDef:
             return None
         data: Any = self.data
         return self.node.cls, list(data) if self.node is DICT else data
+
+    def data_values(self) -> Iterator[Any]:
+        """The data of every container, a tuple by its items."""
+        if self.node is not None:
+            yield from self.data if isinstance(self.data, tuple) else (self.data,)
+        for child in self.subtrees:
+            yield from child.data_values()
 
     def unflatten(self, leaves: Iterable[Leaf]) -> Any:
         """The tree with these leaves, in order."""

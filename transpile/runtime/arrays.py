@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import PYTHON_SCALARS, type_of
+from transpile.numpy.array_class import Array
 from transpile.numpy.core.promotion import as_array
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.registry import EXTENDED
@@ -27,26 +28,6 @@ __all__ = [
     "device_put",
     "typeof",
 ]
-
-
-class _ArrayMeta(type):
-    def __instancecheck__(cls, value: Any) -> bool:
-        return cls.__subclasscheck__(type(value))
-
-    def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, np.ndarray | np.generic | Tracer) or kind in EXTENDED
-
-
-class Array(metaclass=_ArrayMeta):
-    """The type of arrays, for annotations and `isinstance`: NumPy's arrays and scalars, traced
-    arrays, and arrays of random keys.
-
-    Python numbers are no arrays. It has no instances of its own: calling it raises TypeError.
-    """
-
-    def __new__(cls) -> Any:
-        """Raise TypeError: the class has no instances of its own."""
-        raise TypeError("Array is a type for annotations and isinstance; make arrays by numpy")
 
 
 def device_put(

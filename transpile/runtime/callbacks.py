@@ -1,7 +1,7 @@
 """Callbacks from a program: its C code calls Python with the number of a site and addresses.
 
-C cannot propagate a Python exception. So the first exception is kept while the program runs on,
-later callbacks of this call are skipped, and the exception is raised when the program has returned.
+C cannot propagate a Python exception. So the exception is kept, the program is told to stop, and
+the exception is raised when it has returned.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Site
+from transpile.ir.types import ArrayType
 from transpile.trace.tracebacks import api_boundary
+
+# What a program returns when a function of Python has raised.
+_FAILED = -1
 
 
 class Callbacks:
@@ -24,8 +28,8 @@ class Callbacks:
 
     def __init__(self, ffi: Any, name: str, sites: Sequence[Site]) -> None:
         self.ffi = ffi
-        self.sites = [(s.callback, _arrays(ffi, s)) for s in sites]
-        self._trampoline = ffi.callback(f"{name}_callback", _trampoline(ffi))
+        self.sites = [(s, _arrays(ffi, s.types), _arrays(ffi, s.results)) for s in sites]
+        self._trampoline = ffi.callback(f"{name}_callback", _trampoline(ffi), error=_FAILED)
         self.address = ffi.cast("void *", self._trampoline)
         self.number = int(ffi.cast("intptr_t", self._trampoline))
 
@@ -47,15 +51,17 @@ class _CallbackContext:
         """The context as an int."""
         return int(self.callbacks.ffi.cast("intptr_t", self.context))
 
-    def call(self, number: int, values: Any) -> None:
-        """Call the callback of a site, unless an earlier one has raised."""
-        if self.error is not None:
-            return
-        callback, arrays = self.callbacks.sites[number]
+    def call(self, number: int, values: Any, results: Any) -> int:
+        """Call the callback of a site and write its results; the code for the program."""
+        site, operands, outputs = self.callbacks.sites[number]
         try:
-            callback(*arrays(values))
+            given = site.callback.results(operands(values), site.results)
         except BaseException as error:  # raised by `finish`
             self.error = error
+            return _FAILED
+        for array, value in zip(outputs(results), given, strict=True):
+            array[...] = value
+        return 0
 
     def finish(self) -> None:
         """Raise the exception of a callback, if there was one."""
@@ -64,16 +70,17 @@ class _CallbackContext:
                 raise self.error
 
 
-def _trampoline(ffi: Any) -> Callable[[Any, int, Any], None]:
-    def trampoline(context: Any, number: int, values: Any) -> None:
-        ffi.from_handle(context).call(number, values)
+def _trampoline(ffi: Any) -> Callable[[Any, int, Any, Any], int]:
+    def trampoline(context: Any, number: int, values: Any, results: Any) -> int:
+        code: int = ffi.from_handle(context).call(number, values, results)
+        return code
 
     return trampoline
 
 
-def _arrays(ffi: Any, site: Site) -> Callable[[Any], list[Any]]:
+def _arrays(ffi: Any, types: Sequence[ArrayType]) -> Callable[[Any], list[Any]]:
     """A function from the addresses that C passes to arrays, which are valid during the call."""
-    kinds = [(k, t.dtype, t.static_shape()) for k, t in enumerate(site.types)]
+    kinds = [(k, t.dtype, t.static_shape()) for k, t in enumerate(types)]
     sizes = [dtype.itemsize * int(np.prod(shape)) for _, dtype, shape in kinds]
 
     def arrays(values: Any) -> list[Any]:

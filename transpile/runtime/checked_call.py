@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from transpile import tree
+from transpile.ir.indices.size_solver import sizes_of, solved
+from transpile.ir.primitive import Order
+from transpile.ir.types import ArrayType
 from transpile.pytree.extended_dtypes import flatten_arrays
-from transpile.runtime.dispatcher import Specialization, Specializations
+from transpile.pytree.treedef import TreeDef
+from transpile.runtime.dispatcher import Specialization, Specializations, finisher
+from transpile.runtime.mutated_arguments import around_program
 from transpile.trace.call_key import Rejected, concrete, described
 from transpile.trace.call_signature import (
     TRACED,
@@ -19,25 +25,58 @@ from transpile.trace.call_signature import (
 from transpile.trace.tracer import Tracer
 
 
-class CheckedCall:
-    """The calls of one specialization, with a check of their arguments where the key is new.
+def specialization(
+    known: Signature,
+    kept: tuple[int, ...],
+    where: str,
+    out_tree: TreeDef,
+    call: Any,
+    orders: tuple[Order, ...] = (),
+    stored: tuple[Order, ...] = (),
+) -> Specialization:
+    """The specialization for the `ProgramCall` of a function, or with None for the caller of
+    `runner`; `kept` are the leaves of its arguments that the program takes."""
+    return Specialization(
+        call,
+        None if kept == tuple(range(len(known.types))) else kept,
+        around_program(known, kept, where),
+        finisher(out_tree),
+        out_tree,
+        orders,
+        stored,
+    )
 
-    table   the specialization under the keys of calls whose arguments need no conversion
+
+class CheckedCall:
+    """The calls of one executable, with a check of their arguments where the key is new.
+
+    table   the specializations under the keys of calls whose arguments need no conversion: one, or
+            one for each set of runtime sizes
     """
 
-    def __init__(self, signature: Signature, specialization: Specialization, where: str) -> None:
+    def __init__(
+        self,
+        signature: Signature,
+        specialize: Callable[[dict[str, int]], Specialization],
+        where: str,
+    ) -> None:
         self.table = Specializations()
         self._signature = signature
-        self._specialization = specialization
+        self._sizes = sizes_of(kind.shape for kind in signature.types)
+        self._specialize = specialize
         self._where = where
 
     def on_miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call whose key is not in the table. Raises TypeError where structure, shapes or
         dtypes differ from those that it was compiled for."""
-        return self._specialization.run(self._checked(args, kwargs))
+        specialization, leaves = self._checked(args, kwargs)
+        return specialization.run(leaves)
 
-    def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The leaves of a call, or TypeError with all differences from the signature."""
+    def _checked(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Specialization, list[Any]]:
+        """The specialization and the leaves of a call, or TypeError with all differences from the
+        signature."""
         known = self._signature
         leaves, in_tree = flatten_arrays((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
@@ -71,6 +110,16 @@ class CheckedCall:
             raise TypeError(
                 "an argument has a shape and a dtype, but no values; pass arrays"
             ) from None
+        specialization = self._specialize(self._solved(types))
         if not known.fixed and all(a is b for a, b in zip(plain, leaves, strict=True)):
-            self.table.keep(described(args, kwargs)[0], self._specialization, None)
-        return plain
+            self.table.keep(described(args, kwargs)[0], specialization, None)
+        return specialization, plain
+
+    def _solved(self, types: list[ArrayType]) -> dict[str, int]:
+        """The runtime sizes of a call with leaves of these types."""
+        known = self._signature
+        shapes = (
+            (p, a.shape, b.static_shape())
+            for p, a, b in zip(known.paths, known.types, types, strict=True)
+        )
+        return solved(self._sizes, shapes)

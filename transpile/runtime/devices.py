@@ -1,9 +1,12 @@
-"""JAX's functions about devices and processes: there is one device, the CPU, and one process."""
+"""JAX's functions about devices and processes: there is one process, and as many devices as the
+environment variable TRANSPILE_NUM_DEVICES says, which are threads of it; one otherwise."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 __all__ = [
@@ -25,11 +28,13 @@ __all__ = [
 
 
 class Device:
-    """A device that programs run on: the CPU, with JAX's attributes `id`, `platform`,
+    """A device that programs run on: a thread, with JAX's attributes `id`, `platform`,
     `device_kind`."""
 
-    id = 0
-    local_hardware_id = 0
+    def __init__(self, number: int = 0) -> None:
+        self.id = number
+        self.local_hardware_id = number
+
     process_index = 0
     host_id = 0
     task_id = 0
@@ -46,11 +51,25 @@ class Device:
     def __str__(self) -> str:
         return f"{self.platform}:{self.id}"
 
-    def __reduce__(self) -> str:
-        return "CPU"
+    def __reduce__(self) -> Any:
+        return device, (self.id,)
 
 
-CPU = Device()
+@cache
+def device(number: int) -> Device:
+    """The device of a number, always the same object."""
+    return Device(number)
+
+
+CPU = device(0)
+
+
+def _count() -> int:
+    """How many devices there are."""
+    text = os.environ.get("TRANSPILE_NUM_DEVICES") or "1"
+    if not text.isdecimal() or not int(text):
+        raise ValueError(f"TRANSPILE_NUM_DEVICES is a positive number, not {text!r}")
+    return int(text)
 
 
 def _check_backend(backend: Any) -> None:
@@ -76,15 +95,16 @@ def check_device(device: Any, what: str) -> None:
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """A list of all devices: the CPU; raises RuntimeError for another backend than "cpu"."""
+    """A list of all devices, threads of this process; raises RuntimeError for another backend than
+    "cpu"."""
     _check_backend(backend)
-    return [CPU]
+    return [device(number) for number in range(_count())]
 
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """A list of the devices of a process: the CPU; raises ValueError for another process than 0."""
+    """A list of the devices of a process; raises ValueError for another process than 0."""
     number = process_index if host_id is None else host_id
     if number not in (None, 0):
         raise ValueError(f"Unknown process_index {number}")
@@ -92,12 +112,12 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """The number of devices, 1; raises RuntimeError for another backend than "cpu"."""
+    """The number of devices; raises RuntimeError for another backend than "cpu"."""
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """The number of devices of this process, 1; raises RuntimeError for another backend than
+    """The number of devices of this process; raises RuntimeError for another backend than
     "cpu"."""
     return len(devices(backend))
 

@@ -8,6 +8,7 @@ results are needed.
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +23,12 @@ from transpile.disk_cache.package_fingerprint import own_digest
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import CompilerNotFoundError, LibraryNotFoundError
 from transpile.ir.graph import Donated, Equation, Graph
+from transpile.ir.indices.size_solver import evaluated, solved
 from transpile.options import Options
 from transpile.runtime.loader import Library, load_entry, with_tables
 from transpile.runtime.program_call import ArrayKind, ProgramCall
 from transpile.util.atomic_files import replace_files
+from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy.imports import Later
 
@@ -40,6 +43,8 @@ else:
     driver = Later("transpile.build.driver")
 
 _Used = TypeVar("_Used")
+# Calls with other runtime sizes that an executable keeps; one takes microseconds to make.
+_MOST_CALLS = 256
 
 
 @dataclass(frozen=True)
@@ -211,9 +216,9 @@ class Lowering:
 
         Files and function are called `name`, by default as the Python function. Where that is a
         name of C or its libraries (`fwrite`), the function's ends with an underscore, and the
-        comment of the header says so. Files of an earlier `save` are replaced all together;
-        processes that have loaded them keep the old ones. Where an OSError is raised, the old ones
-        stay.
+        comment of the header says so. A name that is no C identifier raises ValueError. Files of an
+        earlier `save` are replaced all together; processes that have loaded them keep the old ones.
+        Where an OSError is raised, the old ones stay.
 
         A program that decomposes matrices is linked with LAPACK. A LAPACK that belongs to this
         installation of Python, such as NumPy's, is refused (LibraryNotFoundError) unless an option
@@ -221,6 +226,11 @@ class Lowering:
         """
         if not isinstance(name, str | None):
             raise TypeError(f"the name of a saved program is a str, not {name!r}")
+        if name is not None and identifiers.identifier(name) != name:
+            raise ValueError(
+                f"the name of a saved program, {name!r}, is not a C identifier; "
+                f"{identifiers.program_name(name)!r} would do"
+            )
         lowering, chosen = self, self._pipeline.program.name
         if name is not None and identifiers.program_name(name) != chosen:
             chosen = identifiers.program_name(name)
@@ -289,24 +299,64 @@ class Executable:
         self.lowering = lowering
         self.entry = entry
         self.from_cache = from_cache
-        graph, meta = lowering.graph, entry.meta
+        self._library = library
+        self._calls: OrderedDict[tuple[int, ...], ProgramCall] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def call(self) -> ProgramCall:
+        """The call of a program without runtime sizes."""
+        return self.for_sizes({})
+
+    def for_sizes(self, sizes: dict[str, int]) -> ProgramCall:
+        """The call of the program with these values of its runtime sizes; those that were asked for
+        last are kept."""
+        key = tuple(sizes[size.name] for size in self.lowering.graph.sizes)
+        with self._lock:
+            if key not in self._calls:
+                self._calls[key] = self._call_with(sizes, key)
+                if len(self._calls) > _MOST_CALLS:
+                    self._calls.popitem(last=False)
+            self._calls.move_to_end(key)
+            return self._calls[key]
+
+    def _call_with(self, sizes: dict[str, int], values: tuple[int, ...]) -> ProgramCall:
+        graph, meta, library = self.lowering.graph, self.entry.meta, self._library
         aliases = {int(o): int(d) for o, d in meta["aliases"]}
-        self.call = ProgramCall(
+        call = ProgramCall(
             library,
             meta["function"],
-            [(v.type.dtype, v.type.static_shape()) for v in graph.inputs],
-            [(a.type.dtype, a.type.static_shape()) for a in graph.outputs],
+            [(v.type.dtype, evaluated(v.type.shape, sizes)) for v in graph.inputs],
+            [(a.type.dtype, evaluated(a.type.shape, sizes)) for a in graph.outputs],
             [aliases.get(output, -1) for output in range(len(graph.outputs))],
-            int(meta["workspace"]),
+            self._workspace(values),
             bool(meta["is_brief"]),
             list(dict.fromkeys(graph.sites())),
+            bool(meta["communicates"]),
+            values,
         )
-        if lowering.options.num_threads and meta["libraries"]:
-            self.call.limit_threads(meta["libraries"], lowering.options.num_threads)
+        options = self.lowering.options
+        if options.num_threads and meta["libraries"]:
+            call.limit_threads(meta["libraries"], options.num_threads)
+        return call
+
+    def _workspace(self, values: tuple[int, ...]) -> int:
+        """The bytes of the workspace for these runtime sizes."""
+        meta, library = self.entry.meta, self._library
+        if not values:
+            return int(meta["workspace"])
+        function = library.function(f"{meta['function']}_call_workspace")
+        return int(function(library.ffi.new("int64_t[]", list(values))))
 
     def __call__(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Run the program on the flat inputs of the graph; see `ProgramCall.run`."""
-        return self.call.run(leaves)
+        graph = self.lowering.graph
+        if not graph.sizes:
+            return self.call.run(leaves)
+        arguments = [
+            (v.name, v.type.shape, np.shape(x)) for v, x in zip(graph.inputs, leaves, strict=True)
+        ]
+        return self.for_sizes(solved(graph.sizes, arguments)).run(leaves)
 
     def c_text(self) -> str:
         """The text of program.c as it was built."""
@@ -341,13 +391,18 @@ class Executable:
         except DamagedError:
             return self.lowering.file(name)
 
-    def memory_analysis(self) -> MemoryAnalysis:
-        """The sizes of arguments, results, workspace and code, in bytes."""
+    def memory_analysis(self, **sizes: int) -> MemoryAnalysis:
+        """The sizes of arguments, results, workspace and code, in bytes, for these runtime sizes.
+        Raises TypeError for others than the program has."""
+        wanted = [size.name for size in self.lowering.graph.sizes]
+        if sizes.keys() != set(wanted):
+            known, given = (", ".join(names) or "(none)" for names in (wanted, sizes))
+            raise TypeError(f"memory_analysis takes the runtime sizes {known}, not {given}")
 
         def size(arrays: Iterable[ArrayKind]) -> int:
             return sum(int(np.prod(s, dtype=np.int64)) * d.itemsize for d, s in arrays)
 
-        call = self.call
+        call = self.for_sizes(sizes)
         return MemoryAnalysis(
             size(call.inputs),
             size(call.outputs),

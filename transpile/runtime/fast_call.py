@@ -113,6 +113,7 @@ def program(call: ProgramCall) -> Any:
         is_brief=call.is_brief,
         callbacks=call.callbacks,
         called=call.callbacks.number if call.callbacks is not None else 0,
+        sizes=call.sizes,
     )
 
 

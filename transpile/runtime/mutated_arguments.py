@@ -4,6 +4,13 @@ A program returns new values as outputs. Such an argument is donated to the prog
 updates it in place where it can; else its output is copied to it. Arguments that alias are
 separated first, unless the order of reads and writes in the function would show: then the call
 raises.
+
+A result takes the memory of a donated argument, too, and the argument is deleted then. NumPy cannot
+free an array that others refer to: so the result is a view of that memory, and the argument's own
+dtype becomes one of bytes, called "deleted ..." after the one it had. NumPy's functions and jitted
+ones raise for it, and its repr says why. Other views of the memory see the result. An argument
+whose memory no result took is left as it is: one that is read-only, that shares memory with another
+argument, or that no result fits.
 """
 
 from __future__ import annotations
@@ -14,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Donated, Graph
+from transpile.ir.types import deleted_dtype
 from transpile.runtime.memory.overlap import overlap, overlaps_itself
 from transpile.trace.call_signature import Signature
 
@@ -31,6 +39,52 @@ def donated_inputs(
         for position, leaf in enumerate(kept)
         if donated[leaf] or leaf in written
     )
+
+
+def around_program(
+    known: Signature, kept: tuple[int, ...], where: str
+) -> Callable[[Run], Run] | None:
+    """The wrapper of a program that makes the leaves of the result of its outputs, and does to the
+    arguments what the function does; None where there is nothing to do."""
+    is_direct = not known.written and known.positions == tuple(range(len(known.positions)))
+    donated = donated_positions(known, kept)
+    if is_direct and not donated:
+        return None
+
+    def around(run: Run) -> Run:
+        run = run if is_direct else with_write_back(run, known, kept, where)
+        return with_deletion(run, donated) if donated else run
+
+    return around
+
+
+def donated_positions(known: Signature, kept: tuple[int, ...]) -> tuple[int, ...]:
+    """The inputs of the program that are donated, but for those that the function assigns to."""
+    return tuple(
+        position
+        for position, leaf in enumerate(kept)
+        if known.donated[leaf] and leaf not in known.written
+    )
+
+
+def with_deletion(run: Run, positions: tuple[int, ...]) -> Run:
+    """The program `run`, after which those of its inputs are deleted whose memory results have."""
+
+    def execute(leaves: Sequence[Any]) -> list[Any]:
+        outputs = list(run(leaves))
+        for position in positions:
+            array = leaves[position]
+            if not isinstance(array, np.ndarray):
+                continue
+            taken = [k for k, y in enumerate(outputs) if np.may_share_memory(array, y)]
+            if taken:
+                view = array.view(np.ndarray)
+                for number in taken:
+                    outputs[number] = view if outputs[number] is array else outputs[number]
+                setattr(array, "dtype", deleted_dtype(array.dtype))  # noqa: B010
+        return outputs
+
+    return execute
 
 
 def with_write_back(run: Run, known: Signature, kept: tuple[int, ...], where: str) -> Run:

@@ -1,7 +1,8 @@
 """Call a program by its entry for Python, `int NAME_call(void *const *pointers)`.
 
 All programs have this signature. The array has the addresses of the inputs, the outputs and the
-workspace, in this order, and in a program with callbacks those of the trampoline and its context.
+workspace, in this order, then in a program with callbacks those of the trampoline and its context,
+and in one with runtime sizes that of an array of them.
 The call is implemented twice: here in Python, for first calls, and in `runtime_c/python/call.c`.
 Both read a `ProgramCall`.
 
@@ -32,6 +33,7 @@ Maker = Callable[[], Array]
 ArrayKind = tuple[np.dtype[Any], tuple[int, ...]]
 
 ndarray: Final = np.ndarray
+EXCHANGE_FAILED: Final = 3  # the code of a program that an exchange with other devices has ended
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE: Final = 0x0001 | 0x0100
 _BYTE = np.dtype(np.uint8)
@@ -48,8 +50,10 @@ class ProgramCall:
                enough for the memory pool; else None
     spare      free arrays for a workspace that is not large. A call takes one and returns it; list
                methods are atomic
+    communicates  True if a call is given a communicator, which only `run_into` does
     is_brief   True if the program takes a few microseconds, on one thread
     callbacks  the program's, or None
+    sizes      the runtime sizes with which it is called, or None
     is_limited True if a call lowers the number of threads of a library first (`limit_threads`),
                which only calls in Python do
     """
@@ -64,6 +68,8 @@ class ProgramCall:
         workspace: int,
         is_brief: bool,
         sites: Sequence[Site],
+        communicates: bool = False,
+        sizes: Sequence[int] = (),
     ) -> None:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
@@ -71,16 +77,20 @@ class ProgramCall:
         self.workspace = workspace
         self.is_brief = is_brief
         self.is_limited = False
+        self.communicates = communicates
         self.spare: list[Array] = []
         self.makers = (
             *(pool.maker(shape, dtype) for dtype, shape in outputs),
             pool.maker((workspace,), _BYTE),
         )
         self.callbacks = Callbacks(library.ffi, name, sites) if sites else None
+        self.sizes = np.array(sizes, np.int64) if sizes else None
+        self._sizes = () if self.sizes is None else (library.ffi.from_buffer(self.sizes),)
         self._error = library.function(f"{name}_error")
         self._function = library.function(f"{name}_call")
         self._text = library.ffi.string
         self._null = library.ffi.NULL
+        self._pointer = partial(library.ffi.cast, library.ffi.typeof(library.ffi.NULL))
         self._from_buffer = library.ffi.from_buffer
         self.address = int(library.ffi.cast("intptr_t", self._function))
         kinds = (*outputs, (_BYTE, (workspace,)))
@@ -105,6 +115,10 @@ class ProgramCall:
         output that takes the memory of a donated input is that array, or the copy that was made of
         it. It takes no memory that is read-only or aliases another input.
         """
+        if self.communicates:
+            raise TypeError(
+                f"{user_source()}: {self._name} runs on several devices: call what `pmap` gave"
+            )
         if len(leaves) != self._count:
             raise InternalError(f"{self._name} takes {self._count} arrays, not {len(leaves)}")
         from_buffer, dtypes, donated = self._from_buffer, self._dtypes, self._donated
@@ -139,14 +153,38 @@ class ProgramCall:
         if callbacks is not None:
             running = callbacks.begin()
             pointers += (callbacks.address, running.context)
+        pointers += self._sizes
         code = self._function(pointers)
         if scratch is not None and self._keeps:
             self.spare.append(scratch)
-        if code:
-            self.fail(code)
         if callbacks is not None:
             running.finish()
+        if code:
+            self.fail(code)
         return outputs
+
+    def run_into(self, leaves: Sequence[Any], outputs: Sequence[Array], communicator: int) -> int:
+        """Run the program of a device on its inputs, without the GIL; the results are written to
+        `outputs`, arrays of their types in row-major order. Gives the program's code.
+
+        communicator   its address, for a program that exchanges values with other devices
+        """
+        inputs = [self.converted(x, number) for number, x in enumerate(leaves)]
+        pointers = [self._from_buffer(x) for x in (*inputs, *outputs)]
+        scratch = self._scratch() if self.workspace else None
+        pointers.append(self._null if scratch is None else self._from_buffer(scratch))
+        running = None if self.callbacks is None else self.callbacks.begin()
+        if self.callbacks is not None and running is not None:
+            pointers += (self.callbacks.address, running.context)
+        if self.communicates:
+            pointers.append(self._pointer(communicator))
+        pointers += self._sizes
+        code = int(self._function(pointers))
+        if scratch is not None and self._keeps:
+            self.spare.append(scratch)
+        if running is not None:
+            running.finish()
+        return code
 
     def limit_threads(self, libraries: Sequence[str], threads: int) -> None:
         """Have the libraries that the program calls run on at most so many threads in each call."""
@@ -175,8 +213,11 @@ class ProgramCall:
         return as_input(leaf, *self.inputs[position], self._name)
 
     def fail(self, code: int) -> NoReturn:
-        """Raise InternalError with the program's text for an error code."""
+        """Raise an error with the program's text for a code: ValueError for a runtime size that it
+        refuses."""
         message = self._text(self._error(code)).decode()
+        if code > 3 and self.sizes is not None:
+            raise ValueError(f"{user_source()}: {self._name}: {message}")
         raise InternalError(f"{self._name} failed with code {code}: {message}")
 
 

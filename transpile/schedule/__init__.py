@@ -18,8 +18,10 @@ from transpile.schedule.blocking.interchange import interchange
 from transpile.schedule.blocking.pack_operands import pack_operands
 from transpile.schedule.blocking.tile import tile
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
+from transpile.schedule.cleanup.invariant_choices import hoist_choices
 from transpile.schedule.cleanup.licm import hoist_invariants
 from transpile.schedule.cleanup.local_cse import local_cse
+from transpile.schedule.cleanup.narrow_sums import narrow_sums
 from transpile.schedule.cleanup.range_checks import simplify_range_checks
 from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
 from transpile.schedule.cleanup.stack_promotion import promote_to_stack
@@ -27,6 +29,7 @@ from transpile.schedule.domain.coalesce import coalesce
 from transpile.schedule.domain.delinearize import delinearize
 from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.domain.linearize import linearize
+from transpile.schedule.domain.short_rows import coalesce_short_rows
 from transpile.schedule.domain.triangular_split import split_triangles
 from transpile.schedule.donation import donate_arguments
 from transpile.schedule.lanes.aos_to_soa import aos_to_soa
@@ -110,6 +113,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "random bits come from a loop of their own: neither loop stalls on two long chains",
     ),
     (
+        coalesce_short_rows,
+        "short rows of which an elementary function is computed are packed, a block at a time",
+    ),
+    (
         pack_columns,
         "columns that an elementary function reads are copied in blocks, which fill vector lanes",
     ),
@@ -121,6 +128,8 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "an out-of-range test that follows a clipped subscript asks for the range itself",
     ),
     (vectorize_loops, "innermost loops without dependences run in vector lanes"),
+    (hoist_choices, "conditions that are the same in all lanes stand before the loop"),
+    (narrow_sums, "sums of bools and bytes fill vector lanes: their accumulators are narrow"),
     (flag_nans, "long float minima and maxima note NaNs in a flag, off the critical path"),
     (unroll_and_jam, "column reductions take four rows at a time, with accumulators in registers"),
     (

@@ -1,17 +1,21 @@
 """Plan the workspace: temporaries whose live ranges do not overlap share memory.
 
 Live ranges are intervals of kernels; offsets are first fit in the order of first use (linear scan).
+Arrays whose sizes depend on runtime sizes lie behind the others, each in a slot, which arrays that
+are provably no larger share.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from transpile.analysis.cost_model import count
 from transpile.errors import UnsupportedError
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import WORKSPACE_PLANNED
+from transpile.ir.dims import Dim, Index, bounds, floor_divide
 from transpile.ir.loop_ir import Program
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST
@@ -19,12 +23,14 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 ALIGNMENT = 64
+# The first kernel and the last one that use an array.
+Life = tuple[int, int]
 
 
 @contract(provides=(WORKSPACE_PLANNED,))
 def plan_memory(program: Program, options: Options) -> Program:
     """The program with an offset in the workspace for each temporary."""
-    lives: dict[str, tuple[int, int]] = {}
+    lives: dict[str, Life] = {}
     for position, kernel in enumerate(program.kernels):
         for name in used_buffers(kernel)[0]:
             first, _ = lives.get(name, (position, position))
@@ -32,28 +38,65 @@ def plan_memory(program: Program, options: Options) -> Program:
     temporaries = tuple(
         sorted((b for b in program.temporaries if b.name in lives), key=lambda b: lives[b.name])
     )
+    needs = [(lives[b.name], aligned(b.size_in_bytes)) for b in temporaries]
+    known = [(life, size) for life, size in needs if isinstance(size, int)]
+    offsets, end = _packed(known)
+    if end > MOST:
+        largest = max(temporaries, key=lambda b: count(b.size_in_bytes))
+        source = program.kernels[lives[largest.name][0]].source
+        raise UnsupportedError(
+            f"{source}: {program.name} needs a workspace of {end} bytes, more than 2**63 - 1"
+        )
+    unknown = [(life, size) for life, size in needs if not isinstance(size, int)]
+    behind, whole = _in_slots(unknown, end)
+    placed, behind_them = iter(offsets), iter(behind)
+    return replace(
+        program,
+        temporaries=temporaries,
+        offsets=tuple(next(placed if isinstance(size, int) else behind_them) for _, size in needs),
+        workspace=whole,
+    )
+
+
+def aligned(size: Index) -> Index:
+    """A number of bytes, rounded up to whole lines of the cache."""
+    return floor_divide(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT
+
+
+def _packed(needs: Sequence[tuple[Life, int]]) -> tuple[list[int], int]:
+    """The offsets of arrays, in the order of their first uses, and the end of the last one."""
     space = Space()
     alive: list[tuple[int, int, int]] = []  # a heap: last kernel, first byte, end
     offsets = []
-    for buffer in temporaries:
-        size = -(-count(buffer.size_in_bytes) // ALIGNMENT) * ALIGNMENT
-        start, end = lives[buffer.name]
+    for (start, end), size in needs:
         while alive and alive[0][0] < start:
             space.free(*heappop(alive)[1:])
         offsets.append(space.take(size))
         heappush(alive, (end, offsets[-1], offsets[-1] + size))
-    if space.size > MOST:
-        largest = max(temporaries, key=lambda b: count(b.size_in_bytes))
-        source = program.kernels[lives[largest.name][0]].source
-        raise UnsupportedError(
-            f"{source}: {program.name} needs a workspace of {space.size} bytes, more than 2**63 - 1"
-        )
-    return replace(
-        program,
-        temporaries=temporaries,
-        offsets=tuple(offsets),
-        workspace=space.size,
-    )
+    return offsets, space.size
+
+
+def _in_slots(needs: Sequence[tuple[Life, Dim]], start: int) -> tuple[list[Index], Index]:
+    """The offsets of arrays whose sizes are not known, from a byte on, and the end of the last
+    slot. An array takes the first free slot that is provably large enough."""
+    slots: list[tuple[Dim, int]] = []  # size, last kernel
+    taken: list[int] = []
+    for (first, last), size in needs:
+        fitting = (k for k, (room, end) in enumerate(slots) if end < first and _fits(size, room))
+        number = next(fitting, len(slots))
+        if number == len(slots):
+            slots.append((size, last))
+        slots[number] = (slots[number][0], last)
+        taken.append(number)
+    ends: list[Index] = [start]
+    for room, _ in slots:
+        ends.append(ends[-1] + room)
+    return [ends[number] for number in taken], ends[-1]
+
+
+def _fits(size: Dim, room: Dim) -> bool:
+    slack = bounds(room - size)[0]
+    return slack is not None and slack >= 0
 
 
 class Space:

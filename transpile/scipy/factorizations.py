@@ -15,7 +15,14 @@ from transpile.lax.control.fori import fori_loop
 from transpile.lax.linalg.reflections import column, index_vector, only, over_batch
 from transpile.numpy.core.promotion import convert
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.linalg.common import adjoint, check_square, common_operands, identity, inexact
+from transpile.numpy.linalg.common import (
+    adjoint,
+    check_square,
+    check_stacked,
+    common_operands,
+    identity,
+    inexact,
+)
 from transpile.numpy.linalg.solving import triangular
 from transpile.primitives.linalg import decompositions as primitives
 from transpile.scipy.exponential import exponential
@@ -27,6 +34,7 @@ __all__ = [
     "expm_frechet",
     "funm",
     "hessenberg",
+    "polar",
     "qr_multiply",
     "rsf2csf",
     "schur",
@@ -291,3 +299,25 @@ def _by_schur_forms(a: Any, b: Any, c: Any) -> Any:
 
     y = fori_loop(0, n, one, np.zeros_like(c)) if n else c
     return np.matmul(u, np.matmul(y, adjoint(v)))
+
+
+@public
+def polar(
+    a: Array,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> Any:
+    """The polar decomposition a = u p, or a = p u for side="left", with positive semidefinite p, by
+    singular values whatever the method, to which `eps` and `max_iterations` belong."""
+    if side not in ("right", "left"):
+        raise located(ValueError, "`side` must be either 'right' or 'left'")
+    x = traced(as_value(a, "polar"))
+    check_stacked(x)
+    x = convert(x, inexact(x))
+    w, s, vh = bind(primitives.svd, x, full_matrices=False, vectors=True)
+    if side == "right":
+        return np.matmul(w, vh), np.matmul(adjoint(vh) * s[..., None, :], vh)
+    return np.matmul(w, vh), np.matmul(w * s[..., None, :], adjoint(w))

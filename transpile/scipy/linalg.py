@@ -42,6 +42,7 @@ from transpile.scipy.factorizations import (
     expm_frechet,
     funm,
     hessenberg,
+    polar,
     qr_multiply,
     rsf2csf,
     schur,
@@ -86,6 +87,7 @@ __all__ = [
     "invpascal",
     "leslie",
     "pascal",
+    "polar",
     "qr_multiply",
     "rsf2csf",
     "schur",
@@ -264,6 +266,7 @@ def solve_triangular(
     lower: bool = False,
     unit_diagonal: bool = False,
     overwrite_b: bool = False,
+    debug: Any = None,
     check_finite: bool = True,
 ) -> Any:
     """The solution of A x = b for a triangular A, of which the other triangle is not read; of A^T
@@ -285,6 +288,7 @@ def solve(
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
+    debug: bool = False,
     check_finite: bool = True,
     assume_a: str = "gen",
     transposed: bool = False,
@@ -386,6 +390,8 @@ def eigh(
     eigvals_only: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
     type: int = 1,
     check_finite: bool = True,
 ) -> Any:
@@ -393,10 +399,12 @@ def eigh(
     triangle (LAPACK's syevd).
 
     With b those of a v = w b v, for positive definite b, by its Cholesky factor. Raises
-    UnsupportedError for another `type` than 1.
+    UnsupportedError for another `type` than 1, and for `eigvals`.
     """
     if type != 1:
         raise unsupported(f"type={type} of eigh")
+    if eigvals is not None:
+        raise unsupported("eigvals of eigh")
     x = matrices(a, square=True)
     if b is None:
         results = bind(primitives.eigh, x, lower=bool(lower), vectors=not eigvals_only)
@@ -410,19 +418,6 @@ def eigh(
         return bind(primitives.eigh, inner, lower=True, vectors=False)
     w, v = bind(primitives.eigh, inner, lower=True, vectors=True)
     return w, triangular(factor, v, True, form=2)
-
-
-@_public
-def polar(a: Array, side: str = "right", *, method: str = "svd") -> Any:
-    """The polar decomposition a = u p, or a = p u for side="left", with positive semidefinite p, by
-    singular values whatever the method."""
-    if side not in ("right", "left"):
-        raise located(ValueError, "`side` must be either 'right' or 'left'")
-    x = matrices(a)
-    w, s, vh = bind(primitives.svd, x, full_matrices=False, vectors=True)
-    if side == "right":
-        return np.matmul(w, vh), np.matmul(adjoint(vh) * s[..., None, :], vh)
-    return np.matmul(w, vh), np.matmul(w * s[..., None, :], adjoint(w))
 
 
 # ---------------------------------------------------------------------------- functions of matrices

@@ -38,6 +38,7 @@ isnan isinf isfinite strlen time clock""")
 LOOP_NAMES = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s", "u", "v", "w")
 # Names that templates use in the exported functions.
 _ENTRY = _words("""
+communicator transpile_communicator
 workspace callback_function callback_context callback_code callback_before callback_context_before
 printf fputs fwrite
 """)
@@ -96,7 +97,8 @@ def program_name(hint: str) -> str:
     """The name of the C function for a Python function: the same if it is a C identifier and
     neither it nor a name derived from it belongs to C or its libraries."""
     name = _allowed(hint)
-    if is_function_of_family(name):
+    # `omp` has `omp_call`, which no number of underscores behind it mends.
+    if is_function_of_family(name) or is_function_of_family(f"{name}_"):
         name = f"x_{name}"
     while not _is_free(name):
         name += "_"

@@ -13,6 +13,7 @@ from transpile.trace.call_key import (
     concrete,
     describe,
     ndarray,
+    receiver_key,
     shape_and_order,
     static_key,
 )
@@ -30,6 +31,7 @@ class Bound:
     traced: tuple[tuple[int | str, str, Any, bool], ...]
     statics: Mapping[int | str, tuple[str, Any]]
     count: int
+    has_receiver: bool = False
 
     def split(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The traced arguments alone, as (args, kwargs)."""
@@ -53,6 +55,8 @@ class Bound:
     def check_statics(self, function_name: str) -> None:
         """Raise ValueError for a static value that cannot be hashed."""
         for place, (name, value) in self.statics.items():
+            if place == 0 and self.has_receiver:
+                continue
             try:
                 hash(value)
             except TypeError:
@@ -69,6 +73,8 @@ class Parameters:
     """The parameters of a function: their names, and which are static or donated.
 
     `variadic` is the name of `*args` (`args` too if the signature is unknown), or `""`.
+    `has_receiver` says that the first argument is that of a method, a static one: it goes by
+    identity where its class has no hash.
     """
 
     positional: tuple[str, ...]
@@ -78,6 +84,7 @@ class Parameters:
     donate_argnums: tuple[int, ...]
     donate_argnames: frozenset[str]
     any_static: bool
+    has_receiver: bool = False
 
     def positions(self, argnums: tuple[int, ...], count: int) -> frozenset[int]:
         """The positions that argnums mean in a call with `count` positional arguments."""
@@ -101,7 +108,9 @@ class Parameters:
         if self.any_static:
             static = self.positions(self.static_argnums, len(args))
             for position, value in enumerate(args):
-                if position in static:
+                if position == 0 and self.has_receiver:
+                    key.append(receiver_key(value))
+                elif position in static:
                     key.append(static_key(value))
                 else:
                     describe(value, key, leaves, leaf)
@@ -141,7 +150,7 @@ class Parameters:
                 statics[name] = (name, kwargs[name])
             else:
                 traced.append((name, name, kwargs[name], name in self.donate_argnames))
-        return Bound(tuple(traced), statics, len(args))
+        return Bound(tuple(traced), statics, len(args), self.has_receiver)
 
     def name_of(self, position: int) -> str:
         """The name of a positional argument in messages."""

@@ -98,6 +98,31 @@ def shape_and_order(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     return (order, array.shape) if order else array.shape
 
 
+class Unhashable:
+    """The data of a container that cannot be hashed, such as a dict, in a key: a copy of it, so
+    that a change of the original is noticed; compared by equality."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: Any) -> None:
+        self.data = _copied(data)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unhashable) and bool(self.data == other.data)
+
+    def __hash__(self) -> int:
+        return hash(type(self.data))
+
+
+def _copied(data: Any) -> Any:
+    """Dicts, lists and sets copied at every depth; other objects as they are."""
+    if type(data) is dict:
+        return {key: _copied(value) for key, value in data.items()}
+    if type(data) in (list, tuple):
+        return type(data)(map(_copied, data))
+    return set(data) if type(data) is set else data
+
+
 def describe(value: Any, key: list[Any], leaves: list[Any], leaf: Callable[[Any], Any]) -> None:
     """Append the key and the leaves of one argument; `leaf` converts other types of leaves."""
     kind = type(value)
@@ -129,6 +154,10 @@ def _describe_other(
     level = one_level(value)
     if level is not None:
         children, data = level
+        try:
+            hash(data)
+        except TypeError:
+            data = Unhashable(data)
         key += (type(value), data, len(children))
         for child in children:
             describe(child, key, leaves, leaf)
@@ -164,3 +193,24 @@ def static_key(value: Any) -> Any:
     if kind is float or kind is complex:
         return (kind, number_bytes(value))
     return (kind, value)
+
+
+class _Same:
+    """Stands in a key for an object that has no hash: equal to what stands for the same object."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
+def receiver_key(value: Any) -> Any:
+    """The part of a key that the receiver of a method contributes: compared as a static value, by
+    identity where its class has no hash."""
+    return static_key(_Same(value) if type(value).__hash__ is None else value)

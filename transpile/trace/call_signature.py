@@ -132,10 +132,11 @@ def leaf_type(leaf: Any, path: str, where: str) -> ArrayType:
     if isinstance(leaf, type) or (
         not hasattr(leaf, "shape") and not has_values(leaf) and not _is_scalar(leaf)
     ):
+        field = ", mark the field of a dataclass as transpile.tree.static()" if "." in path else ""
         raise TypeError(
             f"{what} is a {type(leaf).__name__}, which is neither an array nor a number: "
-            f"{shown(leaf)}. Make it static (static_argnums or static_argnames), or make its class "
-            f"a pytree (tree.register_pytree_node_class)."
+            f"{shown(leaf)}. Make it static (static_argnums or static_argnames){field}, or make "
+            f"its class a pytree (tree.register_pytree_node_class)."
         )
     if not isinstance(leaf, np.ndarray | np.generic) and has_values(leaf):
         leaf = values_of(leaf, what)

@@ -2,19 +2,21 @@
 
 The generators that a function names are found in its bytecode, and in that of the functions that it
 names: the global ones of NumPy and of Python's module `random`, and `Generator`s and `Random`s in
-globals, closures, defaults and static arguments. One whose state is another after the trace has
-been drawn from, which is worth a warning. `SystemRandom` and classes of users have no state that
-could be asked for without running their code.
+globals, closures, defaults, static arguments, arguments of a partial and the object of a method.
+One whose state is another after the trace has been drawn from, which is worth a warning.
+`SystemRandom` and classes of users have no state that could be asked for without running code of
+theirs.
 """
 
 from __future__ import annotations
 
 import dis
+import functools
 import linecache
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from transpile.errors import FrozenDrawWarning
@@ -26,6 +28,7 @@ from transpile.trace.static_lookup import (
     defaults,
     function_in,
     held,
+    in_class,
     module_of,
     scope_of,
 )
@@ -48,8 +51,8 @@ class FrozenDraws:
     """The generators that a function may draw from, with their states before it is traced."""
 
     def __init__(self, function: Any, named: Mapping[str, Any]) -> None:
-        innermost = function_in(function)
-        uses = _uses(innermost, named) if innermost is not None else ()
+        innermost, held_by_it = _innermost(function)
+        uses = _uses(innermost, {**held_by_it, **named}) if innermost is not None else ()
         self._before = [(use, _state(use.generator)) for use in uses]
 
     def warn(self, where: str) -> None:
@@ -69,6 +72,28 @@ class FrozenDraws:
                 f"arguments, or draw with transpile.random from a key that is an argument."
             )
             warnings.warn_explicit(message, FrozenDrawWarning, code.co_filename, line)
+
+
+def _innermost(function: Any) -> tuple[FunctionType | None, dict[str, Any]]:
+    """The function of Python inside partials, bound methods and callable objects, and the arguments
+    that these hold, by its parameters."""
+    args: list[Any] = []
+    keywords: dict[str, Any] = {}
+    while True:
+        if isinstance(function, functools.partial):
+            args, keywords = [*function.args, *args], {**function.keywords, **keywords}
+            function = function.func
+        elif isinstance(function, MethodType):
+            args, function = [function.__self__, *args], function.__func__
+        else:
+            known = function_in(function)
+            if known is None:  # a callable object, whose method takes it
+                known = function_in(in_class(type(function), "__call__"))
+                args = [function, *args]
+            if known is None:
+                return None, {}
+            names = known.__code__.co_varnames[: known.__code__.co_argcount]
+            return known, {**dict(zip(names, args, strict=False)), **keywords}
 
 
 def _uses(function: FunctionType, named: Mapping[str, Any]) -> Iterator[_Use]:

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from transpile import errors
-from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var, silenced
-from transpile.ir.primitive import Primitive
+from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var, axis_names
+from transpile.ir.graph_rewrite import may_repeat, silenced
+from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.source_info import function_source, shown, user_source
 from transpile.ir.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, kind_letter, size_of
 from transpile.trace.bytecode.call_resolution import resolved
+from transpile.trace.bytecode.made_arrays import root_of
 from transpile.trace.tracer import UNKNOWN, Tracer, leaked
 from transpile.util.frozen_records import dataclass
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between
@@ -42,6 +44,7 @@ class Trace:
     refused    the error of a conversion to a Python value
     varied     the inputs and captured values that are differentiated
     made       by id: NumPy's arrays that traced code has made, and by which call
+    lifts      by id: arrays that traced code indexes by traced values, and their traced constants
     """
 
     name: str
@@ -61,6 +64,7 @@ class Trace:
     refused: errors.TracerError | None = None
     varied: set[Var] = field(default_factory=set)
     made: dict[int, Any] = field(default_factory=dict)
+    lifts: dict[int, tuple[Any, Tracer]] = field(default_factory=dict)
 
     def atom(self, value: Any) -> Atom:
         """The atom of a tracer, captured if it is of an outer trace, or of a concrete value."""
@@ -125,6 +129,32 @@ class Trace:
         finally:
             self.origin = before
 
+    def lifted(self, array: Any) -> Tracer:
+        """An array as a traced constant: its values as they are now."""
+        if id(array) not in self.lifts:
+            value = constant(np.array(array))
+            shape = value.type.shape
+            params = {"shape": shape, "broadcast_dimensions": tuple(range(len(shape)))}
+            (tracer,) = self.append(TABLE["broadcast_in_dim"], [value], params)
+            self.lifts[id(array)] = array, tracer
+        return self.lifts[id(array)][1]
+
+    def forget(self, root: Any) -> None:
+        """The array with this memory is about to be assigned to: what was lifted is out of date."""
+        for key, (array, _) in list(self.lifts.items()):
+            if root_of(array) is root:
+                self.check_lifted()
+                del self.lifts[key]
+
+    def check_lifted(self) -> None:
+        """Raise UnsupportedError where the function assigned to an array that was lifted."""
+        if any(t.variable is not t.original for _, t in self.lifts.values()):
+            raise errors.UnsupportedError(
+                f"{user_source()}: {self.name} assigns at a traced index into an array of its "
+                f"surroundings, which stays what it is until the program runs. Return the new "
+                f"values, and assign them there."
+            )
+
     # Functionalisation: an assignment replaces the value of an array by a new Var. The views of the
     # array are recomputed by the same equations from the new value.
 
@@ -173,7 +203,8 @@ class Trace:
             return UNKNOWN
         for equation in self._needed(var):
             values = [a.value if isinstance(a, Const) else self.known[a] for a in equation.inputs]
-            if any(v is UNKNOWN for v in values):
+            given = not any(v is UNKNOWN for v in values)
+            if not given or axis_names(equation) or not may_repeat(equation):
                 results: list[Any] = [UNKNOWN] * len(equation.outputs)
             else:
                 results = evaluate(silenced(equation), values)
@@ -333,6 +364,7 @@ def trace_nested(
 
     def run() -> tuple[tuple[Atom, ...], Any]:
         leaves, extra = resolved(function)(*[Tracer(trace, v) for v in trace.inputs])
+        trace.check_lifted()
         return tuple(trace.atom(leaf) for leaf in leaves), extra
 
     try:

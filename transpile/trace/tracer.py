@@ -91,7 +91,6 @@ class Tracer:
     # Not `trace` and `var`: those are methods of an array.
     __slots__ = ("_variable", "owner")
     __array_priority__ = 1000.0
-    __hash__ = None  # type: ignore[assignment]  # as ndarray: == is elementwise
     __getitem__: Callable[..., Any]  # transpile.numpy gives these, with the other methods
     __setitem__: Callable[..., None]
 
@@ -210,6 +209,15 @@ class Tracer:
                 "that are stand in transpile.numpy."
             )
         return named(implementation(*args, **kwargs))
+
+    def __hash__(self) -> int:
+        # As arrays have none: == is elementwise.
+        raise TypeError(
+            f"{user_source()}: unhashable type: a traced value, {self!r}, is no key of a dict, no "
+            f"element of a set and no argument of a function with functools.cache, in "
+            f"`{user_source().text}`. Take its name or its position as the key; make an argument "
+            f"that decides what is computed static (static_argnums or static_argnames)."
+        )
 
     # Conversions to Python values, which need a concrete value.
 
@@ -355,9 +363,12 @@ for _name, _ufunc in _UNARY.items():
 
 
 def add_method(name: str, function: Callable[..., Any]) -> None:
-    """Give every tracer the method `name`, which calls `function(tracer, ...)`."""
+    """Give every tracer the method `name`, which calls `function(tracer, ...)`. That a mask `where`
+    is None means that there is none, as in JAX."""
 
     def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
+        if "where" in kwargs and kwargs["where"] is None:
+            del kwargs["where"]
         return named(function(self, *args, **kwargs))
 
     method.__name__ = name

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transpile.errors import InternalError
-from transpile.ir.graph import Equation, Graph, Var
+from transpile.ir.graph import Equation, Graph, Var, axis_names
 from transpile.ir.primitive import Axis
 from transpile.trace.trace import the_trace
 from transpile.transforms.closed import Closed, Environment, operand, rewritten
@@ -51,7 +51,7 @@ def spread(
         for equation in graph.equations:
             given = [values[a] for a in equation.inputs]
             flags = [a in mapped for a in equation.inputs]
-            if not any(flags):
+            if not any(flags) and not _is_over(axis, equation):
                 values.define(equation.outputs, trace.copy(equation, given))
                 continue
             with trace.at(equation.source):
@@ -61,6 +61,11 @@ def spread(
             values.define(equation.outputs, results)
             mapped.update(v for v, f in zip(equation.outputs, are_batched, strict=True) if f)
     return [values[a] for a in graph.outputs], [a in mapped for a in graph.outputs]
+
+
+def _is_over(axis: Axis, equation: Equation) -> bool:
+    """True if an equation is, or has, a collective over the mapped axis."""
+    return axis.name is not None and axis.name in axis_names(equation)
 
 
 def _apply_rule(

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.graph import Atom, Const, Graph, Var, live_equations
+from transpile.ir.graph import Atom, Const, Graph, Var
+from transpile.ir.graph_rewrite import live_equations
 from transpile.trace.trace import evaluate
 from transpile.util.interrupt_safety import THREAD, as_before, between
 

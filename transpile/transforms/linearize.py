@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from transpile.ir.graph import Atom, Equation, Graph, Var, live_equations
+from transpile.ir.graph import Atom, Equation, Graph, Var
+from transpile.ir.graph_rewrite import live_equations
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp
 from transpile.transforms.residuals import residuals

@@ -37,9 +37,9 @@ def replace_files(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     # The name exists before the directory, so that an interrupt in between leaves none behind.
     staging = directory / f".transpile-{os.urandom(8).hex()}"
+    paths = [directory / name for name in contents]
     try:
         staging.mkdir(mode=0o700)
-        paths = [directory / name for name in contents]
         for number, data in enumerate(contents.values()):
             _write(staging / f"new-{number}", data, _permissions(paths[number]))
         for number, path in enumerate(paths):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dis
+import sys
 import traceback
 from types import FunctionType
 
@@ -135,6 +136,34 @@ def conditional_callees(x):
     return (functions[0] if x else functions[1])(min(x, 1) if x else -3), same_as(1)(max)(1, 2)
 
 
+def unpacked_decorators(x):
+    @same_as(*[x])
+    def inner(y):
+        return max(*[x, y])
+
+    return inner(2)
+
+
+# The compiler repeats what ends a function behind each branch: one call is then several.
+def raised_of_a_choice(x):
+    try:
+        raise KeyError("a" if x else "b", 1)
+    except KeyError as error:
+        return list(error.args)
+
+
+def called_with_a_choice(x):
+    return sorted([3, 1, 2], key=abs if x else str, reverse=bool(x))
+
+
+def nested_choices(x):
+    items = [4, x]
+    for item in items:
+        if item:
+            return max(items.index(4 if x else items[1]), abs(abs(3) if x else abs(-2)))
+    return abs((x and 1) or 2)
+
+
 def assignments(x):
     a, number = list(range(5)), 1
     a[x] = 7
@@ -175,6 +204,8 @@ exec(
 )
 PROGRAMS = [
     (calls_and_decorators, 5),
+    *((f, x) for f in (raised_of_a_choice, called_with_a_choice, nested_choices) for x in (0, 2)),
+    (unpacked_decorators, 5),
     (exceptions, 1),
     (exceptions, 0),
     (loops_and_contexts, 5),
@@ -214,9 +245,10 @@ def test_every_kind_of_callee_is_asked_about():
     CALLEES.clear()
     for f, x in PROGRAMS:
         copy_of(f)(x)
-    assert {Derived, super, same, same_as, max, str, range, zip, entered} <= {
-        c for c in CALLEES if isinstance(c, type | FunctionType | type(max))
-    }
+    # From Python 3.12 on `super().m` is one instruction, which calls nothing.
+    called = {Derived, same, same_as, max, str, range, zip, entered}
+    called |= set() if sys.version_info >= (3, 12) else {super}
+    assert called <= {c for c in CALLEES if isinstance(c, type | FunctionType | type(max))}
     assert any(getattr(c, "__func__", None) is Derived.m for c in CALLEES)  # a method
     assert [[1, 2], [3, 4]] in CALLEES  # a container
     CALLEES.clear()

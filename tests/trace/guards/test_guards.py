@@ -168,6 +168,15 @@ def cases():
         return x * alias.rate
 
     yield case("a local name", local, lambda: setattr(other, "rate", 2.0))
+    around = Thing(rate=1.0)
+
+    def in_class_body(x):
+        class Inner:
+            rate = around.rate
+
+        return x * Inner.rate
+
+    yield case("read in a class body", in_class_body, lambda: setattr(around, "rate", 2.0))
     sloped = Slotted()
     yield case("a slot", lambda x: x * sloped.rate, lambda: setattr(sloped, "rate", 2.0))
     record = Rates()

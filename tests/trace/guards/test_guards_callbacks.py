@@ -319,7 +319,10 @@ def test_under_a_profiler_results_are_right():
     fast = transpile.jit(f)
     with cProfile.Profile() as profile:
         fast(X), fast(X)
-        assert sys.getprofile() is profile
+        if sys.version_info < (3, 12):
+            assert sys.getprofile() is profile
+        else:  # a profiler has a hook of its own, and stays beside those of `sys.setprofile`
+            assert sys.monitoring.get_tool(sys.monitoring.PROFILER_ID)
         own.rate = 3.0
         np.testing.assert_array_equal(fast(X), X * 3)
     assert own.seen == 3

@@ -105,3 +105,14 @@ assert TABLE["scan"].kind == "control"
 assert "transpile.primitives.special.primitives" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_rare_rows_are_not_imported_for_c():
+    code = """
+import sys
+import numpy as np
+import transpile
+transpile.jit(lambda x: np.exp(x).sum() < 3).lower(np.zeros(3)).as_text()
+assert "transpile.primitives.special.primitives" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -19,6 +19,7 @@ from transpile.errors import InternalError
 from transpile.intrinsics.callbacks import Callback
 from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index, Shape, evaluate
+from transpile.ir.indices.size_solver import solved
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -61,7 +62,8 @@ def run(program: Program, values: Sequence[Any]) -> list[Any]:
 class _Run:
     def __init__(self, program: Program, values: Sequence[Any]) -> None:
         self.program = program
-        self.sizes = _runtime_sizes(program.inputs, values)
+        inputs = zip(program.inputs, values, strict=True)
+        self.sizes = solved(program.sizes, ((b.name, b.shape, np.shape(x)) for b, x in inputs))
         self.memories: dict[str, Memory] = {}
         for buffer, value in zip(program.inputs, values, strict=True):
             self._own(buffer).fill(value)
@@ -73,13 +75,15 @@ class _Run:
                 self.memories[buffer.name] = self.memories[aliases[buffer.name]]
             else:
                 self._own(buffer)
-        shared = Workspace(program.workspace)
+        shared = Workspace(evaluate(program.workspace, self.sizes))
         offsets = program.offsets or (None,) * len(program.temporaries)
         for buffer, offset in zip(program.temporaries, offsets, strict=True):
             if offset is None:
                 self._own(buffer)
             else:
-                self.memories[buffer.name] = Memory(buffer, self.sizes, shared, offset)
+                self.memories[buffer.name] = Memory(
+                    buffer, self.sizes, shared, evaluate(offset, self.sizes)
+                )
 
     def _own(self, buffer: Buffer) -> Memory:
         size = evaluate(buffer.size_in_bytes, self.sizes)
@@ -96,18 +100,6 @@ class _Run:
             elements = [memory.read(p) for p in range(memory.data.size)]
             results.append(np.array(elements, buffer.dtype).reshape(shape))
         return results
-
-
-def _runtime_sizes(inputs: Sequence[Buffer], values: Sequence[Any]) -> dict[str, int]:
-    """The value of each symbol in the inputs' shapes."""
-    sizes: dict[str, int] = {}
-    for buffer, value in zip(inputs, values, strict=True):
-        for dim, extent in zip(buffer.shape, np.shape(value), strict=True):
-            if str(dim).isidentifier():
-                sizes.setdefault(str(dim), extent)
-            if evaluate(dim, sizes) != extent:
-                raise InternalError(f"{buffer.name} has {extent} where {dim} stands")
-    return sizes
 
 
 class _KernelRun:
@@ -286,16 +278,18 @@ class _KernelRun:
         memory.scatter(positions, value)
 
     def call_back(self, call: Callback) -> None:
-        """Call Python with copies of the arrays."""
-        types = call.site.types
-        call.site.callback(
-            *(
-                np.empty(kind.static_shape(), kind.dtype)
-                if value is None
-                else self.array(value, kind.static_shape())
-                for kind, value in zip(types, call.values, strict=True)
-            )
-        )
+        """Call Python with copies of the arrays, and write its results."""
+        site = call.site
+        values = [
+            np.empty(kind.static_shape(), kind.dtype)
+            if value is None
+            else self.array(value, kind.static_shape())
+            for kind, value in zip(site.types, call.values, strict=True)
+        ]
+        results = site.callback.results(values, site.results)
+        for kind, array, result in zip(site.results, call.given, results, strict=True):
+            if array is not None:
+                self.put_array(array, kind.static_shape(), result)
 
     # ------------------------------------------------------------------- expressions, indices
 

@@ -1,9 +1,18 @@
-"""The calling convention of kernels: which buffers are parameters, and how they are passed."""
+"""The calling convention of kernels: which runtime sizes and buffers are parameters, and how they
+are passed."""
 
 from __future__ import annotations
 
-from transpile.ir.loop_ir import Buffer, Kernel, Program, Swap
-from transpile.ir.loop_rewrite import bools_as_bytes, seen_by, used_buffers, walk, written
+from transpile.ir.dims import Symbol, symbols_of
+from transpile.ir.loop_ir import Alloc, Buffer, Kernel, Program, Swap
+from transpile.ir.loop_rewrite import (
+    bools_as_bytes,
+    seen_by,
+    symbols_read,
+    used_buffers,
+    walk,
+    written,
+)
 from transpile.util.frozen_records import dataclass
 
 
@@ -61,6 +70,17 @@ class CallingConvention:
         if kernel.name not in self._of_kernels:
             self._of_kernels[kernel.name] = self._taken(kernel)
         return self._of_kernels[kernel.name]
+
+    def sizes(self, kernel: Kernel) -> tuple[Symbol, ...]:
+        """The runtime sizes that a kernel takes: those in its subscripts and in the shapes of its
+        arrays."""
+        if not self._program.sizes:
+            return ()
+        read = set().union(*map(symbols_read, kernel.body))
+        local = (s.buffer.shape for s in walk(kernel.body) if isinstance(s, Alloc))
+        for shape in (*local, *(p.buffer.shape for p in self.parameters(kernel))):
+            read.update(*map(symbols_of, shape))
+        return tuple(size for size in self._program.sizes if size in read)
 
     def _taken(self, kernel: Kernel) -> tuple[Parameter, ...]:
         used, writes = used_buffers(kernel)

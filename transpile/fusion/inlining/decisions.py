@@ -35,7 +35,8 @@ def materialised(survey: Survey, choices: Choices) -> frozenset[Var]:
         match equation.primitive.kind:
             case "routine":
                 chosen.update(equation.outputs)
-            case "effect":
+            case "callback":
+                chosen.update(equation.outputs)
                 _count(uses, equation.inputs)
             case "control":
                 chosen |= _operands_of_bodies(survey, equation)

@@ -7,8 +7,8 @@ from typing import Any
 
 from transpile.ir.graph import UNKNOWN_SOURCE, Var
 from transpile.ir.types import type_of
-from transpile.primitives.control.calls import bind_call
 from transpile.primitives.control.primitives import while_
+from transpile.primitives.rules import bind_call
 from transpile.transforms.closed import close
 
 

@@ -6,10 +6,22 @@ It adds instructions to the builder. Operands of elementwise primitives have one
 """
 
 from transpile.hlo.builder import Rule, Rules
-from transpile.hlo.rules import control, elementwise, indexing, lapack, products, reductions, shapes
+from transpile.hlo.rules import (
+    callbacks,
+    collectives,
+    control,
+    elementwise,
+    indexing,
+    lapack,
+    products,
+    reductions,
+    shapes,
+)
 from transpile.ir.primitive import Primitive
 
 _RULES: Rules = {
+    **collectives.RULES,
+    **callbacks.RULES,
     **control.RULES,
     **indexing.RULES,
     **lapack.RULES,

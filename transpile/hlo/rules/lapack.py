@@ -45,7 +45,7 @@ def _call(
         custom_call_target=f"lapack_{_letter(x)}{routine}_ffi",
         operand_layout_constraints=tuple((o.array, _layout(o.array, batch)) for o in operands),
         api_version="API_VERSION_TYPED_FFI",
-        backend_config=tuple((name, ord(letter)) for name, letter in options.items()),
+        backend_config=tuple(options.items()),
     )
     return b.elements(done)
 

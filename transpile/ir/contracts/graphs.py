@@ -5,14 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 
 from transpile.ir.contracts import Property
-from transpile.ir.graph import Atom, Equation, Graph, graphs_in, has_effect, live_equations
+from transpile.ir.graph import Atom, Equation, Graph, graphs_in, has_effect
+from transpile.ir.graph_rewrite import live_equations
 from transpile.ir.types import HALVES
 from transpile.machine import Machine
 
 # Kinds of primitives that are expanded into others; sums of complex numbers are as well.
 _EXPANDED = ("composite", "window")
 # Kinds that move halves, or round in each iteration: they have them in their own format.
-_MOVING = ("view", "generate", "piecewise", "scan", "scatter", "control", "effect")
+_MOVING = ("view", "generate", "piecewise", "scan", "scatter", "control", "callback")
 
 
 def _no_calls(graph: Graph, _: Machine) -> bool:

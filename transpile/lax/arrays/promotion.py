@@ -20,10 +20,10 @@ from transpile.numpy.core.promotion import (
     Function,
     broadcast_in_dim,
     convert,
-    dimension_value,
     weaken,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.primitives.axes import broadcast_in_dim as BROADCAST
 from transpile.pytree.extended_dtypes import has_extended, moved
 from transpile.trace.trace import bind, current_trace, trace_function

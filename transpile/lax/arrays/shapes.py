@@ -231,7 +231,10 @@ def _check_broadcast(inner: Shape, whole: Shape, axes: tuple[int, ...]) -> None:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
     """The shape that shapes broadcast to, axes aligned at the end; raises ValueError where they do
-    not."""
+    not, TypeError for a negative length."""
+    for shape in shapes:
+        if any(isinstance(n, int) and n < 0 for n in shape):
+            raise located(TypeError, f"shapes have no negative lengths; got {spelled(shape)}")
 
     def incompatible(_: str) -> Exception:
         listed = ", ".join(spelled(s) for s in shapes)

@@ -162,9 +162,16 @@ def _identity(value: Any) -> Any:
 
 def returned(values: Sequence[Any], structure: tree.TreeDef) -> Any:
     """The result of a call of control flow; one array has the name of the user's line."""
-    leaves = [Tracer(x.owner, x.variable) if isinstance(x, Tracer) else x for x in values]
+    leaves = [Tracer(x.owner, x.variable) if isinstance(x, Tracer) else _known(x) for x in values]
     result = structure.unflatten(leaves)
     return named(result) if isinstance(result, Tracer) else result
+
+
+def _known(value: Any) -> Any:
+    """A known result as an array, or as the Python number that a weak constant is."""
+    if not isinstance(value, Const):
+        return value
+    return value.value.item() if value.type.weak else value.value
 
 
 def as_atom(value: Any) -> Any:

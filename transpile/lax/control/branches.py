@@ -24,7 +24,7 @@ from transpile.lax.control.bodies import (
 from transpile.lax.control.carry_checks import check_branches
 from transpile.lax.control.loops import under_name
 from transpile.primitives.control import primitives
-from transpile.primitives.control.calls import bind_call
+from transpile.primitives.rules import bind_call
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import Tracer

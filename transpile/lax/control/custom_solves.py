@@ -21,9 +21,9 @@ from transpile.lax.control.bodies import (
     returned,
     trace_body,
 )
-from transpile.primitives.control.calls import bind_call, custom_jvp_call
+from transpile.primitives.control.calls import custom_jvp_call
 from transpile.primitives.linalg.linear_solve import custom_linear_solve as linear_solve_row
-from transpile.primitives.rules import zeros
+from transpile.primitives.rules import bind_call, zeros
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import function_name
 from transpile.trace.trace import current_trace

@@ -29,7 +29,7 @@ from transpile.lax.control.loops import (
 )
 from transpile.primitives import axes, elementwise
 from transpile.primitives.control import primitives
-from transpile.primitives.control.calls import bind_call
+from transpile.primitives.rules import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import type_text

@@ -25,7 +25,7 @@ from transpile.lax.control.bodies import (
 )
 from transpile.lax.control.carry_checks import check_carry, component_of
 from transpile.primitives.control import primitives
-from transpile.primitives.control.calls import bind_call
+from transpile.primitives.rules import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import type_text

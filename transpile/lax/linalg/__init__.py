@@ -343,7 +343,9 @@ def tridiagonal_solve(
     for right-hand sides (..., n, k).
 
     The first of dl and the last of du do not count. Gaussian elimination with partial pivoting, as
-    LAPACK's gtsv. A singular matrix gives infinities and NaN. Raises TypeError for shapes that do
+    LAPACK's gtsv. A singular matrix gives infinities and NaN, or with `perturb_singular` a large
+    finite solution: pivots are then at least the machine epsilon times the largest element of the
+    triangular factor. Raises TypeError for shapes that do
     not match.
     """
     given = [array(v, "tridiagonal_solve", k) for k, v in enumerate((dl, d, du))]
@@ -356,4 +358,5 @@ def tridiagonal_solve(
         )
     if is_empty(right.shape):
         return right
-    return tridiagonals.solve(*(of_dtype(v, dtype) for v in (*given, right)))
+    operands = [of_dtype(v, dtype) for v in (*given, right)]
+    return tridiagonals.solve(*operands, perturb_singular=perturb_singular)

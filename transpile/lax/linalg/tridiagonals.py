@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from transpile.lax.control.loops import scan
 
 
-def solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
+def solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
     """The solution x of dl_i x_(i-1) + d_i x_i + du_i x_(i+1) = b_i for (..., n) diagonals and
     (..., n, k) right sides; as LAPACK's gtsv eliminates.
 
@@ -21,10 +22,22 @@ def solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
     first = (main[0], above[0], right[0])
     rest = (below[1:], main[1:], above[1:], right[1:])
     last, upper = scan(_eliminated, first, rest)
+    if perturb_singular:
+        largest = [np.max(np.abs(v), axis=(0, -1)) for v in upper[:3]]
+        largest += [np.abs(v)[..., 0] for v in last[:2]]
+        size = functools.reduce(np.maximum, largest)[..., None]
+        least = np.finfo(right.dtype).eps * np.where(size == 0, 1, size)
+        upper = (_at_least(upper[0], least), *upper[1:])
+        last = (_at_least(last[0], least), *last[1:])
     nothing = np.zeros_like(right[0])
     x = last[2] / last[0]
     _, solved = scan(_substituted, (x, nothing), upper, reverse=True)
     return np.moveaxis(np.concatenate([solved, x[None]]), 0, -2)
+
+
+def _at_least(pivot: Any, least: Any) -> Any:
+    """The pivots, of the size `least` where they are smaller, with the sign that they have."""
+    return np.where(np.abs(pivot) < least, np.where(pivot < 0, -least, least), pivot)
 
 
 def _eliminated(row: Any, following: Any) -> tuple[Any, Any]:

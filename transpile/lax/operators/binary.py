@@ -33,8 +33,10 @@ from transpile.lax.operators.unary import (
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import elementwise as primitives
 from transpile.primitives.elementary import primitives as elementary
+from transpile.primitives.elementary.whole_powers import whole_power
 from transpile.primitives.elementwise import bits
 from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 Binary = Callable[[Array, Array], Any]
 
@@ -342,11 +344,12 @@ def _pow(x: Array, y: Array) -> Any:
         return _integer_pow(base, exponent)
     if dtype_of(exponent).kind in "iu":
         dtype = dtype_of(base)
+        is_whole = isinstance(base, Tracer) and isinstance(exponent, Tracer)
     else:
-        dtype = _power_dtype(base, exponent)
-    return weak_like(
-        bind(elementary.power, *aligned("pow", [base, exponent], dtype)), base, exponent
-    )
+        dtype, is_whole = _power_dtype(base, exponent), False
+    values = aligned("pow", [base, exponent], dtype)
+    powers = whole_power(*values) if is_whole else bind(elementary.power, *values)
+    return weak_like(powers, base, exponent)
 
 
 def _power_dtype(base: Any, exponent: Any) -> DType:

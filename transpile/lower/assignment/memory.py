@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from transpile.ir.graph import Atom, Const
+from transpile.ir.graph import Atom, Const, Var
 from transpile.ir.loop_ir import Buffer
 from transpile.ir.types import UINT8
 from transpile.lower.storage import Place
@@ -40,6 +40,11 @@ class Memory:
         buffer = self.buffer(atom, atom.name or hint)
         self.temporaries.append(buffer)
         return Place(buffer)
+
+    def number(self, atom: Atom, hint: str = "given") -> Place:
+        """A place for a number that is passed by its address: an array of one."""
+        one = Var(atom.type.with_shape((1,)), atom.name)
+        return replace(self.temporary(one, hint), prefix=(0,))
 
     def scratch(self, size: int) -> Place:
         """Bytes that calls may use; they go by the first one."""

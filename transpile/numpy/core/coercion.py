@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile.ir.types import check_dtype
+from transpile.ir.types import SHORT_NAMES, check_dtype
 from transpile.numpy.core import creation
 from transpile.numpy.core.promotion import (
     EXPORTS,
     NOTHING,
+    as_array,
     dispatching,
     fill,
     has_tracer,
@@ -89,6 +90,22 @@ for _maker in _MAKERS:
 OF_METHODS[np.ndarray] = lambda method: (
     _making(method, (method.__self__,)) if method.__name__ in _MAKING_METHODS else method
 )
+
+
+def _scalar_type(kind: Any) -> Callable[..., Any]:
+    """A scalar type of NumPy's, of which the call with a traced value is a conversion."""
+
+    @functools.wraps(kind, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and has_tracer(args):
+            return named(as_array(args[0]).astype(kind))
+        return kind(*args, **kwargs)
+
+    return call
+
+
+for _kind in {dtype.type for dtype in SHORT_NAMES}:
+    SUBSTITUTES[id(_kind)] = (_kind, _scalar_type(_kind))
 
 
 def _exported(function: Any) -> Any:

@@ -69,13 +69,21 @@ def where(
     operands = [as_array(condition), as_operand(x), as_operand(y)]
     dtype = result_dtype(*operands[1:])
     shape = common_shape(*operands)
-    choices = [fit(_wrapped(v, dtype), shape, dtype) for v in operands[1:]]
+    choices = [fit(_chosen(v, dtype), shape, dtype) for v in operands[1:]]
     return bind(primitives.select, fit(operands[0], shape, BOOL), *choices)
 
 
+def _chosen(value: Any, dtype: DType) -> Any:
+    """A Python int as the installed NumPy's `where` reads it: one that the dtype cannot hold wraps
+    around, and is an OverflowError from 2.5 on."""
+    if type(value) is int and dtype.kind in "iu":
+        with NumpyErrors():
+            np.where(True, value, np.zeros((), dtype))
+    return _wrapped(value, dtype)
+
+
 def _wrapped(value: Any, dtype: DType) -> Any:
-    """A Python int as `where` reads it, and `select` its default: one that the dtype cannot hold
-    wraps around."""
+    """A Python int as `select` reads its default: one that the dtype cannot hold wraps around."""
     if type(value) is not int or dtype.kind not in "iu":
         return value
     array = np.asarray(value)

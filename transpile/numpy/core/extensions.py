@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,7 @@ def accepts_more(*names: str) -> Callable[[Callable[..., Any]], Callable[..., An
             return _at_once(implementation, args, kwargs)
 
         function.__wrapped__ = public.__wrapped__
+        function.__signature__ = inspect.signature(implementation)  # type: ignore[attr-defined]
         EXPORTS[implementation.__name__] = function
         return implementation
 

@@ -30,10 +30,12 @@ from transpile.ir.types import (
     ArrayType,
     broadcast_shapes,
     check_dtype,
+    is_bfloat16,
 )
 from transpile.numpy.core.memory import GIVE_VIEWS, with_own_memory
+from transpile.numpy.keywords import as_in_jax
 from transpile.primitives import axes as primitives
-from transpile.primitives import elementwise, reductions
+from transpile.primitives import elementwise
 from transpile.primitives.rules import reshaped, transposed
 from transpile.pytree.extended_dtypes import has_extended, moved
 from transpile.trace.trace import bind, current_trace
@@ -120,6 +122,8 @@ def dispatching(
 
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = as_in_jax(kwargs)
         is_traced = in_trace and current_trace() is not None
         if has_extended(args):  # such as keys, which NumPy asks what to do, but for conversions
             moves = function in _CONVERSIONS
@@ -227,7 +231,7 @@ def as_operand(value: Any) -> Any:
     if isinstance(value, Const):
         return value.value
     if isinstance(value, Dim):
-        return dimension_value(value)
+        return value.as_value()
     if isinstance(value, list | tuple) and has_tracer(value):
         return stack_nested(value)
     scalars: tuple[Any, ...] = (bool, int, float, complex)
@@ -280,10 +284,19 @@ def kind_of(value: Any) -> Any:
 
 def result_dtype(*operands: Any) -> DType:
     """NumPy's `result_type` of operands, supported or an UnsupportedError."""
-    kinds = [kind_of(v) for v in operands]
+    kinds: list[Any] = [kind_of(v) for v in operands]
     with NumpyErrors():
-        promoted = np.result_type(*[k(0) if isinstance(k, type) else k for k in kinds])
+        kinds = [k(0) if isinstance(k, type) else k for k in kept_bfloat16(kinds)]
+        promoted = np.result_type(*kinds)
         return check_dtype(promoted, "the result")
+
+
+def kept_bfloat16(kinds: Sequence[Any]) -> Sequence[Any]:
+    """The dtypes and Python types of operands; beside bfloat16, of which NumPy knows nothing,
+    Python's ints and floats are bfloat16."""
+    found = [k for k in kinds if isinstance(k, np.dtype) and is_bfloat16(k)]
+    # A dtype is equal to the Python type it is made of: int64 == int.
+    return [found[0] if k is int or k is float else k for k in kinds] if found else kinds
 
 
 def dtype_argument(dtype: Any) -> DType:
@@ -393,7 +406,10 @@ def fit(value: Any, shape: Shape, dtype: DType) -> Any:
 def fit_all(operands: Sequence[Any], dtypes: Sequence[DType]) -> list[Any]:
     """The operands of an elementwise primitive in these dtypes and their common shape."""
     shape = common_shape(*operands)
-    return [fit(v, shape, d) for v, d in zip(operands, dtypes, strict=True)]
+    fitted = [fit(v, shape, d) for v, d in zip(operands, dtypes, strict=True)]
+    if shape and all(isinstance(v, Const) for v in fitted):  # one of them has to have the shape
+        fitted[0] = fill(fitted[0].value, shape, dtypes[0])
+    return fitted
 
 
 def broadcast_to(value: Any, shape: Shape) -> Any:
@@ -442,14 +458,6 @@ def concatenate_along(parts: Sequence[Any], axis: int) -> Any:
     """The arrays, of one dtype, one after the other; empty ones are left out."""
     full = [p for p in parts if shape_of(p)[axis] != 0] or list(parts[:1])
     return full[0] if len(full) == 1 else bind(primitives.concatenate, *full, dimension=axis)
-
-
-def dimension_value(dim: Any) -> Any:
-    """A size as a value: a Python int, or for a runtime size the sum of that many ones."""
-    if isinstance(dim, int):
-        return dim
-    ones = fill(1, (dim,), INT64)
-    return weaken(bind(reductions.reduce_sum, ones, axes=(0,)))
 
 
 # ---------------------------------------------------------------------------------------- axes

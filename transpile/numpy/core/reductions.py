@@ -37,7 +37,6 @@ from transpile.numpy.core.promotion import (
     broadcast_in_dim,
     cast,
     convert,
-    dimension_value,
     fill,
     fit,
     implements,
@@ -47,6 +46,7 @@ from transpile.numpy.core.promotion import (
     strengthen,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as primitives

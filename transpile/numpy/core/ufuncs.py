@@ -27,6 +27,7 @@ from transpile.numpy.core.promotion import (
     fit_all,
     is_empty,
     is_weak,
+    kept_bfloat16,
     kind_of,
     refuse,
     strengthen,
@@ -36,6 +37,7 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import elementwise as primitives
 from transpile.primitives.elementary import primitives as elementary
+from transpile.primitives.elementary.whole_powers import whole_power
 from transpile.primitives.elementwise import bits as _bits  # noqa: F401 (any trace may call its ufuncs)
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
@@ -62,7 +64,7 @@ def resolve(
         signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     elif signature is not None:
         signature = _signature(ufunc, signature)
-    kinds = [kind_of(v) for v in operands]
+    kinds = kept_bfloat16([kind_of(v) for v in operands])
     if all(isinstance(k, type) for k in kinds):  # NumPy would leave these to Python's objects
         kinds = [PYTHON_SCALARS[k] for k in kinds]
     with NumpyErrors():
@@ -321,7 +323,7 @@ def _float_power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 @rule(np.power)
 def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     """A power; a known exponent of one element takes NumPy's shortcuts, seen at -0 and infinity."""
-    base, exponent = operands
+    exponent = operands[1]
     known = None if isinstance(exponent, Tracer) else cast(exponent, loop[1])
     shape = common_shape(*operands)
     if known is not None and loop[0].kind == "i" and (known < 0).any() and not is_empty(shape):
@@ -329,14 +331,17 @@ def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     if known is not None and known.size == 1 and loop[0].kind != "c":
         value = known.reshape(-1)[0]
         if value == 2:
-            return bind(primitives.square, fit(base, shape, loop[0]))
+            return bind(primitives.square, fit_all(operands, loop[:2])[0])
         if kind_letter(loop[0]) == "f" and value == 1:
-            return strengthen(fit(base, shape, loop[0]))
+            return strengthen(fit_all(operands, loop[:2])[0])
         if kind_letter(loop[0]) == "f" and value == 0:
             return fill(1, shape, loop[0])
         if kind_letter(loop[0]) == "f" and value in (0.5, -1):
             primitive = elementary.sqrt if value == 0.5 else primitives.reciprocal
-            return bind(primitive, fit(base, shape, loop[0]))
+            return bind(primitive, fit_all(operands, loop[:2])[0])
+    both_traced = known is None and isinstance(operands[0], Tracer)
+    if both_traced and exponent.dtype.kind in "iu" and kind_letter(loop[0]) in "fc":
+        return whole_power(*fit_all(operands, loop[:2]))
     return apply(elementary.power, operands, loop[:2])
 
 
@@ -408,6 +413,8 @@ def apply_operator(ufunc: Any, *operands: Any) -> Any:
     if ufunc in (np.positive, np.conjugate) and result is highest:
         return values[0]
     dtype = PYTHON_SCALARS[result]
+    if ufunc is np.power:  # which has a rule for exponents that are integers
+        return weaken(call(ufunc, convert(values[0], dtype), strengthen(values[1])))
     return weaken(call(ufunc, *[convert(v, dtype) for v in values]))
 
 
@@ -424,7 +431,7 @@ def _python_type(ufunc: Any, values: Operands, highest: type) -> type:
     """The Python type in which an operator computes."""
     if ufunc is np.divide and highest in (bool, int):
         return float
-    if highest is bool and ufunc not in _BITS and ufunc not in _COMPARISONS:
+    if highest is bool and ufunc not in (*_BITS, np.invert) and ufunc not in _COMPARISONS:
         return int
     if ufunc is np.power and highest is int and type(values[1]) is int and values[1] < 0:
         return float

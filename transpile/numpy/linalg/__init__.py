@@ -12,14 +12,20 @@ from typing import Any
 import numpy as _numpy
 
 from transpile.numpy.core.promotion import EXPORTS
-from transpile.numpy.linalg import factors, least_squares, products, solving
+from transpile.numpy.keywords import with_keywords
+from transpile.numpy.linalg import factors, least_squares, products, solving, symmetric
 from transpile.numpy.linalg.common import LINALG
 
 _MODULES = (factors, least_squares, products, solving)
 
 
 def _names() -> dict[str, Any]:
-    return {**LINALG, "norm": EXPORTS["norm"], "LinAlgError": _numpy.linalg.LinAlgError}
+    return {
+        **{name: with_keywords("numpy.linalg", name, f) for name, f in LINALG.items()},
+        **symmetric.OF_JAX,
+        "norm": EXPORTS["norm"],
+        "LinAlgError": _numpy.linalg.LinAlgError,
+    }
 
 
 globals().update(_names())

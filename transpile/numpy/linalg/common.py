@@ -25,8 +25,8 @@ from transpile.numpy.core.promotion import (
     in_numpys_words,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives.control.calls import JvpRule, bind_call, custom_jvp_call
-from transpile.primitives.rules import apply
+from transpile.primitives.control.calls import JvpRule, custom_jvp_call
+from transpile.primitives.rules import apply, bind_call
 from transpile.trace.tracer import FUNCTIONS, Tracer
 from transpile.transforms.closed import close
 

@@ -345,8 +345,8 @@ def trace(
 def cross(
     a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
 ) -> Any:
-    """The vector product of three components along an axis; two vectors of two components give the
-    third component alone.
+    """The vector product of three components along an axis; with a NumPy below 2.5 also of two,
+    and two vectors of two give the third component alone.
 
     Raises ValueError for other numbers of components, and for scalars.
     """
@@ -357,11 +357,10 @@ def cross(
         raise located(ValueError, "At least one array has zero dimension")
     axes_of(axisa, x.ndim), axes_of(axisb, y.ndim)
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
-    if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
-        raise located(
-            ValueError,
-            "incompatible dimensions for cross product\n(dimension must be 2 or 3)",
-        )
+    counts = x.shape[-1], y.shape[-1]
+    if not set(counts) <= _COMPONENTS:
+        with NumpyErrors():
+            np.cross(np.ones(counts[0]), np.ones(counts[1]))
     p, q = ([v[..., i] for i in range(v.shape[-1])] for v in (x, y))
     third = _minor(p, q, 0, 1)
     if len(p) == len(q) == 2:
@@ -369,6 +368,10 @@ def cross(
     with NumpyErrors():
         result = np.stack([_minor(p, q, 1, 2), _minor(p, q, 2, 0), third], axis=-1)
     return moveaxis(result, -1, axisc)
+
+
+# Those that the installed NumPy takes.
+_COMPONENTS = {2, 3} if np.lib.NumpyVersion(np.__version__) < "2.5.0" else {3}
 
 
 def _minor(p: Sequence[Any], q: Sequence[Any], i: int, j: int) -> Any:

@@ -94,6 +94,8 @@ def _at(x: Any, positions: Any, is_by_row: bool) -> Any:
 
 # ---------------------------------------------------------------------------------------- median
 
+_LONG_ROW = 512  # shorter ones of many are sorted as fast
+
 
 @implements(np.median)
 def median(
@@ -138,12 +140,35 @@ def nanmedian(
     if not rows.is_floating:
         return median(a, axis, keepdims=keepdims)
     counts = _counts(rows.x)
-    ordered = sort_along(rows.x, rows.x.ndim - 1)
-    middle = [np.maximum((counts - 1) // 2, 0), np.minimum(counts // 2, rows.count - 1)]
-    low, high = (_at(ordered, p, True) for p in middle)
+    if isinstance(rows.count, int) and (rows.count > _LONG_ROW or rows.x.ndim == 1):
+        low, high = _middle_of_filled(rows.x)
+    else:
+        ordered = sort_along(rows.x, rows.x.ndim - 1)
+        middle = [np.maximum((counts - 1) // 2, 0), np.minimum(counts // 2, rows.count - 1)]
+        low, high = (_at(ordered, p, True) for p in middle)
     only = low + 0  # a mean of one is a sum, which starts at 0.0
-    result = np.where(middle[0] == middle[1], only, np.mean(np.stack((low, high)), axis=0))
-    return rows.finished(np.where(counts == 0, low, result), keepdims)
+    result = np.where(counts % 2 == 1, only, np.mean(np.stack((low, high)), axis=0))
+    return rows.finished(np.where(counts == 0, _last(rows.x), result), keepdims)
+
+
+def _middle_of_filled(x: Any) -> tuple[Any, Any]:
+    """The elements in the middle of those of each row that are no NaN.
+
+    Every other NaN counts as the largest number, the rest as the smallest. That moves the middle by
+    one at most, so that the ranks are known, and no row has to be sorted as a whole.
+    """
+    n, axis = x.shape[-1], x.ndim - 1
+    is_missing = np.isnan(x)
+    is_odd = np.logical_xor.accumulate(is_missing, axis=axis)
+    largest = x.dtype.type(complex(np.inf, np.inf) if kind_letter(x.dtype) == "c" else np.inf)
+    filled = np.where(is_missing, np.where(is_odd, largest, -largest), x)
+    ordered = sort_along(filled, axis)
+    ranks = max(n // 2 - 1, 0), (n - 1) // 2, n // 2
+    below, first, second = (
+        reshape_to(slice_axis(ordered, axis, k, k + 1), x.shape[:-1]) for k in ranks
+    )
+    has_odd = _last(is_odd)
+    return np.where(has_odd, below, first), np.where(has_odd, first, second)
 
 
 # ------------------------------------------------------------------------------------- quantiles

@@ -6,6 +6,7 @@ number, as in JAX: more are cut off, and fewer are followed by fill values.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ from transpile.numpy.order.searching import count_before, take
 from transpile.numpy.order.sorting import argsort_along, iota, sort_along
 from transpile.primitives.indexing import FILL, scatter
 from transpile.trace.trace import bind
+
+_FEW_TESTS = 32  # so many comparisons of a vector take no longer than searches of its elements
 
 # --------------------------------------------------------------------------------- known lengths
 
@@ -361,8 +364,8 @@ def isin(
     *,
     kind: Any = None,
 ) -> Any:
-    """Whether each element of the first array is among those of the second, by a binary search in
-    these after sorting.
+    """Whether each element of the first array is among those of the second: by comparing it with
+    each of a few, by a binary search in more after sorting.
 
     `kind` and `assume_unique` change nothing. NaN is in no array. Raises ValueError for an unknown
     kind.
@@ -373,6 +376,10 @@ def isin(
     dtype = result_dtype(*(fill(0, (), v.dtype) for v in (x, tests)))
     if not tests.size or not x.size:
         return fill(invert, x.shape, BOOL)
+    if isinstance(tests.size, int) and tests.size <= _FEW_TESTS:
+        x, tests = convert(x, dtype), convert(tests, dtype)
+        is_member = reduce(np.logical_or, (x == tests[k] for k in range(tests.size)))
+        return ~is_member if invert else is_member
     x, ordered = convert(x, dtype), sort_along(convert(tests, dtype), 0)
     position = count_before(ordered, x, inclusive=False)
     is_member = take(ordered, np.where(position < tests.size, position, tests.size - 1)) == x

@@ -143,8 +143,9 @@ def _traced_part(entry: Tracer) -> Any:
     if entry.dtype == BOOL:
         raise unsupported(
             f"the length of the result depends on the values of a traced mask, {entry!r}. "
-            "numpy.where(mask, x, 0) keeps the shape of x; x[numpy.nonzero(mask, size=n)] of "
-            "transpile.numpy takes the first n of its elements."
+            "numpy.where(mask, x, 0) keeps the shape of x; numpy.where(mask, x + 1, x) is what "
+            "x[mask] += 1 makes of x, and numpy.sum(x, where=mask) the sum of x[mask]; "
+            "x[numpy.nonzero(mask, size=n)] of transpile.numpy takes the first n of its elements."
         )
     if entry.dtype.kind not in "iu":
         words = "arrays used as indices must be of integer (or boolean) type"
@@ -298,7 +299,7 @@ def check_mode(mode: Any) -> str | None:
 def _common(values: list[Any]) -> Shape:
     shapes = [shape_of(v) if isinstance(v, _ARRAYS) else () for v in values]
     try:
-        return tuple(np.broadcast_shapes(*shapes))  # type: ignore[arg-type]  # sizes that are known
+        return tuple(np.broadcast_shapes(*shapes))  # sizes that are known
     except ValueError:
         texts = [f"({','.join(map(str, s))}{',' * (len(s) == 1)})" for s in shapes if s]
         listed = " ".join(texts)
@@ -349,7 +350,7 @@ def _are_distinct(indices: tuple[Any, ...], common: Shape) -> bool:
     """Whether known indices are pairwise different."""
     if not indices:
         return False
-    shape = tuple(int(d) for d in common)  # type: ignore[arg-type]  # known, as the indices are
+    shape = tuple(int(d) for d in common)  # known, as the indices are
     points = np.stack([np.broadcast_to(i, shape).ravel() for i in indices])
     return bool(np.unique(points, axis=1).shape == points.shape)
 

@@ -19,7 +19,6 @@ from transpile.numpy.core.promotion import (
     as_operand,
     broadcast_in_dim,
     convert,
-    dimension_value,
     index_of,
     reshape_to,
     shape_of,
@@ -28,6 +27,7 @@ from transpile.numpy.core.promotion import (
     warn_if_imaginary_is_lost,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.advanced import Entry, entries, known_value, plan, take_planned
 from transpile.primitives import axes as primitives
@@ -162,9 +162,13 @@ def update_item(
 ) -> Any:
     """The value of `x` after its elements at `key` were combined with a value: `set`, `add`,
     `multiply`, `minimum` or `maximum`. Repeated indices combine repeatedly."""
-    mask = _traced_mask(key)
-    if mask is not None:
-        return _masked(x, mask, value, combine)
+    masked = _traced_mask(key, x.ndim)
+    if masked is not None:
+        mask, axis, basic = masked
+        rows = entries(basic, x.shape)
+        inner = basic_item(x, rows)
+        changed = _masked(inner, mask, axis, value, combine)
+        return changed if inner is x else _update_basic(x, rows, changed, "set")
     parsed = entries(key, x.shape)
     parsed = _as_slice(parsed, x.shape)
     if _is_basic(parsed):
@@ -275,42 +279,46 @@ def _offset(start: Any) -> Any:
     return start if isinstance(start, int) else dimension_value(start)
 
 
-def _traced_mask(key: Any) -> Tracer | None:
-    """The mask, if the whole key is one whose values are not known while tracing."""
-    if isinstance(key, tuple) and len(key) == 1:
-        (key,) = key
-    if not isinstance(key, Tracer) or key.dtype != BOOL:
+def _traced_mask(key: Any, rank: int) -> tuple[Tracer, int, tuple[Any, ...]] | None:
+    """The mask of a key whose values are not known while tracing, if all else in it are slices and
+    an Ellipsis; the axis at which it stands; and the key with slices of whole axes in its place."""
+    parts = key if isinstance(key, tuple) else (key,)
+    masks = [at for at, p in enumerate(parts) if isinstance(p, Tracer) and p.dtype == BOOL]
+    if len(masks) != 1 or known_value(parts[masks[0]]) is not None:
         return None
-    return None if known_value(key) is not None else key
+    (at,) = masks
+    mask, before, behind = parts[at], parts[:at], parts[at + 1 :]
+    if not all(p is Ellipsis or isinstance(p, slice) for p in (*before, *behind)):
+        return None
+    axis = rank - mask.ndim - len(behind) if Ellipsis in before else at
+    return mask, axis, (*before, *[slice(None)] * mask.ndim, *behind)
 
 
-def _masked(x: Tracer, mask: Tracer, value: Any, combine: str) -> Any:
-    """An update where a traced mask holds, by a selection: of a value whose shape does not depend
-    on the mask."""
-    rest = x.shape[mask.ndim :]
-    if mask.ndim > x.ndim:
-        raise located(
-            IndexError,
-            f"too many indices for array: array is {x.ndim}-dimensional, but {mask.ndim} were "
-            "indexed",
-        )
-    for axis, (a, b) in enumerate(zip(mask.shape, x.shape, strict=False)):
-        if a != b:
+def _masked(x: Any, mask: Tracer, axis: int, value: Any, combine: str) -> Any:
+    """An update where a traced mask of the axes from one on holds, by a selection: of a value whose
+    shape does not depend on the mask."""
+    for offset, size in enumerate(mask.shape):
+        if size != x.shape[axis + offset]:
             raise located(
                 IndexError,
-                f"boolean index did not match indexed array along axis {axis}; size of axis is "
-                f"{b} but size of corresponding boolean axis is {a}",
+                f"boolean index did not match indexed array along axis {axis + offset}; size of "
+                f"axis is {x.shape[axis + offset]} but size of corresponding boolean axis is "
+                f"{size}",
             )
     given = shape_of(as_operand(value))
-    if len(given) > len(rest) and any(d != 1 for d in given[: len(given) - len(rest)]):
-        raise unsupported(
-            f"x[mask] = values needs as many values as a traced mask has True, which is not "
-            f"known: {mask!r}. numpy.where(mask, values, x) takes values of the shape of x."
-        )
-    full = bind_broadcast(content(value, x.dtype, rest), x.shape)
+    along = len(given) - (x.ndim - axis - mask.ndim) - 1  # the value's axis for what is selected
+    if along >= 0:
+        if given[along] != 1:
+            raise unsupported(
+                f"x[mask] = values needs as many values as a traced mask has True, which is not "
+                f"known: {mask!r}. numpy.where(mask, values, x) takes values of the shape of x."
+            )
+        ones = (1,) * mask.ndim
+        value = reshape_to(as_array(value), (*given[:along], *ones, *given[along + 1 :]))
+    full = content(value, x.dtype, x.shape)
     if combine != "set":
         full = convert(call(COMBINES[combine], x, full), x.dtype)
-    chosen = broadcast_in_dim(mask, x.shape, range(mask.ndim))
+    chosen = broadcast_in_dim(mask, x.shape, range(axis, axis + mask.ndim))
     return bind(elementwise.select, chosen, full, x)
 
 

@@ -20,8 +20,10 @@ from transpile.ir.graph import Graph, Source, Var
 from transpile.ir.primitive import TABLE, Axis, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, type_of
-from transpile.primitives.rules import apply, with_batch_axis
-from transpile.trace.trace import bind, the_trace
+from transpile.primitives.effects.checks import as_it_is, call_checked, with_jvp, with_vjp
+from transpile.primitives.rules import apply, bind_call, with_batch_axis
+from transpile.trace.axis_names import with_axes
+from transpile.trace.trace import the_trace
 from transpile.trace.tracer import Tracer
 from transpile.transforms.batch import spread
 from transpile.transforms.closed import close, operand, tangent_type
@@ -41,12 +43,6 @@ class VjpRule(Protocol):
 
     def forward(self, operands: Values, active: Flags) -> tuple[list[Any], list[Any], Backward]:
         """The results, the residuals, and the backward pass."""
-
-
-def bind_call(primitive: Primitive, *operands: Any, **params: Any) -> list[Any]:
-    """Bind a primitive; its results are a list also if there is one."""
-    results = bind(primitive, *operands, **params)
-    return results if isinstance(results, list) else [results]
 
 
 def call_type(*types: ArrayType, graph: Graph, **_: Any) -> tuple[ArrayType, ...]:
@@ -84,7 +80,14 @@ def _spread(
 
 named_call = register(
     Primitive(
-        "named_call", "call", call_value, call_type, jvp=_push, transpose=_pull, batch=_spread
+        "named_call",
+        "call",
+        call_value,
+        call_type,
+        jvp=_push,
+        transpose=_pull,
+        batch=_spread,
+        checked=call_checked("named_call", as_it_is),
     )
 )
 
@@ -92,7 +95,7 @@ named_call = register(
 # ------------------------------------------------------------------------------- batching of rules
 
 
-def _batched_graph(graph: Graph, axis: Axis, batched: Flags) -> Graph:
+def batched_graph(graph: Graph, axis: Axis, batched: Flags) -> Graph:
     """The batched graph with all results batched, so that a rule's results have their types."""
 
     def on_arrays(*values: Any) -> list[Any]:
@@ -109,7 +112,7 @@ def _batched_graph(graph: Graph, axis: Axis, batched: Flags) -> Graph:
     return close(on_arrays, inputs, name=graph.name, source=graph.source).graph
 
 
-def _spread_function(
+def spread_function(
     function: Callable[..., list[Any]], axis: Axis, values: Values, batched: Flags
 ) -> list[tuple[Any, bool]]:
     """The results of a function of one example, applied to batches; each with a flag, is it
@@ -125,9 +128,8 @@ def _spread_function(
 
     def on_example(*tracers: Any) -> list[Any]:
         given = iter(tracers)
-        results = function(
-            *[next(given) if i else x for x, i in zip(values, is_input, strict=True)]
-        )
+        operands = [next(given) if i else x for x, i in zip(values, is_input, strict=True)]
+        results = with_axes([axis], lambda: function(*operands))
         is_zero[:] = [x is None for x in results]
         return [x for x in results if x is not None]
 
@@ -150,8 +152,16 @@ def _example(x: Any, is_batched: bool) -> Var:
     return Var(kind.with_shape(kind.shape[1:]) if is_batched else kind, name)
 
 
-def _all_batched(pairs: Sequence[tuple[Any, bool]], axis: Axis) -> list[Any]:
-    return [x if x is None else with_batch_axis(x, axis, is_batched) for x, is_batched in pairs]
+def all_batched(
+    pairs: Sequence[tuple[Any, bool]], axis: Axis, wanted: Flags | None = None
+) -> list[Any]:
+    """The values, all of them batched; where flags say that one is not `wanted` so, the sum over
+    the examples. None stays None."""
+    full = [x if x is None else with_batch_axis(x, axis, is_batched) for x, is_batched in pairs]
+    return [
+        x if x is None or is_wanted else apply("reduce_sum", x, axes=(0,))
+        for x, is_wanted in zip(full, wanted or [True] * len(full), strict=True)
+    ]
 
 
 def _batch_rule(
@@ -164,7 +174,7 @@ def _batch_rule(
         axis: Axis, batched: Flags, *operands: Any, graph: Graph, **params: Any
     ) -> tuple[list[Any], list[bool]]:
         params[param] = batched_rule(params[param], axis, tuple(batched))
-        graph = _batched_graph(graph, axis, batched)
+        graph = batched_graph(graph, axis, batched)
         results = bind_call(TABLE[name], *operands, graph=graph, **params)
         return results, [True] * len(results)
 
@@ -190,17 +200,18 @@ class BatchedJvp:
             results, tangents_out = self.rule(values[:count], values[count:])
             return [*results, *tangents_out]
 
-        pairs = _spread_function(both, self.axis, (*operands, *tangents), self.batched * 2)
-        everything = _all_batched(pairs, self.axis)
+        pairs = spread_function(both, self.axis, (*operands, *tangents), self.batched * 2)
+        everything = all_batched(pairs, self.axis)
         half = len(everything) // 2
         return everything[:half], everything[half:]
 
     @property
     def __name__(self) -> str:
-        return _name_of(self.rule)
+        return name_of(self.rule)
 
 
-def _name_of(rule: Any) -> str:
+def name_of(rule: Any) -> str:
+    """The name of a rule, for the text of graphs."""
     return str(getattr(rule, "__name__", type(rule).__name__))
 
 
@@ -219,6 +230,7 @@ custom_jvp_call = register(
         jvp=_custom_jvp,
         transpose=_pull,
         batch=_batch_rule("custom_jvp_call", "jvp", BatchedJvp),
+        checked=call_checked("custom_jvp_call", with_jvp),
     )
 )
 
@@ -246,19 +258,19 @@ class BatchedVjp:
             count = len(results)
             return [*results, *residuals]
 
-        pairs = _spread_function(results_and_residuals, self.axis, operands, self.batched)
+        pairs = spread_function(results_and_residuals, self.axis, operands, self.batched)
         assert backward is not None
         residuals = pairs[count:]
         flags = tuple(is_batched for _, is_batched in residuals)
         return (
-            _all_batched(pairs[:count], self.axis),
+            all_batched(pairs[:count], self.axis),
             [x for x, _ in residuals],
             BatchedBackward(backward, self.axis, flags, self.batched),
         )
 
     @property
     def __name__(self) -> str:
-        return _name_of(self.rule)
+        return name_of(self.rule)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,21 +286,17 @@ class BatchedBackward:
     def __call__(self, residuals: Values, cotangents: Values) -> list[Any]:
         """The cotangents; that of an operand which is not batched is the sum over examples."""
         count = len(residuals)
-        pairs = _spread_function(
+        pairs = spread_function(
             lambda *values: self.backward(values[:count], values[count:]),
             self.axis,
             (*residuals, *cotangents),
             (*self.residuals, *[True] * len(cotangents)),
         )
-        everything = _all_batched(pairs, self.axis)
-        return [
-            x if x is None or is_batched else apply("reduce_sum", x, axes=(0,))
-            for x, is_batched in zip(everything, self.operands, strict=True)
-        ]
+        return all_batched(pairs, self.axis, self.operands)
 
     @property
     def __name__(self) -> str:
-        return _name_of(self.backward)
+        return name_of(self.backward)
 
 
 def _custom_vjp(
@@ -317,6 +325,7 @@ custom_vjp_call = register(
         jvp=_custom_vjp,
         transpose=_pull,
         batch=_batch_rule("custom_vjp_call", "vjp", BatchedVjp),
+        checked=call_checked("custom_vjp_call", with_vjp),
     )
 )
 

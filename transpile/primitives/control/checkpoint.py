@@ -11,12 +11,14 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from typing import Any
 
-from transpile.ir.graph import Equation, Graph, Var, live_equations
+from transpile.ir.graph import Equation, Graph, Var
+from transpile.ir.graph_rewrite import live_equations
 from transpile.ir.primitive import Axis, Linear, Primitive, register
-from transpile.primitives.control.calls import Flags, Values, bind_call, call_type, call_value
+from transpile.primitives.control.calls import Flags, Values, call_type, call_value
 from transpile.primitives.control.graphs import filled
 from transpile.primitives.control.primitives import scan
-from transpile.primitives.rules import apply
+from transpile.primitives.effects.checks import as_it_is, call_checked
+from transpile.primitives.rules import apply, bind_call
 from transpile.trace.tracer import Tracer
 from transpile.transforms.batch import batch
 from transpile.transforms.closed import Closed
@@ -210,5 +212,6 @@ checkpoint = register(
         jvp=_checkpoint_jvp,
         transpose=_checkpoint_transpose,
         batch=_checkpoint_batch,
+        checked=call_checked("checkpoint", as_it_is),
     )
 )

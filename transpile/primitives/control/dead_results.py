@@ -10,26 +10,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from transpile.ir.graph import Atom, Equation, Graph, Var, live_equations
+from transpile.ir.graph import Atom, Equation, Graph, Var
+from transpile.ir.graph_rewrite import live_equations
 from transpile.primitives.control.graphs import Flags, chosen, either, fixpoint, split_list
 
 
 def restricted(graph: Graph, inputs: Sequence[Var], outputs: Sequence[Atom]) -> Graph:
     """The graph from these inputs to these outputs, with only the equations that they need."""
-    return replace(
-        graph,
-        inputs=tuple(inputs),
-        equations=live_equations(graph.equations, outputs),
-        outputs=tuple(outputs),
-        output_names=(),
-    )
+    return _Region(graph).restricted(inputs, outputs)
 
 
-def _live_inputs(graph: Graph, outputs: Sequence[Atom]) -> list[bool]:
-    """Flags of the inputs of a graph that some of these outputs depend on."""
-    equations = live_equations(graph.equations, outputs)
-    read: set[Atom] = {a for e in equations for a in e.inputs} | set(outputs)
-    return [v in read for v in graph.inputs]
+class _Region:
+    """A graph, and the equations that some of its outputs need: found once for each choice of them,
+    as each time goes through all regions inside."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._live: dict[tuple[int, ...], tuple[Equation, ...]] = {}
+
+    def equations(self, outputs: Sequence[Atom]) -> tuple[Equation, ...]:
+        """The equations that these outputs depend on."""
+        key = tuple(map(id, outputs))
+        if key not in self._live:
+            self._live[key] = live_equations(self.graph.equations, outputs)
+        return self._live[key]
+
+    def needed(self, outputs: Sequence[Atom]) -> list[bool]:
+        """Flags of the inputs that some of these outputs depend on."""
+        read: set[Atom] = {a for e in self.equations(outputs) for a in e.inputs} | set(outputs)
+        return [v in read for v in self.graph.inputs]
+
+    def restricted(self, inputs: Sequence[Var], outputs: Sequence[Atom]) -> Graph:
+        """The graph from these inputs to these outputs."""
+        return replace(
+            self.graph,
+            inputs=tuple(inputs),
+            equations=self.equations(outputs),
+            outputs=tuple(outputs),
+            output_names=(),
+        )
 
 
 def scan_dce(equation: Equation, read: Flags) -> Equation:
@@ -37,18 +56,19 @@ def scan_dce(equation: Equation, read: Flags) -> Equation:
     graph: Graph = equation.params["graph"]
     consts, carry = equation.params["consts"], equation.params["carry"]
     live, ys = split_list(read, carry)
+    region = _Region(graph)
 
     def step(live: list[bool]) -> Flags:
-        needed = _live_inputs(graph, chosen(graph.outputs, [*live, *ys]))
+        needed = region.needed(chosen(graph.outputs, [*live, *ys]))
         return needed[consts : consts + carry]
 
     live = fixpoint(step, live)
     outputs = [*live, *ys]
-    needed = _live_inputs(graph, chosen(graph.outputs, outputs))
+    needed = region.needed(chosen(graph.outputs, outputs))
     flags = [*needed[:consts], *live, *needed[consts + carry :]]
     params = {
         **equation.params,
-        "graph": restricted(graph, chosen(graph.inputs, flags), chosen(graph.outputs, outputs)),
+        "graph": region.restricted(chosen(graph.inputs, flags), chosen(graph.outputs, outputs)),
         "consts": sum(flags[:consts]),
         "carry": sum(live),
     }
@@ -65,17 +85,18 @@ def while_dce(equation: Equation, read: Flags) -> Equation:
     body: Graph = equation.params["body"]
     condition: Graph = equation.params["condition"]
     consts = equation.params["consts"]
-    tested = _live_inputs(condition, condition.outputs)
+    test, region = _Region(condition), _Region(body)
+    tested = test.needed(condition.outputs)
 
     def step(live: list[bool]) -> Flags:
-        return _live_inputs(body, chosen(body.outputs, live))[consts:]
+        return region.needed(chosen(body.outputs, live))[consts:]
 
     live = fixpoint(step, either(read, tested[consts:]))
-    needed = either(_live_inputs(body, chosen(body.outputs, live))[:consts], tested[:consts])
+    needed = either(region.needed(chosen(body.outputs, live))[:consts], tested[:consts])
     flags = [*needed, *live]
     params = {
-        "condition": restricted(condition, chosen(condition.inputs, flags), condition.outputs),
-        "body": restricted(body, chosen(body.inputs, flags), chosen(body.outputs, live)),
+        "condition": test.restricted(chosen(condition.inputs, flags), condition.outputs),
+        "body": region.restricted(chosen(body.inputs, flags), chosen(body.outputs, live)),
         "consts": sum(needed),
     }
     return replace(
@@ -89,15 +110,16 @@ def while_dce(equation: Equation, read: Flags) -> Equation:
 def fori_dce(equation: Equation, read: Flags) -> Equation:
     """The loop without dead carries and consts."""
     graph, consts = equation.params["graph"], equation.params["consts"]
+    region = _Region(graph)
 
     def step(live: list[bool]) -> Flags:
-        return _live_inputs(graph, chosen(graph.outputs, live))[1 + consts :]
+        return region.needed(chosen(graph.outputs, live))[1 + consts :]
 
     live = fixpoint(step, read)
-    needed = _live_inputs(graph, chosen(graph.outputs, live))[1 : 1 + consts]
+    needed = region.needed(chosen(graph.outputs, live))[1 : 1 + consts]
     flags = [True, *needed, *live]
     params = {
-        "graph": restricted(graph, chosen(graph.inputs, flags), chosen(graph.outputs, live)),
+        "graph": region.restricted(chosen(graph.inputs, flags), chosen(graph.outputs, live)),
         "consts": sum(needed),
     }
     return replace(
@@ -111,11 +133,13 @@ def fori_dce(equation: Equation, read: Flags) -> Equation:
 def cond_dce(equation: Equation, read: Flags) -> Equation:
     """The branches without dead results, and without the operands that no branch then reads."""
     branches: tuple[Graph, ...] = equation.params["branches"]
-    columns = zip(*[_live_inputs(b, chosen(b.outputs, read)) for b in branches], strict=True)
+    regions = [_Region(b) for b in branches]
+    columns = zip(*[r.needed(chosen(r.graph.outputs, read)) for r in regions], strict=True)
     flags = [any(column) for column in columns]
     params = {
         "branches": tuple(
-            restricted(b, chosen(b.inputs, flags), chosen(b.outputs, read)) for b in branches
+            r.restricted(chosen(r.graph.inputs, flags), chosen(r.graph.outputs, read))
+            for r in regions
         )
     }
     return replace(

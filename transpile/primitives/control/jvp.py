@@ -12,7 +12,6 @@ from typing import Any
 
 from transpile.ir.graph import Graph, Var
 from transpile.ir.types import type_of
-from transpile.primitives.control.calls import bind_call
 from transpile.primitives.control.graphs import (
     Flags,
     Outputs,
@@ -27,7 +26,7 @@ from transpile.primitives.control.graphs import (
     with_unused_inputs,
     with_zeros,
 )
-from transpile.primitives.rules import zeros
+from transpile.primitives.rules import bind_call, zeros
 
 
 def _flags(tangents: Values) -> list[bool]:

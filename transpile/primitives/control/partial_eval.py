@@ -17,16 +17,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from transpile.ir.graph import (
-    Atom,
-    Const,
-    Equation,
-    Graph,
-    Var,
-    has_effect,
-    live_equations,
-    silenced,
-)
+from transpile.errors import UnsupportedError
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var, graphs_in, has_effect
+from transpile.ir.graph_rewrite import live_equations, may_repeat, silenced
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import ArrayType
 from transpile.primitives.control.dead_results import (
     cond_dce,
@@ -111,7 +105,8 @@ class _ScanFission:
         """The values that known equations compute from consts alone."""
         invariant: set[Atom] = set(self.fixed)
         for equation in self.known:
-            if all(isinstance(a, Const) or a in invariant for a in equation.inputs):
+            inputs = equation.inputs
+            if may_repeat(equation) and all(isinstance(a, Const) or a in invariant for a in inputs):
                 invariant.update(equation.outputs)
         return {v for v in invariant if isinstance(v, Var)} - set(self.fixed)
 
@@ -230,8 +225,21 @@ def _known_and_whole(equation: Equation, dce: Any, marks: Flags) -> Parts:
         v if is_unknown else Var(v.type, v.name)
         for v, is_unknown in zip(equation.outputs, marks, strict=True)
     ]
-    whole = silenced(replace(equation, outputs=tuple(outputs)))
-    return [known], [dce(whole, marks)]
+    whole = dce(silenced(replace(equation, outputs=tuple(outputs))), marks)
+    if _performs(whole):
+        raise UnsupportedError(
+            f"{equation.source}: a derivative computes this loop twice, once for the values and "
+            "once for the tangents, which depend on results of its io_callback. Use lax.scan, "
+            "whose values are kept, or forward mode: jvp"
+        )
+    return [known], [whole]
+
+
+def _performs(equation: Equation) -> bool:
+    """True if an effect is left of those that `silenced` made none of."""
+    return TABLE[equation.primitive.name].effect or any(
+        _performs(part) for graph in graphs_in(equation) for part in graph.equations
+    )
 
 
 # ------------------------------------------------------------------------------------------ cond

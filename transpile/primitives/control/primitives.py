@@ -26,6 +26,7 @@ from transpile.primitives.control import jvp as derivatives
 from transpile.primitives.control import partial_eval as parts
 from transpile.primitives.control import transpose as transposes
 from transpile.primitives.control import vmap as batches
+from transpile.primitives.effects import checks
 from transpile.transforms.interpret import Interpreter
 
 Types = tuple[ArrayType, ...]
@@ -95,6 +96,7 @@ cond = register(
         batch=batches.cond_batch,
         partial_eval=parts.cond_partial_eval,
         dce=dead_results.cond_dce,
+        checked=checks.cond_checked,
     )
 )
 
@@ -138,6 +140,7 @@ while_ = register(
         batch=batches.while_batch,
         partial_eval=parts.while_partial_eval,
         dce=dead_results.while_dce,
+        checked=checks.while_checked,
     )
 )
 
@@ -174,6 +177,7 @@ fori_loop = register(
         batch=batches.fori_batch,
         partial_eval=parts.fori_partial_eval,
         dce=dead_results.fori_dce,
+        checked=checks.fori_checked,
     )
 )
 
@@ -227,5 +231,6 @@ scan = register(
         batch=batches.scan_batch,
         partial_eval=parts.scan_partial_eval,
         dce=dead_results.scan_dce,
+        checked=checks.scan_checked,
     )
 )

@@ -17,7 +17,6 @@ from transpile.ir.graph import Atom, Equation, Graph, Var
 from transpile.ir.primitive import Linear
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
-from transpile.primitives.control.calls import bind_call
 from transpile.primitives.control.dead_results import restricted
 from transpile.primitives.control.graphs import (
     Flags,
@@ -33,7 +32,7 @@ from transpile.primitives.control.graphs import (
     with_captures,
     with_zeros,
 )
-from transpile.primitives.rules import apply, zeros
+from transpile.primitives.rules import apply, bind_call, zeros
 from transpile.trace.trace import the_trace
 from transpile.transforms.closed import Closed, close
 from transpile.transforms.closed import apply as applied

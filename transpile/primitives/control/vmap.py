@@ -13,14 +13,14 @@ import numpy as np
 
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.primitive import Axis
-from transpile.ir.types import BOOL, type_of
-from transpile.primitives.control.calls import bind_call
+from transpile.ir.types import BOOL, kind_letter, type_of
 from transpile.primitives.control.graphs import (
     Flags,
     Outputs,
     Values,
     cached_batch,
     chosen,
+    either,
     equation_of,
     fixpoint,
     named_primitive,
@@ -28,9 +28,10 @@ from transpile.primitives.control.graphs import (
     split_list,
     with_captures,
 )
-from transpile.primitives.rules import apply, broadcast, transposed, with_batch_axis
+from transpile.primitives.rules import apply, bind_call, broadcast, transposed, with_batch_axis
 from transpile.trace.trace import the_trace
-from transpile.transforms.closed import Closed, operand
+from transpile.transforms.batch import spread
+from transpile.transforms.closed import Closed, close, operand
 
 Batched = tuple[list[Any], list[bool]]
 
@@ -73,7 +74,7 @@ def scan_batch(
 ) -> Batched:
     """A scan of the batched body; without a carry, a scan over the examples of the whole scan,
     whose iterations are independent."""
-    if not carry:
+    if not carry and axis.name not in graph.axis_names:
         params = {"consts": consts, "carry": 0, "length": length, "reverse": reverse}
         return _scan_over_examples(
             axis, batched, operands, "scan", {"graph": graph, **params}, graph
@@ -170,19 +171,27 @@ def _bounds_batched(
 def while_batch(
     axis: Axis, batched: Flags, *operands: Any, condition: Graph, body: Graph, consts: int
 ) -> Batched:
-    """A loop of the batched body; if the condition is batched, a loop for each example."""
+    """A loop of the batched body; if the condition is batched, a loop for each example, or one of
+    all where examples exchange values. What no iteration changes stays as it is."""
     of_consts, of_carry = split_list(batched, consts)
+    inputs = body.inputs[consts:]
+    exchanges = axis.name in condition.axis_names | body.axis_names
+    changes = [exchanges or a is not v for a, v in zip(body.outputs, inputs, strict=True)]
 
     def step(marks: list[bool]) -> Flags:
         if cached_batch(condition, axis, [*of_consts, *marks])[1][0]:
-            return [True] * len(marks)
+            return changes
         return cached_batch(body, axis, [*of_consts, *marks])[1]
 
     marks = fixpoint(step, of_carry)
     test, (differs,) = cached_batch(condition, axis, [*of_consts, *marks])
+    if differs and exchanges:
+        return _while_any(axis, batched, operands, condition, body, consts), marks
     if differs:
         params = {"condition": condition, "body": body, "consts": consts}
-        return _scan_over_examples(axis, batched, operands, "while", params, body)
+        stacked, _ = _scan_over_examples(axis, batched, operands, "while", params, body)
+        triples = zip(stacked, operands[consts:], changes, strict=True)
+        return [new if c else x for new, x, c in triples], either(changes, of_carry)
     closed, flags = cached_batch(body, axis, [*of_consts, *marks])
     batched_body = _with_batched_outputs(closed.graph, axis, flags, marks)
     graphs, captured = with_captures([test, Closed(batched_body, closed.captured)])
@@ -197,6 +206,51 @@ def while_batch(
         consts=len(captured) + consts,
     )
     return results, marks
+
+
+def _while_any(
+    axis: Axis, batched: Flags, operands: Values, condition: Graph, body: Graph, consts: int
+) -> list[Any]:
+    """A loop that goes on while the condition holds for any example: those for which it does not
+    keep their carry, which the others still see in collectives."""
+    of_consts = list(batched[:consts])
+    fixed, moving = split_list(operands, consts)
+    carry = [with_batch_axis(x, axis, b) for x, b in zip(moving, batched[consts:], strict=True)]
+    flags = of_consts + [True] * len(carry)
+    inputs = [Var(type_of(x).strong) for x in (*fixed, *carry)]
+
+    def holds(values: Values) -> Any:
+        (mask,), (is_batched,) = spread(condition, axis, values, flags)
+        return with_batch_axis(operand(mask), axis, is_batched)
+
+    def chosen_carry(*values: Any) -> list[Any]:
+        mask = holds(values)
+        results, are_batched = spread(body, axis, values, flags)
+        after = [
+            with_batch_axis(operand(x), axis, b) for x, b in zip(results, are_batched, strict=True)
+        ]
+        return [
+            apply("select", mask if x.ndim == 1 else broadcast(mask, x.shape, (0,)), x, before)
+            for x, before in zip(after, values[consts:], strict=True)
+        ]
+
+    test = close(
+        lambda *values: [apply("reduce_or", holds(values), axes=(0,))],
+        inputs,
+        name=condition.name,
+        source=condition.source,
+    )
+    step = close(chosen_carry, inputs, name=body.name, source=body.source)
+    graphs, captured = with_captures([test, step])
+    return bind_call(
+        named_primitive("while"),
+        *captured,
+        *fixed,
+        *carry,
+        condition=graphs[0],
+        body=graphs[1],
+        consts=len(captured) + consts,
+    )
 
 
 def _scan_over_examples(
@@ -254,8 +308,32 @@ def cond_batch(
     if not batched[0]:
         return bind_call(named_primitive("cond"), index, *given, branches=tuple(graphs)), marks
     trace = the_trace()
-    results = [[operand(x) for x in _applied(trace, graph, given)] for graph in graphs]
+    flags = [False] * len(captured) + of_operands
+    results = []
+    for number, graph in enumerate(graphs):
+        kept = [
+            _constant_elsewhere(index, number, operand(x)) if b else x
+            for x, b in zip(given, flags, strict=True)
+        ]
+        results.append([operand(x) for x in _applied(trace, graph, kept)])
     return [_selected(index, list(column)) for column in zip(*results, strict=True)], marks
+
+
+def _constant_elsewhere(index: Any, number: int, x: Any) -> Any:
+    """An operand of a branch, without derivative for the examples that take another branch: what
+    that is there may not be finite, and times a zero cotangent would be NaN."""
+    if kind_letter(x.dtype) not in "fc":
+        return x
+    if index.dtype == BOOL:
+        mask = index if number else apply("logical_not", index)
+    else:
+        mask = apply("equal", index, np.asarray(number, index.dtype)[()])
+    return apply("select", _like(mask, x), x, apply("stop_gradient", x))
+
+
+def _like(mask: Any, value: Any) -> Any:
+    """A mask of examples, broadcast to a batched value."""
+    return mask if value.ndim == 1 else broadcast(mask, value.shape, (0,))
 
 
 def _selected(index: Any, values: list[Any]) -> Any:
@@ -265,6 +343,5 @@ def _selected(index: Any, values: list[Any]) -> Any:
         mask = index
         if index.dtype != BOOL:
             mask = apply("greater_equal", index, np.asarray(number, index.dtype)[()])
-        mask = mask if value.ndim == 1 else broadcast(mask, value.shape, (0,))
-        result = apply("select", mask, value, result)
+        result = apply("select", _like(mask, value), value, result)
     return result

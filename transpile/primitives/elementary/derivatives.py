@@ -39,14 +39,16 @@ def hyperbola(x: Any) -> Any:
 
 
 def power_base(t: Any, out: Any, x: Any, y: Any) -> Any:
-    """y x**(y - 1); zero for a constant y = 0, also at x = 0 and NaN."""
+    """y x**(y - 1); zero for a known y = 0, also at x = 0 and NaN."""
     if is_scalar_constant(y):
         exponent = y.item().real if y.imag == 0 else y.item()
         if exponent == 0:
             return None
         return t if exponent == 1 else t * (exponent * x ** (exponent - 1))
-    below = np.where(y == 0, 1, y - 1) if isinstance(y, np.ndarray) else y - 1
-    return t * (y * np.power(x, below))
+    if not isinstance(y, np.ndarray):
+        return t * (y * np.power(x, y - 1))
+    is_zero = np.equal(y, 0)
+    return t * np.where(is_zero, 0, y * np.power(x, np.where(is_zero, 1, y - 1)))
 
 
 def power_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:

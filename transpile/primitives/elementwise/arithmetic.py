@@ -77,6 +77,7 @@ divide = elementwise(
     transpose=lambda ct, x, y: [ct / y, None],
     neutral=number(f=1),
     weight=4,
+    divisor=1,
     hlo="divide",
 )
 floor_divide = elementwise(
@@ -86,6 +87,7 @@ floor_divide = elementwise(
     dtypes="iuf",
     jvp=(flat, flat),
     weight=8,
+    divisor=1,
 )
 remainder = elementwise(
     "remainder",
@@ -94,6 +96,7 @@ remainder = elementwise(
     dtypes="iuf",
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.floor_divide(x, y)),
     weight=8,
+    divisor=1,
 )
 fmod = elementwise(
     "fmod",
@@ -102,6 +105,7 @@ fmod = elementwise(
     dtypes="iuf",
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.trunc(np.divide(x, y))),
     weight=8,
+    divisor=1,
     c_library={"f": "fmod"},
     hlo={"f": "remainder"},
 )
@@ -166,6 +170,7 @@ reciprocal = elementwise(
     dtypes="iufc",
     jvp=lambda t, out, x: t * -np.square(out),
     weight=4,
+    divisor=0,
 )
 maximum = combining(
     "maximum",

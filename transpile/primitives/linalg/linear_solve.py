@@ -13,9 +13,9 @@ from transpile.ir.graph import Graph
 from transpile.ir.primitive import Axis, Linear, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, type_of
-from transpile.primitives.control.calls import Flags, Values, bind_call, call_type, call_value
+from transpile.primitives.control.calls import Flags, Values, call_type, call_value
 from transpile.primitives.control.graphs import Outputs, cached_batch, split_list
-from transpile.primitives.rules import with_batch_axis, zeros
+from transpile.primitives.rules import bind_call, with_batch_axis, zeros
 from transpile.transforms.jvp import push
 
 Parts = tuple[list[Any], list[bool]]

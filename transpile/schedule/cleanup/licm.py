@@ -124,7 +124,7 @@ def _split(
         if (
             isinstance(statement, Declare)
             and statement.symbol is not None
-            and all(_is_invariant(part, inside, own | updated, stored) for part in parts(statement))
+            and all(is_invariant(part, inside, own | updated, stored) for part in parts(statement))
         ):
             invariant.append(statement)
             own.discard(statement.name)
@@ -134,7 +134,9 @@ def _split(
     return invariant, same(body, tuple(rest))
 
 
-def _is_invariant(part: Expr, symbols: set[Symbol], names: set[str], stored: set[str]) -> bool:
+def is_invariant(part: Expr, symbols: set[Symbol], names: set[str], stored: set[str]) -> bool:
+    """True if the value of a subexpression itself depends on none of these symbols, scalars and
+    buffers."""
     match part:
         case Ref(name=name):
             return name not in names

@@ -17,11 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from transpile.analysis.element_bounds import Starts, arrays_of, inside, is_in_bounds
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND
-from transpile.ir.dims import Dim, Index, Symbol, is_within, substitute
 from transpile.ir.loop_ir import (
-    Alloc,
     Apply,
     Buffer,
     Declare,
@@ -40,9 +39,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import (
     names_in,
     names_read,
-    seen_by,
     subexpressions,
-    walk,
     with_bodies,
     written,
 )
@@ -62,8 +59,7 @@ def convert_ifs(program: Program, options: Options) -> Program:
 
 
 def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
-    local = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
-    converter = _Converter({**seen_by(program, kernel), **local}, names)
+    converter = _Converter(arrays_of(program, kernel), names)
     return changed(kernel, body=converter.convert(kernel.body, {}))
 
 
@@ -75,22 +71,20 @@ class _Converter:
     buffers: Mapping[str, Buffer]
     names: Names
 
-    def convert(self, body: Body, starts: Mapping[Symbol, Index]) -> Body:
+    def convert(self, body: Body, starts: Starts) -> Body:
         """The statements of a body, with their nested selects named."""
         return same(body, tuple(self._statement(s, starts) for s in body))
 
-    def _statement(self, statement: Statement, starts: Mapping[Symbol, Index]) -> Statement:
+    def _statement(self, statement: Statement, starts: Starts) -> Statement:
         if isinstance(statement, For):
-            start = substitute(statement.start, starts)
-            counted = Symbol(f"{statement.symbol}'", 0, statement.extent)
-            starts = {**starts, statement.symbol: Dim.of(counted) + start}
+            starts = inside(statement, starts)
             if statement.simd and all(
                 isinstance(s, Declare | Store | Update) for s in statement.body
             ):
                 return changed(statement, body=self._named(statement.body, starts))
         return with_bodies(statement, lambda body: self.convert(body, starts))
 
-    def _named(self, body: Body, starts: Mapping[Symbol, Index]) -> Body:
+    def _named(self, body: Body, starts: Starts) -> Body:
         """The body of a loop with its inner selects declared: before the first store where they
         neither load a stored buffer nor read a later declaration, else just before their use."""
         first = next((k for k, s in enumerate(body) if not isinstance(s, Declare)), len(body))
@@ -113,7 +107,7 @@ class _Converter:
         return (*rest[:split], *early, *rest[split:]) if early or len(rest) > len(body) else body
 
     def _name_inner(
-        self, statement: Statement, starts: Mapping[Symbol, Index], declared: list[Declare]
+        self, statement: Statement, starts: Starts, declared: list[Declare]
     ) -> Statement:
         """The statement with references for its nested selects, whose declarations are appended to
         `declared`."""
@@ -138,19 +132,14 @@ class _Converter:
 
         return changed(statement, value=visit(statement.value, False))
 
-    def _is_speculatable(self, expr: Expr, starts: Mapping[Symbol, Index]) -> bool:
+    def _is_speculatable(self, expr: Expr, starts: Starts) -> bool:
         """True if the expression may be speculated."""
         return all(
-            self._is_in_bounds(part, starts)
+            is_in_bounds(part, self.buffers, starts)
             if isinstance(part, Load)
             else not isinstance(part, Apply) or part.primitive.speculatable
             for part in subexpressions(expr)
         )
-
-    def _is_in_bounds(self, load: Load, starts: Mapping[Symbol, Index]) -> bool:
-        shape = self.buffers[load.buffer].shape
-        pairs = zip(load.index, shape, strict=True)
-        return all(is_within(substitute(i, starts), extent) for i, extent in pairs)
 
 
 def _changed_by(statement: Statement) -> Iterator[str]:

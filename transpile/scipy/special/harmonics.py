@@ -25,7 +25,7 @@ def sph_harm_y(
     Shortley.
 
     n, m    vectors of integers, as long as theta, |m| <= n
-    theta   the polar angle, from 0 to pi; phi the azimuth
+    theta   the polar angle, from 0 to pi, or its negative; phi the azimuth
     n_max   the largest degree, which has to be known while tracing
 
     By recurrences of normalised Legendre functions (DLMF 14.10.3, 14.30.1). Raises
@@ -58,7 +58,7 @@ def sph_harm_y(
 def _legendre(largest: int, theta: Any) -> list[Any]:
     """The normalized associated Legendre functions of cos(theta), with the sign of Condon and
     Shortley: degree by degree, in each the orders from 0 on (DLMF 14.10.3, 14.30.1)."""
-    x, s = np.cos(theta), np.sin(theta)
+    x, s = np.cos(theta), np.absolute(np.sin(theta))
     diagonal = np.zeros_like(x) + 0.5 / math.sqrt(math.pi)
     columns: list[list[Any]] = []
     for m in range(largest + 1):

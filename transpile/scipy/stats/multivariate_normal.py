@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.numpy import linalg
 from transpile.numpy.core.promotion import error as located
 from transpile.scipy.linalg import solve_triangular
 from transpile.scipy.special.operands import Array, promoted, public
@@ -34,7 +35,7 @@ def logpdf(x: Array, mean: Array, cov: Array, allow_singular: None = None) -> An
         return -0.5 * (distance + n * (math.log(2 * math.pi) + np.log(spread)))
     if spread.ndim < 2 or spread.shape[-2:] != (n, n):
         raise located(ValueError, "multivariate_normal.logpdf got incompatible shapes")
-    factor = np.linalg.cholesky(spread)
+    factor = linalg.cholesky(spread)
     moved = y - center
     head = np.broadcast_shapes(moved.shape[:-1], spread.shape[:-2])
     moved = np.broadcast_to(moved, (*head, n))[..., None]

@@ -20,8 +20,14 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
 from transpile import tree
-from transpile.trace.bytecode.made_arrays import check_assignment, check_subscript
+from transpile.trace.bytecode.made_arrays import (
+    check_assignment,
+    check_subscript,
+    is_chosen_by_trace,
+)
 from transpile.trace.bytecode.rewriting import Marker, original, rewritten
 from transpile.trace.static_lookup import in_class
 from transpile.util.interrupt_safety import THREAD
@@ -58,9 +64,16 @@ class Resolver(Marker):
         container, key = subscripted
         if THREAD.traces:
             check_subscript(container, key)
+            if type(container) is np.ndarray and is_chosen_by_trace(key):
+                return THREAD.traces[-1].lifted(container)
             if id(container) in SUBSTITUTES:
                 return SUBSTITUTES[id(container)][1]
         return container
+
+    def __and__(self, value: Any) -> Any:
+        """What has the attribute `at` in the place of an object: of an array, a traced one."""
+        is_array = THREAD.traces and isinstance(value, np.ndarray | np.generic)
+        return THREAD.traces[-1].lifted(value) if is_array else value
 
     def __xor__(self, assigned: tuple[Any, ...]) -> None:
         """What is done before an assignment of (value, container, index ...)."""

@@ -36,8 +36,8 @@ class AssignedError(BaseException):
 
 def note(array: Any, given: Any) -> bool:
     """Note that traced code has made an array of these arguments; True if it is to be traced."""
-    root = _root(array)
-    if THREAD.sites is None or any(root is _root(x) for x in given if isinstance(x, np.ndarray)):
+    root = root_of(array)
+    if THREAD.sites is None or any(root is root_of(x) for x in given if isinstance(x, np.ndarray)):
         return False
     frame = user_frame()
     if frame is None:
@@ -49,14 +49,23 @@ def note(array: Any, given: Any) -> bool:
     return False
 
 
+def is_chosen_by_trace(key: Any) -> bool:
+    """True for a subscript with traced indices, whose result has a shape that is known: no mask."""
+    parts = key if isinstance(key, tuple) else (key,)
+    tracers = [part for part in parts if isinstance(part, Tracer)]
+    return bool(tracers) and all(t.dtype.kind in "iu" for t in tracers)
+
+
 def check_assignment(value: Any, target: Any, *keys: Any) -> None:
     """Raise AssignedError where a traced value, or one at a traced index, goes into an array that
     the trace has made; UnsupportedError where a trace around it has."""
     if not isinstance(target, np.ndarray) or not THREAD.traces or THREAD.sites is None:
         return
+    root = root_of(target)
+    for trace in THREAD.traces:
+        trace.forget(root)
     if not any(_is_traced(part) for part in (value, *keys)):
         return
-    root = _root(target)
     for trace in reversed(THREAD.traces):
         reference, site = trace.made.get(id(root), (None, None))
         if reference is None or reference() is not root:
@@ -73,7 +82,7 @@ def check_assignment(value: Any, target: Any, *keys: Any) -> None:
 def check_subscript(array: Any, key: Any) -> None:
     """Raise AssignedError where an array that the trace has made is indexed by a traced value."""
     if isinstance(array, np.ndarray) and THREAD.sites is not None and _is_traced(key):
-        root = _root(array)
+        root = root_of(array)
         reference, site = THREAD.traces[-1].made.get(id(root), (None, None))
         if reference is not None and reference() is root:
             raise AssignedError(site)
@@ -87,7 +96,7 @@ def _is_traced(value: Any) -> bool:
     return isinstance(value, Tracer | Dim)
 
 
-def _root(array: Any) -> Any:
+def root_of(array: Any) -> Any:
     """The array that has the memory of a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base

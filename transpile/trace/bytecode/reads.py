@@ -23,14 +23,14 @@ _CACHE = opmap["CACHE"]
 _ATTRIBUTE_SHIFT = 1 if sys.version_info >= (3, 12) else 0
 _SUBSCRIPT = 26  # of BINARY_OP, from Python 3.14 on
 
-_GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
+_GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _LOCALS = (
     "LOAD_FAST",
     "LOAD_FAST_CHECK",
     "LOAD_FAST_AND_CLEAR",
     "LOAD_FAST_BORROW",
-    "LOAD_DEREF",
-    "LOAD_CLASSDEREF",
+    *_CELLS,
 )
 _PAIRS = ("LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
@@ -118,13 +118,15 @@ def _loaded_names(code: CodeType, name: str, argument: int) -> Iterator[tuple[st
     if name in _GLOBALS:
         number = argument >> 1 if name == "LOAD_GLOBAL" else argument
         yield code.co_names[number], True, True
-    elif name in _LOCALS:
-        yield _variables(code)[argument], False, True
-    elif name in _PAIRS:
-        yield _variables(code)[argument >> 4], False, False
-        yield _variables(code)[argument & 15], False, True
-    elif name == "STORE_FAST_LOAD_FAST":
-        yield _variables(code)[argument & 15], False, True
+        return
+    variables = _variables(code)
+    loaded = [(variables[argument >> 4], False)] if name in _PAIRS else []
+    loaded.append((variables[argument if name in _LOCALS else argument & 15], True))
+    for variable, is_last in loaded:
+        # Such an instruction loads the cell, for the closure of a function, and not its content.
+        is_cell = name not in _CELLS and variable in (*code.co_cellvars, *code.co_freevars)
+        if not is_cell:
+            yield variable, False, is_last
 
 
 def _attribute(code: CodeType, name: str, argument: int) -> str:

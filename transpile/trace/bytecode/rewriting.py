@@ -1,16 +1,17 @@
 """Rewrite code objects such that each call first asks which function to call.
 
 Before each call instruction the callee, which is on the stack, is replaced by `RESOLVER @ callee`;
-before a subscript is read, its container by `RESOLVER | (container, index)`; and before an
-assignment `RESOLVER ^ (value, container, *index)` is computed, for what it raises. The call itself
-stays an instruction of the same frame: tracebacks, `locals()`, `super()`, lines and columns are
-those of the original. Nested code is rewritten with it. The rewritten code shares globals and
-closures with the original, which nothing is changed in.
+before a subscript is read, its container by `RESOLVER | (container, index)`; before an attribute
+`at` is read, its object by `RESOLVER & object`; and before an assignment `RESOLVER ^ (value,
+container, *index)` is computed, for what it raises. The call itself stays an instruction of the
+same frame: tracebacks, `locals()`, `super()`, lines and columns are those of the original. Nested
+code is rewritten with it. The rewritten code shares globals and closures with the original, which
+nothing is changed in.
 
 CPython 3.13 has the callee at the same depth below the arguments in every call. Before that it is
 there only where a method was found by `LOAD_METHOD`, with `self` above, or in a decorator;
-otherwise a NULL is, and the callee above it. Such loads become plain ones here, and NULLs are
-tracked.
+otherwise a NULL is, and the callee above it. Loads that find a method and `self` become plain ones
+here, so that the callee is the bound method, and NULLs are tracked.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _EXTENDED = _OPCODES["EXTENDED_ARG"]
 _IS_CALLEE_FIRST = sys.version_info >= (3, 13)  # [callee, self or NULL, *arguments]
 _OPERATORS = [symbol for _, symbol in opcode._nb_ops]  # type: ignore[attr-defined]
 # What the resolver is asked about, by operator.
-_CALLEE, _SUBSCRIPTED, _ASSIGNED = map(_OPERATORS.index, ("@", "|", "^"))
+_CALLEE, _SUBSCRIPTED, _ASSIGNED, _UPDATED = map(_OPERATORS.index, ("@", "|", "^", "&"))
 _SUBSCRIPT = _OPERATORS.index("[]") if "[]" in _OPERATORS else None  # from Python 3.14 on
 _MORE_STACK = 5  # copies of what is asked about, the resolver, and a NULL
 _CACHES: dict[int, int] = {  # by instruction, how many units of inline cache follow
@@ -84,7 +85,7 @@ def rewritten(code: CodeType, filename: str, resolver: Any) -> CodeType:
     """The code with its calls resolved. The last constant is `resolver(code)`.
 
     `filename` is that of the code: equal code of two files is not the same. `resolver` is a
-    subclass of Marker that has the three operators.
+    subclass of Marker that has the four operators.
     """
     constants = [
         rewritten(c, c.co_filename, resolver) if isinstance(c, CodeType) else c
@@ -103,6 +104,8 @@ def rewritten(code: CodeType, filename: str, resolver: Any) -> CodeType:
             (dis.opname[instruction.code], instruction.argument) == ("BINARY_OP", _SUBSCRIPT)
         ):
             emitted.replace(2, _SUBSCRIPTED, (2, 1), instruction.position)
+        elif _attribute(instruction, code.co_names) == "at":
+            emitted.replace(1, _UPDATED, (1,), instruction.position)
         else:
             emitted.check(_assigned_depths(instruction), instruction.position)
         emitted.copy(instruction)
@@ -181,6 +184,15 @@ def _callee_depth(
     return argument + 1 if number in with_null else argument + 2
 
 
+def _attribute(instruction: Instruction, names: tuple[str, ...]) -> str:
+    """The attribute that an instruction reads, as a value or to call it; "" for other ones."""
+    name = dis.opname[instruction.code]
+    if name not in ("LOAD_ATTR", "LOAD_METHOD"):
+        return ""
+    is_marked = name == "LOAD_ATTR" and sys.version_info >= (3, 12)
+    return names[instruction.argument >> 1 if is_marked else instruction.argument]
+
+
 def _assigned_depths(instruction: Instruction) -> tuple[int, ...]:
     """The depths on the stack of the value, the container and the index that an instruction
     assigns; () for one that assigns nothing."""
@@ -193,32 +205,46 @@ def _assigned_depths(instruction: Instruction) -> tuple[int, ...]:
 def _calls_with_null(
     instructions: list[Instruction], ranges: list[tuple[int, int, int, int]]
 ) -> frozenset[int]:
-    """The numbers of the calls that have a NULL below their callee."""
-    depths = {target: (info >> 1) + (info & 1) + 1 for _, _, target, info in ranges}
-    depth: int | None = 0
-    nulls: set[int] = set()  # the places of NULLs on the stack
+    """The numbers of the calls that have a NULL below their callee.
+
+    The depth of the stack and the places of NULLs on it are carried along the code and over jumps:
+    the compiler repeats what ends a function behind each of its branches. A handler has those
+    below its depth where the range begins that it is for.
+    """
+    states: dict[int, _Stack] = {}
+    stack: _Stack | None = 0, frozenset()
     calls = set()
     for number, (at, code, argument, target, _) in enumerate(instructions):
-        depth = depths.get(at, depth)
-        if depth is None:
+        stack = states.get(at, stack)
+        if stack is None:
             continue
-        nulls = {place for place in nulls if place < depth}
+        depth, nulls = stack
+        for start, _, handler, info in ranges:
+            if start == at:
+                kept = frozenset(place for place in nulls if place < info >> 1)
+                states.setdefault(handler, ((info >> 1) + (info & 1) + 1, kept))
         name = dis.opname[code]
         count = instructions[number + 1].argument if name == "KW_NAMES" else argument
         if name in ("KW_NAMES", "PRECALL", "CALL") and depth - count - 2 in nulls:
             calls.add(number)
         if name == "PUSH_NULL" or (name == "LOAD_GLOBAL" and argument & 1):
-            nulls.add(depth)
+            nulls |= {depth}
         elif _finds_method(name, argument):
-            nulls.add(depth - (3 if name == "LOAD_SUPER_ATTR" else 1))
+            nulls |= {depth - (3 if name == "LOAD_SUPER_ATTR" else 1)}
         if target is not None:
-            depths.setdefault(target, depth + _effect(code, argument, True))
+            states.setdefault(target, _above(depth + _effect(code, argument, True), nulls))
         depth += _effect(code, argument, False)
-        if name == "CALL":  # what it gives is where the NULL was
-            nulls.discard(depth - 1)
-        if code in _ENDS:
-            depth = None
+        if name in ("CALL", "CALL_FUNCTION_EX"):  # what it gives is where the NULL was
+            nulls -= {depth - 1}
+        stack = None if code in _ENDS else _above(depth, nulls)
     return frozenset(calls)
+
+
+_Stack = tuple[int, frozenset[int]]  # its depth, and the places of NULLs on it
+
+
+def _above(depth: int, nulls: frozenset[int]) -> _Stack:
+    return depth, frozenset(place for place in nulls if place < depth)
 
 
 def _effect(code: int, argument: int, is_jump: bool) -> int:
@@ -232,7 +258,6 @@ def _finds_method(name: str, argument: int) -> bool:
     """Tell whether an instruction loads a method and `self`, or NULL and an attribute."""
     return name == "LOAD_METHOD" or (
         sys.version_info >= (3, 12)
-        and not _IS_CALLEE_FIRST
         and name in ("LOAD_ATTR", "LOAD_SUPER_ATTR")
         and bool(argument & 1)
     )
@@ -291,7 +316,8 @@ class _Emitted:
         plain = argument if name == "LOAD_METHOD" else argument & ~1
         self.add("LOAD_ATTR" if name == "LOAD_METHOD" else name, plain, position)
         self.add("PUSH_NULL", 0, position)
-        self.add("SWAP", 2, position)
+        if not _IS_CALLEE_FIRST:
+            self.add("SWAP", 2, position)
 
     def assembled(self) -> tuple[bytes, dict[int, int]]:
         """The code, and the new offsets by the original ones, in bytes."""

@@ -1,0 +1,387 @@
+/* Devices that are threads of one process: their communicators, over shared memory.
+
+   A device that takes part in an exchange posts where its arrays are, and waits for the others; then
+   each reads what it needs from the memory of the others, and waits until all have, before an array
+   is the caller's again. Arrivals are counted for each pair of devices: both make the same exchanges
+   with each other in the same order, whatever others do, so that groups need no objects.
+
+   Waiting is a short spin, then a wait on a condition. A device that fails, ends, or makes another
+   exchange than its partners fails all, with a message: nobody waits for ever. */
+
+#define _GNU_SOURCE
+#include "communicator.h"
+#include "devices.h"
+
+#include <complex.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPINS = 2000, FAILED = 2, MESSAGE = 512, SHARED = 4096, BLOCK = 1024 };
+
+/* What a device shows to the others during an exchange. */
+typedef struct {
+    const char *name;
+    int64_t by, kind, width, count, size;
+    const char *x;
+    char *out;
+} post;
+
+typedef struct set set;
+
+typedef struct {
+    transpile_communicator base; /* first: a pointer to it is one to the device */
+    set *set;
+    post post;
+    _Atomic bool has_ended;
+} device;
+
+struct set {
+    int64_t count;
+    device *devices;
+    _Atomic int64_t *arrivals; /* [d * count + p]: exchanges of d with p that d has come to */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    _Atomic int64_t sleepers;
+    _Atomic bool has_failed;
+    char message[MESSAGE];
+};
+
+static void wake(set *s)
+{
+    if (atomic_load(&s->sleepers)) {
+        pthread_mutex_lock(&s->lock);
+        pthread_cond_broadcast(&s->changed);
+        pthread_mutex_unlock(&s->lock);
+    }
+}
+
+/* End all exchanges; the first message stays. */
+static void fail(set *s, const char *format, ...)
+{
+    pthread_mutex_lock(&s->lock);
+    if (!atomic_load(&s->has_failed)) {
+        va_list values;
+        va_start(values, format);
+        vsnprintf(s->message, sizeof s->message, format, values);
+        va_end(values);
+        atomic_store(&s->has_failed, true);
+    }
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool has_come(set *s, int64_t p, int64_t d, int64_t number)
+{
+    return atomic_load(&s->arrivals[p * s->count + d]) >= number;
+}
+
+/* Wait until p has come to its exchange with d of a number; false where it never will. */
+static bool wait_for(device *d, int64_t p, int64_t number)
+{
+    set *s = d->set;
+    for (int k = 0; k < SPINS; k++) {
+        if (has_come(s, p, d->base.rank, number))
+            return true;
+        if (atomic_load_explicit(&s->has_failed, memory_order_relaxed))
+            return false;
+    }
+    pthread_mutex_lock(&s->lock);
+    atomic_fetch_add(&s->sleepers, 1);
+    bool is_there, will_not = false;
+    while (!(is_there = has_come(s, p, d->base.rank, number)) && !atomic_load(&s->has_failed)
+           && !(will_not = atomic_load(&s->devices[p].has_ended)))
+        pthread_cond_wait(&s->changed, &s->lock);
+    atomic_fetch_sub(&s->sleepers, 1);
+    pthread_mutex_unlock(&s->lock);
+    if (is_there || !will_not)
+        return is_there;
+    if (has_come(s, p, d->base.rank, number)) /* it came, then ended */
+        return true;
+    fail(s, "device %lld has ended, and device %lld waits for it in %s", (long long)p,
+         (long long)d->base.rank, d->post.name);
+    return false;
+}
+
+/* Meet the members: what each has written before, the others may read afterwards. */
+static bool meet(device *d, const int64_t *members, int64_t size)
+{
+    set *s = d->set;
+    int64_t rank = d->base.rank;
+    for (int64_t k = 0; k < size; k++)
+        if (members[k] != rank && members[k] >= 0)
+            atomic_fetch_add_explicit(&s->arrivals[rank * s->count + members[k]], 1,
+                                      memory_order_seq_cst);
+    wake(s);
+    for (int64_t k = 0; k < size; k++) {
+        int64_t p = members[k];
+        if (p == rank || p < 0)
+            continue;
+        if (!wait_for(d, p, atomic_load_explicit(&s->arrivals[rank * s->count + p],
+                                                 memory_order_relaxed)))
+            return false;
+    }
+    return !atomic_load_explicit(&s->has_failed, memory_order_relaxed);
+}
+
+/* Show what this device exchanges, meet the others, and compare. */
+static bool begin(device *d, post own, const int64_t *members, int64_t size)
+{
+    d->post = own;
+    if (!meet(d, members, size))
+        return false;
+    for (int64_t k = 0; k < size; k++) {
+        if (members[k] < 0)
+            continue;
+        const post *other = &d->set->devices[members[k]].post;
+        if (strcmp(other->name, own.name) != 0 || other->by != own.by || other->kind != own.kind
+            || other->width != own.width || other->count != own.count || other->size != own.size) {
+            fail(d->set,
+                 "devices differ: device %lld is in %s of %lld bytes, device %lld in %s of %lld",
+                 (long long)d->base.rank, own.name, (long long)(own.count * own.width),
+                 (long long)members[k], other->name, (long long)(other->count * other->width));
+            return false;
+        }
+    }
+    return true;
+}
+
+static const post *posted(device *d, int64_t rank)
+{
+    return &d->set->devices[rank].post;
+}
+
+/* -- reductions -------------------------------------------------------------------------------- */
+
+#define ADD(a, b) ((a) + (b))
+#define LARGER(a, b) ((a) != (a) || (a) > (b) ? (a) : (b))
+#define SMALLER(a, b) ((a) != (a) || (a) < (b) ? (a) : (b))
+
+/* out[i] op= x[i] */
+#define LOOP(type, op)                                  \
+    do {                                                \
+        type *a = (type *)out;                          \
+        const type *b = (const type *)x;                \
+        for (int64_t i = 0; i < count; i++)             \
+            a[i] = (type)op(a[i], b[i]);                \
+    } while (0)
+
+#define ORDERED(type)                                   \
+    do {                                                \
+        if (by == '+')                                  \
+            LOOP(type, ADD);                            \
+        else if (by == '>')                             \
+            LOOP(type, LARGER);                         \
+        else                                            \
+            LOOP(type, SMALLER);                        \
+    } while (0)
+
+/* Combine the elements of x into those of out; false for elements that it does not know. */
+static bool combine(char by, char kind, int64_t width, int64_t count, const char *x, char *out)
+{
+    if (kind == 'c' && by == '+') {
+        kind = 'f';
+        width /= 2;
+        count *= 2;
+    }
+    switch (kind == 'i' || kind == 'u' || kind == 'f' ? (kind << 8) + (int)width : 0) {
+    case ('f' << 8) + 4: ORDERED(float); return true;
+    case ('f' << 8) + 8: ORDERED(double); return true;
+    case ('u' << 8) + 1: ORDERED(uint8_t); return true;
+    case ('u' << 8) + 2: ORDERED(uint16_t); return true;
+    case ('u' << 8) + 4: ORDERED(uint32_t); return true;
+    case ('u' << 8) + 8: ORDERED(uint64_t); return true;
+    /* Sums of signed integers wrap around. */
+    case ('i' << 8) + 1: if (by == '+') LOOP(uint8_t, ADD); else ORDERED(int8_t); return true;
+    case ('i' << 8) + 2: if (by == '+') LOOP(uint16_t, ADD); else ORDERED(int16_t); return true;
+    case ('i' << 8) + 4: if (by == '+') LOOP(uint32_t, ADD); else ORDERED(int32_t); return true;
+    case ('i' << 8) + 8: if (by == '+') LOOP(uint64_t, ADD); else ORDERED(int64_t); return true;
+    default: return false;
+    }
+}
+
+/* A part of the values of all members, combined in their order: the same bits on each device. A
+   block of results stays in the cache until all have been added. */
+static bool combined(device *d, const post *own, int64_t from, int64_t count, char *out,
+                     const int64_t *members)
+{
+    for (int64_t first = 0; first < count; first += BLOCK) {
+        int64_t n = count - first < BLOCK ? count - first : BLOCK;
+        int64_t start = (from + first) * own->width;
+        char *block = out + first * own->width;
+        memcpy(block, posted(d, members[0])->x + start, (size_t)(n * own->width));
+        for (int64_t k = 1; k < own->size; k++)
+            if (!combine((char)own->by, (char)own->kind, own->width, n,
+                         posted(d, members[k])->x + start, block)) {
+                fail(d->set, "%s of elements of kind '%c' and %lld bytes is not known", own->name,
+                     (int)own->kind, (long long)own->width);
+                return false;
+            }
+    }
+    return true;
+}
+
+static int64_t place_of(const device *d, const int64_t *members, int64_t size)
+{
+    for (int64_t k = 0; k < size; k++)
+        if (members[k] == d->base.rank)
+            return k;
+    return 0;
+}
+
+/* Of a long array each device combines a part, which the others copy. */
+static int reduce(const transpile_communicator *self, char by, char kind, int64_t width,
+                  int64_t count, const void *x, void *out, const int64_t *members, int64_t size)
+{
+    device *d = (device *)self;
+    post own = {"a reduction", by, kind, width, count, size, x, out};
+    if (!begin(d, own, members, size))
+        return FAILED;
+    if (count < SHARED) {
+        if (!combined(d, &own, 0, count, out, members))
+            return FAILED;
+        return meet(d, members, size) ? 0 : FAILED;
+    }
+    int64_t place = place_of(d, members, size);
+    int64_t from = count * place / size, to = count * (place + 1) / size;
+    if (!combined(d, &own, from, to - from, own.out + from * width, members)
+        || !meet(d, members, size))
+        return FAILED;
+    for (int64_t k = 0; k < size; k++) {
+        int64_t first = count * k / size * width, end = count * (k + 1) / size * width;
+        if (k != place)
+            memcpy(own.out + first, posted(d, members[k])->out + first, (size_t)(end - first));
+    }
+    return meet(d, members, size) ? 0 : FAILED;
+}
+
+static int scatter(const transpile_communicator *self, char by, char kind, int64_t width,
+                   int64_t count, const void *x, void *out, const int64_t *members, int64_t size)
+{
+    device *d = (device *)self;
+    post own = {"a scattered sum", by, kind, width, count, size, x, out};
+    int64_t place = place_of(d, members, size);
+    bool done = begin(d, own, members, size) && combined(d, &own, place * count, count, out, members)
+                && meet(d, members, size);
+    return done ? 0 : FAILED;
+}
+
+/* -- moves ------------------------------------------------------------------------------------- */
+
+static int gather(const transpile_communicator *self, int64_t bytes, const void *x, void *out,
+                  const int64_t *members, int64_t size)
+{
+    device *d = (device *)self;
+    post own = {"a gather", 0, 0, 1, bytes, size, x, out};
+    if (!begin(d, own, members, size))
+        return FAILED;
+    for (int64_t k = 0; k < size; k++)
+        memcpy(own.out + k * bytes, posted(d, members[k])->x, (size_t)bytes);
+    return meet(d, members, size) ? 0 : FAILED;
+}
+
+static int exchange(const transpile_communicator *self, int64_t bytes, const void *x, void *out,
+                    const int64_t *members, int64_t size)
+{
+    device *d = (device *)self;
+    post own = {"an exchange of all", 0, 0, 1, bytes, size, x, out};
+    if (!begin(d, own, members, size))
+        return FAILED;
+    int64_t place = place_of(d, members, size);
+    for (int64_t k = 0; k < size; k++)
+        memcpy(own.out + k * bytes, posted(d, members[k])->x + place * bytes, (size_t)bytes);
+    return meet(d, members, size) ? 0 : FAILED;
+}
+
+static int broadcast(const transpile_communicator *self, int64_t bytes, const void *x, void *out,
+                     const int64_t *members, int64_t size)
+{
+    device *d = (device *)self;
+    post own = {"a broadcast", 0, 0, 1, bytes, size, x, out};
+    if (!begin(d, own, members, size))
+        return FAILED;
+    memcpy(out, posted(d, members[0])->x, (size_t)bytes);
+    return meet(d, members, size) ? 0 : FAILED;
+}
+
+static int permute(const transpile_communicator *self, int64_t bytes, const void *x, void *out,
+                   int64_t target, int64_t source)
+{
+    device *d = (device *)self;
+    post own = {"a permutation", 0, 0, 1, bytes, 0, x, out};
+    const int64_t partners[] = {target, source == target ? -1 : source};
+    if (!begin(d, own, partners, 2))
+        return FAILED;
+    if (source < 0)
+        memset(out, 0, (size_t)bytes);
+    else
+        memcpy(out, posted(d, source)->x, (size_t)bytes);
+    return meet(d, partners, 2) ? 0 : FAILED;
+}
+
+/* -- the set of devices ------------------------------------------------------------------------ */
+
+void transpile_devices_free(void *devices)
+{
+    set *s = devices;
+    if (s == NULL)
+        return;
+    free(s->devices);
+    free((void *)s->arrivals);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* So many devices, which have exchanged nothing yet; NULL where there is no memory. */
+void *transpile_devices_new(int64_t count)
+{
+    set *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    s->count = count;
+    s->devices = calloc((size_t)count, sizeof *s->devices);
+    s->arrivals = calloc((size_t)(count * count), sizeof *s->arrivals);
+    if (s->devices == NULL || s->arrivals == NULL) {
+        transpile_devices_free(s);
+        return NULL;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        s->devices[k].base = (transpile_communicator){
+            k, count, reduce, scatter, gather, exchange, broadcast, permute};
+        s->devices[k].set = s;
+    }
+    return s;
+}
+
+/* The communicator of a device. */
+const void *transpile_devices_of(void *devices, int64_t rank)
+{
+    return &((set *)devices)->devices[rank].base;
+}
+
+/* A device makes no more exchanges. */
+void transpile_devices_end(void *devices, int64_t rank)
+{
+    set *s = devices;
+    atomic_store(&s->devices[rank].has_ended, true);
+    wake(s);
+}
+
+/* Fail all devices, with a message. */
+void transpile_devices_fail(void *devices, const char *message)
+{
+    fail(devices, "%s", message);
+}
+
+/* Why they have failed; "" if they have not. */
+const char *transpile_devices_message(void *devices)
+{
+    return ((set *)devices)->message;
+}

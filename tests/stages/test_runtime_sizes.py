@@ -1,0 +1,253 @@
+"""Programs for sizes that are known when they are called: one compilation for all of them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import run_main
+
+import transpile
+from transpile import ShapeDtypeStruct, lax, nn
+from transpile.errors import UnsupportedError
+from transpile.ir.dims import evaluate
+
+rng = np.random.default_rng(5)
+
+
+def struct(*shape, dtype=np.float64):
+    return ShapeDtypeStruct(shape, dtype)
+
+
+def layers(x, w, b):
+    return np.tanh(x @ w + b).sum(axis=0)
+
+
+def distances(x, y):
+    return np.sqrt(((x[:, None] - y[None]) ** 2).sum(-1))
+
+
+def standardised(x):
+    return (x - x.mean(0)) / (x.std(0) + 1.0), x.shape[0]
+
+
+def joined(x, y):
+    return np.concatenate([x, y[::-1], x[1:]]), np.stack([x[:-1], x[1:]], axis=1).reshape(-1)
+
+
+FUNCTIONS = {
+    "elementwise": (lambda x, y: np.exp(x) * y + x, [struct("n", 3), struct(3)]),
+    "reductions": (lambda x: (x.sum(0), x.max(1), x.mean(), x.argmin()), [struct("n", "m")]),
+    "a network": (layers, [struct("n", 6), struct(6, 4), struct(4)]),
+    "inner products": (lambda x, y: (x @ y, y.T @ y), [struct(4, "n"), struct("n", 3)]),
+    "pairs": (distances, [struct("n", 3), struct("m", 3)]),
+    "a mean": (standardised, [struct("n", 5)]),
+    "views": (lambda x: (x.T.reshape(-1), x[::2], x[:, ::-1], np.pad(x, 1)), [struct("n", "m")]),
+    "joins": (joined, [struct("n"), struct("m")]),
+    "scans": (lambda x: (np.cumsum(x), np.diff(x), np.where(x > 0, x, 0)), [struct("n")]),
+    "compound extents": (lambda x, y: (x[:-1] * y, x.sum()), [struct("2*n + 1"), struct("2*n")]),
+    "repeats": (lambda x: (np.repeat(x, 3), np.tile(x, 2), np.outer(x, x)), [struct("n")]),
+    "products of stacks": (lambda a, b: a @ b, [struct("n", 4, 4), struct("n", 4, "m")]),
+    "counts": (lambda x: (x % 3 == 1).sum(0), [struct("n", 4, dtype=np.int32)]),
+}
+
+
+def drawn(types, sizes):
+    arrays = []
+    for kind in types:
+        shape = tuple(evaluate(extent, sizes) for extent in kind.shape)
+        values = rng.integers(-9, 9, shape) if kind.dtype.kind == "i" else rng.normal(size=shape)
+        arrays.append(values.astype(kind.dtype))
+    return arrays
+
+
+def assert_agree(result, expected):
+    for got, wanted in zip(
+        transpile.tree.leaves(result), transpile.tree.leaves(expected), strict=True
+    ):
+        assert np.shape(got) == np.shape(wanted)
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_program_serves_every_size(name):
+    function, types = FUNCTIONS[name]
+    compiled = transpile.jit(function).lower(*types).compile()
+
+    @settings(max_examples=25)
+    @given(n=st.integers(1, 70), m=st.integers(1, 70))
+    def agrees(n, m):
+        args = drawn(types, {"n": n, "m": m})
+        assert_agree(compiled(*args), function(*args))
+
+    agrees()
+
+
+def loss(params, x, y):
+    hidden = nn.relu(x @ params["w"] + params["b"])
+    return ((hidden @ params["v"] - y) ** 2).mean()
+
+
+PARAMS = {"w": struct(5, 8), "b": struct(8), "v": struct(8, 2)}
+
+
+def some_params():
+    return {name: rng.normal(size=kind.shape) for name, kind in PARAMS.items()}
+
+
+def test_a_gradient_for_batches_of_any_size():
+    gradient = transpile.jit(transpile.value_and_grad(loss))
+    compiled = gradient.lower(PARAMS, struct("batch", 5), struct("batch", 2)).compile()
+    params = some_params()
+    for batch in 1, 7, 128, 3000:
+        x, y = rng.normal(size=(batch, 5)), rng.normal(size=(batch, 2))
+        assert_agree(compiled(params, x, y), gradient(params, x, y))
+
+
+def test_sizes_of_loops_and_maps():
+    def total(x):
+        mapped = transpile.vmap(lambda row: row @ row)(x)
+        return lax.scan(lambda carry, a: (carry + a, carry * a), 0.0, mapped)
+
+    compiled = transpile.jit(total).lower(struct("n", 3)).compile()
+    for n in 1, 2, 50:
+        x = rng.normal(size=(n, 3))
+        assert_agree(compiled(x), transpile.jit(total)(x))
+
+
+def test_results_of_calls_in_python_and_in_c_are_the_same():
+    function = transpile.jit(lambda x, y: (x[:, None] * y).sum(1))
+    compiled = function.lower(struct("n"), struct("m")).compile()
+    pairs = [(rng.normal(size=n), rng.normal(size=m)) for n, m in [(3, 4), (4, 3), (100, 2)]]
+    first = [compiled(x, y) for x, y in pairs]
+    for _ in range(300):
+        for (x, y), expected in zip(pairs, first, strict=True):
+            assert np.array_equal(compiled(x, y), expected)
+
+
+def test_contradictory_shapes_are_named():
+    compiled = transpile.jit(lambda x, y: x + y).lower(struct("n", 2), struct("n", 2)).compile()
+    with pytest.raises(
+        TypeError, match=r"axis 0 of 'y' is n, which is 3 \(n is 3 in axis 0 of 'x'"
+    ):
+        compiled(np.ones((3, 2)), np.ones((4, 2)))
+    with pytest.raises(
+        TypeError, match=r"'x' compiled with float64\[n,2\] and called with float64\[3\]"
+    ):
+        compiled(np.ones(3), np.ones((3, 2)))
+
+
+def test_a_size_out_of_its_range_is_refused():
+    compiled = transpile.jit(lambda x: x.max()).lower(struct("n")).compile()
+    with pytest.raises(ValueError, match="n is less than 1"):
+        compiled(np.ones(0))
+
+
+def test_extents_that_are_not_known_to_be_equal_do_not_broadcast():
+    with pytest.raises(ValueError, match=r"\(n,\) \(m,\)|n,\) and \(m"):
+        transpile.jit(lambda x, y: x + y).lower(struct("n"), struct("m"))
+
+
+def test_a_name_that_c_has_is_refused():
+    with pytest.raises(
+        UnsupportedError, match=r"int cannot be the name of a runtime size.*int_ can"
+    ):
+        transpile.jit(lambda x: x + 1).lower(struct("int")).as_text()
+
+
+def test_arguments_and_loops_go_out_of_the_way_of_sizes():
+    def f(n, out, i):
+        return n[:, None] * i + out
+
+    types = struct("i"), struct("n"), struct("n")
+    compiled = transpile.jit(f).lower(*types).compile()
+    args = rng.normal(size=4), rng.normal(size=3), rng.normal(size=3)
+    assert_agree(compiled(*args), f(*args))
+
+
+def test_prints_of_programs_with_sizes(capfd):
+    def f(x):
+        transpile.debug.print("{} elements end with {}", x.shape[0], x[-1])
+        return x * 2
+
+    compiled = transpile.jit(f).lower(struct("n")).compile()
+    for _ in range(3):
+        compiled(np.arange(5.0))
+    assert capfd.readouterr().out.count("5 elements end with 4.0") == 3
+
+
+def test_pickles_have_their_sizes():
+    compiled = transpile.jit(lambda x: x.sum(0)).lower(struct("n", 2)).compile()
+    again = pickle.loads(pickle.dumps(compiled))
+    assert_agree(again(np.ones((9, 2))), np.array([9.0, 9.0]))
+
+
+def test_memory_is_told_for_sizes():
+    compiled = transpile.jit(lambda x: np.exp(x).T @ x).lower(struct("n", 3)).compile()
+    memory = compiled.memory_analysis(n=10)
+    assert memory.argument_size_in_bytes == 10 * 3 * 8
+    assert memory.output_size_in_bytes == 9 * 8
+    with pytest.raises(TypeError, match=r"memory_analysis takes the runtime sizes n, not m, k"):
+        compiled.memory_analysis(m=3, k=2)
+
+
+C_PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pairs.h"
+
+int main(void)
+{
+    const int64_t n[] = {1, 4, 50}, m[] = {3, 1, 80};
+    for (int k = 0; k < 3; k++) {
+        double *x = malloc(sizeof(double[3]) * (size_t)n[k]);
+        double *y = malloc(sizeof(double[3]) * (size_t)m[k]);
+        double *out = malloc(sizeof(double) * (size_t)(n[k] * m[k]));
+        void *workspace = malloc(pairs_workspace_size(n[k], m[k]) + 1);
+        for (int64_t i = 0; i < 3 * n[k]; i++) {
+            x[i] = (double)(i % 7);
+        }
+        for (int64_t i = 0; i < 3 * m[k]; i++) {
+            y[i] = (double)(i % 5) / 2;
+        }
+        double low;
+        const int code = pairs(n[k], m[k], x, y, out, &low, workspace);
+        double sum = 0;
+        for (int64_t i = 0; i < n[k] * m[k]; i++) {
+            sum += out[i];
+        }
+        printf("%d %.9f %.9f\n", code, sum, low);
+        free(x);
+        free(y);
+        free(out);
+        free(workspace);
+    }
+    const int64_t much = (int64_t)1 << 40;
+    printf("%s\n", pairs_error(pairs(0, 1, NULL, NULL, NULL, NULL, NULL)));
+    printf("%s\n", pairs_error(pairs(much, -1, NULL, NULL, NULL, NULL, NULL)));
+    printf("%s\n", pairs_error(pairs(much, much, NULL, NULL, NULL, NULL, NULL)));
+    return 0;
+}
+"""
+
+
+def pairs(x, y):
+    d = distances(x, y)
+    return d / d.sum(1, keepdims=True), d.min()
+
+
+def test_a_c_program_calls_it_with_several_sizes(tmp_path):
+    library = transpile.jit(pairs).lower(struct("n", 3), struct("m", 3)).save(tmp_path)[0]
+    lines = run_main(tmp_path, library.with_suffix(""), C_PROGRAM)
+    for line, (n, m) in zip(lines, [(1, 3), (4, 1), (50, 80)], strict=False):
+        x = (np.arange(3 * n) % 7.0).reshape(n, 3)
+        y = (np.arange(3 * m) % 5 / 2).reshape(m, 3)
+        out, low = pairs(x, y)
+        assert line == f"0 {out.sum():.9f} {low:.9f}"
+    assert lines[3:] == [
+        "n is less than 1, or arrays would be too large",
+        "m is less than 1, or arrays would be too large",
+        f"out_0, float64[n, m], has more than {2**56} bytes",
+    ]

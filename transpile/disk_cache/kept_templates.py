@@ -1,0 +1,68 @@
+"""Keep compiled templates for later processes, where Python keeps compiled modules.
+
+That is `__pycache__` beside the templates, or below `sys.pycache_prefix`: what may be written there
+is trusted as transpile's modules are. Where Python keeps nothing (PYTHONDONTWRITEBYTECODE), or the
+directory cannot be written, it is the cache directory. Either has one file for a Python and a
+Jinja, with a checksum, and for each template the hash of the text that was compiled.
+"""
+
+import marshal
+import sys
+from base64 import b64decode, b64encode
+from contextlib import suppress
+from importlib.machinery import SourceFileLoader
+from importlib.util import cache_from_source
+from pathlib import Path
+from types import CodeType
+
+from transpile.disk_cache.cache_ownership import recall, remember
+from transpile.disk_cache.sealed_json import seal, unseal
+from transpile.util.hashing import blake2b
+
+
+class KeptTemplates:
+    """The compiled templates of a directory.
+
+    directory   where the templates are
+    jinja       the version of Jinja that compiles them
+    """
+
+    def __init__(self, directory: Path, jinja: str) -> None:
+        text = "\n".join((sys.version, str(directory), jinja))
+        digest = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+        self._in_cache = f"template-{digest}.json"
+        self._beside = cache_from_source(str(directory / f"templates-{digest}.py"))
+        self._is_changed = False
+        self._codes = self._read()
+
+    def _read(self) -> dict[str, str]:
+        with suppress(OSError, ValueError):
+            return unseal(Path(self._beside).read_bytes())
+        with suppress(OSError, ValueError):
+            return recall(self._in_cache)
+        return {}
+
+    def find(self, key: str, checksum: str) -> CodeType | None:
+        """The code that `add` was given for this key and checksum; None without it."""
+        kept, _, code = self._codes.get(key, "").partition(" ")
+        # Jinja's own way to read it takes three times as long.
+        return marshal.loads(b64decode(code)) if kept == checksum else None
+
+    def add(self, key: str, checksum: str, code: CodeType | None) -> None:
+        """Remember a code until `keep`."""
+        self._codes[key] = f"{checksum} {b64encode(marshal.dumps(code)).decode()}"
+        self._is_changed = True
+
+    def keep(self) -> None:
+        """Write what has been added; nothing happens where that is not possible."""
+        if not self._is_changed:
+            return
+        self._is_changed = False
+        if not sys.dont_write_bytecode:
+            data = seal(self._codes)
+            # As for a module: by rename, with missing directories, and silent where it fails.
+            SourceFileLoader("templates", self._beside).set_data(self._beside, data)
+            with suppress(OSError):
+                if Path(self._beside).read_bytes() == data:
+                    return
+        remember(self._in_cache, self._codes)

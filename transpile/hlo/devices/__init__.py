@@ -1,0 +1,1 @@
+"""What a module says of several devices: shardings, axes that results vary along."""

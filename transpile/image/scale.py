@@ -1,0 +1,187 @@
+"""`resize` and `scale_and_translate`: samples of a picture as sums of its elements times weights.
+
+Along each axis the weights are a matrix of elements by samples, and the picture is multiplied with
+it. Where the scale is known the weights are, and samples depend on few elements: then each is the
+sum over a window of them, which begins at an index that depends on the sample.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.image.methods import KERNELS, ResizeMethod
+from transpile.lax.arrays.enums import Precision
+from transpile.nn.operands import operand, public
+from transpile.numpy.core.promotion import convert, has_tracer
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.subscripts.at import at
+from transpile.scipy.special.operands import promoted
+
+# A sum of weights of at most this has no digits: JAX's limit, for any dtype.
+_VANISHING = 1000 * float(np.finfo(np.float32).eps)
+# Rows of elements of which so many times fewer are read than there are are read in windows.
+_FEW = 4
+
+
+@public
+def scale_and_translate(
+    image: Any,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: Any,
+    translation: Any,
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: Any = Precision.HIGHEST,
+) -> Any:
+    """A picture of another shape, in which what was at x is at scale * x + translation.
+
+    spatial_dims        the axes that are scaled
+    scale, translation  a number for each of them; they may be traced
+    method              all but "nearest", see `resize`
+    antialias           kernels are as wide as a sample where the picture becomes smaller
+
+    Samples outside of the picture are 0. Integers become float64; `precision` changes nothing.
+    Raises ValueError for another method and for a shape of another number of axes.
+    """
+    x, sizes, chosen = _arguments(image, shape, method)
+    if chosen is ResizeMethod.NEAREST:
+        raise located(
+            ValueError,
+            "Nearest neighbor resampling is not currently supported for scale_and_translate.",
+        )
+    (x,) = promoted("scale_and_translate", x)
+    scales, shifts = promoted("scale_and_translate", scale, translation)
+    for k, axis in enumerate(operator.index(d) % x.ndim for d in spatial_dims):
+        x = _sampled(x, axis, sizes[axis], scales[k], shifts[k], chosen, antialias)
+    return x
+
+
+@public
+def resize(
+    image: Any,
+    shape: Sequence[int],
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: Any = Precision.HIGHEST,
+) -> Any:
+    """A picture in another size, of as many axes; those whose size stays are not touched.
+
+    method     "nearest", "linear", "cubic", "lanczos3", "lanczos5", "area" (the mean over what a
+               sample covers), "cubic-pytorch" (repeats the elements at the edges), other names of
+               these, or a `ResizeMethod`
+    antialias  kernels are as wide as a sample where the picture becomes smaller
+
+    Integers become float64, but for "nearest"; `precision` changes nothing. Raises ValueError for
+    another method and for a shape of another number of axes.
+    """
+    x, sizes, chosen = _arguments(image, shape, method)
+    axes = [k for k, (old, new) in enumerate(zip(x.shape, sizes, strict=True)) if old != new]
+    if chosen is ResizeMethod.NEAREST:
+        for axis in axes:
+            x = _nearest(x, axis, sizes[axis])
+        return x
+    (x,) = promoted("resize", x)
+    for axis in axes:
+        scale = np.float64(sizes[axis] / x.shape[axis] if sizes[axis] else 1.0)
+        x = _sampled(x, axis, sizes[axis], scale, np.float64(0), chosen, antialias)
+    return x
+
+
+def _arguments(
+    image: Any, shape: Sequence[int], method: str | ResizeMethod
+) -> tuple[Any, tuple[int, ...], ResizeMethod]:
+    x = operand("resize", image)
+    sizes = tuple(operator.index(n) for n in shape)
+    if len(sizes) != np.ndim(x):
+        raise located(
+            ValueError,
+            "shape must have length equal to the number of dimensions of x;  "
+            f"{sizes} vs {np.shape(x)}",
+        )
+    return x, sizes, ResizeMethod.from_string(method) if isinstance(method, str) else method
+
+
+def _nearest(x: Any, axis: int, size: int) -> Any:
+    """The elements at the centres of the samples, which are computed in float32, as in JAX."""
+    old, new = np.float32(x.shape[axis]), np.float32(size)
+    centres = (np.arange(size, dtype=np.float32) + np.float32(0.5)) * old / new
+    return _taken(x, axis, np.floor(centres).astype(np.int64))
+
+
+def _taken(x: Any, axis: int, index: Any) -> Any:
+    """The elements at indices along an axis, all of them in range."""
+    return at(x)[(slice(None),) * axis + (index,)].get(mode="promise_in_bounds")
+
+
+def _sampled(
+    x: Any, axis: int, size: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
+) -> Any:
+    """The picture sampled along one axis."""
+    weights = _weights(x.shape[axis], size, scale, shift, method, antialias)
+    weights = convert(weights, x.dtype)
+    if not has_tracer(weights) and weights.size:
+        starts, few = _windows(weights)
+        if few.shape[0] * _FEW <= x.shape[axis]:
+            wide = (slice(None), *[None] * (x.ndim - 1 - axis))
+            parts = [_taken(x, axis, starts + k) * row[wide] for k, row in enumerate(few)]
+            return functools.reduce(operator.add, parts)
+    return np.moveaxis(np.tensordot(x, weights, axes=(axis, 0)), -1, axis)
+
+
+def _windows(weights: Any) -> tuple[Any, Any]:
+    """The first element of each sample's window, and the weights in the windows, all as long as the
+    longest."""
+    used = weights != 0
+    first = np.where(used.any(axis=0), used.argmax(axis=0), 0)
+    last = np.where(used.any(axis=0), len(used) - 1 - used[::-1].argmax(axis=0), 0)
+    length = int(np.max(last - first)) + 1
+    starts = np.minimum(first, len(used) - length)
+    rows = [np.take_along_axis(weights, starts[None] + k, axis=0)[0] for k in range(length)]
+    return starts, np.stack(rows)
+
+
+def _weights(
+    old: int, new: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
+) -> Any:
+    """What each of `old` elements contributes to each of `new` samples, in columns that add up to
+    1, or to 0 outside of the picture."""
+    if method is ResizeMethod.CUBIC_PYTORCH and antialias:
+        method = ResizeMethod.CUBIC
+    inverse = 1 / scale
+    if method is ResizeMethod.AREA:
+        begin = np.arange(new) * inverse - shift * inverse
+        element = np.arange(old)[:, None]
+        overlap = np.minimum(begin + inverse, element + 1.0) - np.maximum(begin, element)
+        weights, centre = np.maximum(0, overlap), begin + 0.5 * inverse - 0.5
+    else:
+        centre = (np.arange(new) + 0.5) * inverse - shift * inverse - 0.5
+        width = np.maximum(inverse, 1) if antialias else 1
+        repeats = 2 if method is ResizeMethod.CUBIC_PYTORCH else 0
+        element = np.arange(-repeats, old + repeats)[:, None]
+        kernel = KERNELS[method]
+        assert kernel is not None
+        weights = kernel(np.abs(centre - element) / width)
+        if repeats:
+            return _normalised(_with_edges(weights, repeats))
+    inside = (centre >= -0.5) & (centre <= old - 0.5)
+    return np.where(inside, _normalised(weights), 0)
+
+
+def _with_edges(weights: Any, repeats: int) -> Any:
+    """The weights of the elements, to the first and last of which come those of their repeats."""
+    before, after = weights[:repeats].sum(axis=0), weights[-repeats:].sum(axis=0)
+    inner = weights[repeats:-repeats]
+    index = np.arange(inner.shape[0])[:, None]
+    return inner + np.where(index == 0, before, 0) + np.where(index == len(index) - 1, after, 0)
+
+
+def _normalised(weights: Any) -> Any:
+    total = np.sum(weights, axis=0, keepdims=True)
+    divisor = np.where(total != 0, total, 1)
+    return np.where(np.abs(total) > _VANISHING, weights / divisor, 0)

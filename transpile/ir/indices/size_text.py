@@ -1,0 +1,60 @@
+"""Read the text of an extent: `n`, `2*n + 1`, `(n + m) // 2`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from transpile.ir.dims import Dim, Index, floor_divide, modulo
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    import ast
+else:
+    ast = Later("ast")
+
+_LONGEST = 1000  # characters, which bounds how deep an expression is
+
+
+def parsed(text: str) -> Index:
+    """The extent that a text means, with Python's precedence; each name is a size of at least 1.
+
+    Raises ValueError for other texts.
+    """
+    try:
+        if len(text) > _LONGEST:
+            raise ValueError("too long")
+        return extent(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(
+            f"{text[:_LONGEST]!r} is no extent: an int, a name, or an expression of them with "
+            "+, -, *, //, % and parentheses"
+        ) from None
+
+
+def extent(node: ast.expr) -> Index:
+    """The extent that a parsed expression means; ValueError for other expressions."""
+    match node:
+        case ast.Constant(value=int(value)) if type(value) is int:
+            return value
+        case ast.Name(id=name) if name.isascii():
+            return Dim.symbol(name, 1)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return extent(operand) * -1
+        case ast.BinOp(left=left, op=operator, right=right):
+            return _combined(extent(left), operator, extent(right))
+    raise ValueError(ast.dump(node))
+
+
+def _combined(left: Index, operator: ast.operator, right: Index) -> Index:
+    match operator:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.FloorDiv() if right != 0:
+            return floor_divide(left, right)
+        case ast.Mod() if right != 0:
+            return modulo(left, right)
+    raise ValueError("an operator that extents lack, or a division by zero")

@@ -1,0 +1,303 @@
+"""pmap: one program for a function, which runs on several devices at once.
+
+The function is traced for one device, with the mapped axis in scope; the graph that is left has
+collectives between devices, and its program runs in a thread for each. A `pmap` inside of another
+multiplies the devices: each takes its part of what the outer program has, and all gather the
+results. Inside of `jit`, `grad` or `vmap`, what `pmap` computes is traced as one array program.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile import lax, tree
+from transpile.functional.flatten_fun import argument_names, as_value
+from transpile.functional.vectorize import mapped_size, prefix_axes, vmap
+from transpile.ir.primitive import Axis
+from transpile.ir.source_info import user_source
+from transpile.ir.types import ShapeDtypeStruct
+from transpile.parallel.device_programs import (
+    DeviceProgram,
+    DevicePrograms,
+    array_types,
+    new_array,
+)
+from transpile.pytree.extended_dtypes import flatten_arrays, has_extended
+from transpile.runtime.devices import devices as every_device
+from transpile.runtime.parallel.program_on_devices import run_on_devices
+from transpile.stages import Lowered, Traced
+from transpile.trace.axis_names import axes_in_scope, with_axes
+from transpile.trace.bytecode.call_resolution import resolved
+from transpile.trace.call_signature import describe, function_name
+from transpile.trace.trace import current_trace
+from transpile.trace.tracebacks import api_boundary
+from transpile.util.frozen_records import dataclass
+from transpile.util.interrupt_safety import THREAD
+
+Numbers = int | Iterable[int]
+
+
+@api_boundary
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: Hashable = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: Numbers = (),
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: Numbers = (),
+) -> Callable[..., Any]:
+    """A function that runs `fun` on a device for each example along an axis of its arguments, all
+    at the same time.
+
+    axis_name     the name by which collectives in `fun` refer to the devices (`lax.psum`)
+    in_axes       as for `vmap`; an argument that is not mapped is the same on all devices
+    out_axes      as for `vmap`; None: the result of the first device
+    static_broadcasted_argnums   positions of arguments whose values are part of the program
+    devices       those to use, one for each example
+    backend       "cpu", or None
+    axis_size     how many devices, where no argument has the axis
+    donate_argnums   accepted for compatibility: results are new arrays
+
+    Devices are threads of this process, as many as the environment variable TRANSPILE_NUM_DEVICES
+    says. Inside of another `pmap` the devices multiply; inside of `jit`, `grad` or `vmap` the
+    function is a part of what these trace, and runs where they do.
+
+    Raises ValueError where the axes do not fit, have several sizes, or are more than the devices;
+    where a device fails, its exception, when all others have ended.
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
+    if all(axis is None for axis in _leaves_with_none(in_axes)) and axis_size is None:
+        raise ValueError("pmap must have at least one non-None value in in_axes")
+    statics = static_broadcasted_argnums
+    statics = (statics,) if isinstance(statics, int) else tuple(statics)
+    every_device(backend)
+    mapped = _Mapped(fun, axis_name, in_axes, out_axes, statics, devices, axis_size)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return mapped(args, kwargs)
+
+    @api_boundary
+    def lower(*args: Any, **kwargs: Any) -> Lowered:
+        """The program of a device: `as_text`, and `compile().save` for a C library, whose function
+        takes a communicator (`transpile_communicator` in its header)."""
+        return mapped.lowered(args, kwargs)
+
+    call.lower = lower  # type: ignore[attr-defined]
+    call.__name__ = call.__qualname__ = f"pmap_{function_name(fun)}"
+    return call
+
+
+def _leaves_with_none(axes: Any) -> list[Any]:
+    return tree.leaves(axes, is_leaf=lambda x: x is None)
+
+
+class _Unnamed:
+    """The name of an axis that has none: no collective of a user finds it."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Unnamed) and other.level == self.level
+
+    def __hash__(self) -> int:
+        return hash(("pmap", self.level))
+
+    def __repr__(self) -> str:
+        return f"pmap{self.level}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """A call's trace and program, and the leaves of its arguments, the mapped axes in front."""
+
+    traced: Traced
+    program: DeviceProgram
+    size: int
+    leaves: list[Any]
+    is_mapped: list[bool]
+    structure: tree.TreeDef
+
+    def of_device(self, number: int) -> list[Any]:
+        """The arrays that the program of a device is given."""
+        marked = zip(self.leaves, self.is_mapped, strict=True)
+        values = [x[number] if m else x for x, m in marked]
+        return list(flatten_arrays(self.structure.unflatten(values))[0])
+
+
+class _Mapped:
+    """The function that `pmap` returns, without the names."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        axis_name: Hashable,
+        in_axes: Any,
+        out_axes: Any,
+        statics: tuple[int, ...],
+        devices: Sequence[Any] | None,
+        axis_size: int | None,
+    ) -> None:
+        self.fun, self.axis_name = fun, axis_name
+        self.in_axes, self.out_axes = in_axes, out_axes
+        self.statics, self.axis_size = statics, axis_size
+        self._programs = DevicePrograms(fun, statics, devices)
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if current_trace() is not None:
+            statics, given, in_axes = self._without_statics(args)
+            function = functools.partial(_with_statics, resolved(self.fun), args, statics)
+            return self._traced(function, in_axes, given, kwargs)
+        call = self._prepared(args, kwargs)
+        return self._run(call)
+
+    def lowered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lowered:
+        """The program of a device, for arguments of these types."""
+        call = self._prepared(args, kwargs)
+        return self._programs.lowered(call.traced, call.program)
+
+    def _without_statics(self, args: tuple[Any, ...]) -> tuple[set[int], tuple[Any, ...], Any]:
+        """The positions of static arguments, the other arguments, and their axes."""
+        statics = {n % len(args) for n in self.statics if -len(args) <= n < len(args)}
+        given = tuple(x for k, x in enumerate(args) if k not in statics)
+        in_axes = self.in_axes
+        if isinstance(in_axes, list | tuple):
+            if len(in_axes) != len(args):
+                raise ValueError(
+                    f"{user_source()}: pmap in_axes must be an int, None, or a tuple of entries "
+                    f"corresponding to the positional arguments passed to the function, but got "
+                    f"len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+                )
+            in_axes = tuple(a for k, a in enumerate(in_axes) if k not in statics)
+        return statics, given, in_axes
+
+    def _prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+        """The arguments of a call, and the program for them."""
+        statics, given, in_axes = self._without_statics(args)
+        leaves, structure = tree.flatten((given, kwargs))
+        axes = prefix_axes("pmap in_axes", in_axes, tree.structure(given))
+        axes += [0] * (len(leaves) - len(axes))
+        names = tree.structure(given).paths("args")
+        if not statics:
+            names = argument_names(self.fun, args, None)
+        names += [p for k in sorted(kwargs) for p in tree.structure(kwargs[k]).paths(k)]
+        leaves = [
+            x if axis is None else _as_array(x, f"{name!r} of {describe(self.fun)}")
+            for x, axis, name in zip(leaves, axes, names, strict=True)
+        ]
+        self._check_size(leaves, axes)
+        size = mapped_size("pmap", leaves, axes, (given, kwargs), names, self.axis_size)
+        is_mapped = [a is not None for a in axes]
+        fronted = [
+            x if a is None else np.moveaxis(x, a, 0) for x, a in zip(leaves, axes, strict=True)
+        ]
+        examples = [
+            ShapeDtypeStruct(x.shape[1:], x.dtype) if m else x
+            for x, m in zip(fronted, is_mapped, strict=True)
+        ]
+        example_args, example_kwargs = structure.unflatten(examples)
+        name = _Unnamed(1) if self.axis_name is None else self.axis_name
+        axis = Axis(size, name, level=1)
+        spread = _spread(args, statics, example_args)
+        traced = self._programs.traced((axis,), spread, example_kwargs)
+        program = self._programs.program(traced, (axis,))
+        return _Call(traced, program, axis.static_size, fronted, is_mapped, structure)
+
+    def _check_size(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> None:
+        """Raise ValueError where all mapped axes have one size, which is not `axis_size`."""
+        sizes = {x.shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None and x.ndim}
+        if self.axis_size is not None and len(sizes) == 1 and sizes != {self.axis_size}:
+            raise ValueError(
+                f"{user_source()}: Specified axis_size {self.axis_size} doesn't match received "
+                f"axis_size {sizes.pop()}."
+            )
+
+    def _run(self, call: _Call) -> Any:
+        traced, size = call.traced, call.size
+        copies = call.program.count // size
+        inputs = [leaves for k in range(size) for leaves in [call.of_device(k)] * copies]
+        results = [new_array((size, *shape), dtype) for shape, dtype in array_types(traced)]
+
+        def outputs_of(rank: int) -> list[Any]:
+            """The slices of the results; of devices that have the same ones, other arrays."""
+            number, copy = divmod(rank, copies)
+            own = [whole[number, ...] for whole in results]
+            return [np.empty_like(x) for x in own] if copy else own
+
+        outputs = [outputs_of(rank) for rank in range(call.program.count)]
+        run_on_devices(call.program.executable, inputs, outputs)
+        positions = prefix_axes("pmap out_axes", self.out_axes, traced.out_tree)
+        return traced.out_tree.unflatten(
+            whole[0, ...] if a is None else np.ascontiguousarray(np.moveaxis(whole, 0, a))
+            for whole, a in zip(results, positions, strict=True)
+        )
+
+    # ------------------------------------------------------------------------ in other traces
+
+    def _traced(
+        self, function: Callable[..., Any], in_axes: Any, args: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        """As a part of what is being traced: directly in the program of another `pmap`, the
+        devices multiply; elsewhere all examples are computed there."""
+        level = max((axis.level for axis in axes_in_scope()), default=0)
+        if not level or len(THREAD.traces) > 1:
+            mapped = vmap(
+                function, in_axes, self.out_axes, axis_name=self.axis_name, axis_size=self.axis_size
+            )
+            return mapped(*args, **kwargs)
+        leaves, structure = tree.flatten((args, kwargs))
+        axes = prefix_axes("pmap in_axes", in_axes, tree.structure(args))
+        axes += [0] * (len(leaves) - len(axes))
+        names = structure.paths("")
+        size = mapped_size("pmap", leaves, axes, (args, kwargs), names, self.axis_size)
+        name = _Unnamed(level + 1) if self.axis_name is None else self.axis_name
+        axis = Axis(size, name, level=level + 1)
+
+        def on_one() -> Any:
+            index = lax.axis_index(name)
+            parts = [
+                x if a is None else lax.dynamic_index_in_dim(x, index, a, keepdims=False)
+                for x, a in zip(leaves, axes, strict=True)
+            ]
+            own_args, own_kwargs = structure.unflatten(parts)
+            result = function(*own_args, **own_kwargs)
+            results, out_tree = tree.flatten(result)
+            positions = prefix_axes("pmap out_axes", self.out_axes, out_tree)
+            return out_tree.unflatten(
+                lax.pbroadcast(x, name, 0) if a is None else lax.all_gather(x, name, axis=a)
+                for x, a in zip(results, positions, strict=True)
+            )
+
+        return with_axes([axis], on_one)
+
+
+def _spread(args: tuple[Any, ...], statics: set[int], values: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments, with these values for those that are not static."""
+    rest = iter(values)
+    return tuple(x if k in statics else next(rest) for k, x in enumerate(args))
+
+
+def _with_statics(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    statics: set[int],
+    *values: Any,
+    **kwargs: Any,
+) -> Any:
+    return function(*_spread(args, statics, values), **kwargs)
+
+
+def _as_array(x: Any, what: str) -> Any:
+    """A mapped leaf as an array; keys stay what they are."""
+    return x if has_extended([x]) else np.asarray(as_value(x, what))

@@ -1,0 +1,1 @@
+"""Collectives: primitives over the examples of mapped axes, or the devices along them, by name."""

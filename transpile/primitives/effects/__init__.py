@@ -1,0 +1,1 @@
+"""Primitives with effects: callbacks, and checks."""

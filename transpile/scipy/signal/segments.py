@@ -1,0 +1,133 @@
+"""Segments of signals, which are last axes: cutting, windows, extensions, and adding up."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.source_info import user_source
+from transpile.nn.operands import operand
+from transpile.numpy.core.promotion import error as located
+from transpile.scipy.signal.trends import detrend
+
+# Sums of cosines by their coefficients; SciPy's names of windows.
+_COSINES = {
+    "boxcar": (1.0,),
+    "hann": (0.5, 0.5),
+    "hamming": (0.54, 0.46),
+    "blackman": (0.42, 0.5, 0.08),
+}
+
+
+def window_of_segments(
+    window: Any, nperseg: int | None, size: int, dtype: np.dtype[Any]
+) -> tuple[Any, int]:
+    """The window and the length of segments of a signal of a size."""
+    if nperseg is not None and operator.index(nperseg) < 1:
+        raise located(ValueError, "nperseg must be a positive integer")
+    kind = np.empty(0, dtype).real.dtype
+    if isinstance(window, str | tuple):
+        length = size if nperseg is None else operator.index(nperseg)
+        if length > size:
+            warnings.warn(
+                f"{user_source()}: nperseg={length} is greater than input_length={size}, using "
+                f"nperseg={size}",
+                stacklevel=2,
+            )
+            length = size
+        return window_of(window, length, kind), length
+    win = operand("window", window)
+    if np.ndim(win) != 1:
+        raise located(ValueError, "window must be 1-D")
+    if size < win.shape[0]:
+        raise located(ValueError, "window is longer than input signal")
+    if nperseg is not None and operator.index(nperseg) != win.shape[0]:
+        raise located(ValueError, "value specified for nperseg is different from length of window")
+    return win.astype(kind), win.shape[0]
+
+
+def window_of(window: Any, length: int, dtype: np.dtype[Any]) -> Any:
+    """A window of a length: an array, or a periodic one by its name."""
+    if isinstance(window, str):
+        return _named(window, length).astype(dtype)
+    if isinstance(window, tuple):
+        raise located(
+            ValueError, f"window {window!r} has parameters: make it an array, by scipy.signal"
+        )
+    win = operand("window", window)
+    if np.ndim(win) != 1:
+        raise located(ValueError, "window must be 1-D")
+    if win.shape[0] != length:
+        raise located(ValueError, f"window must have length of {length}")
+    return win.astype(dtype)
+
+
+def _named(name: str, length: int) -> Any:
+    if length == 1:
+        return np.ones(1)
+    place = np.arange(length) / length
+    if name == "bartlett":
+        return 1 - np.abs(2 * place - 1)
+    if name not in _COSINES:
+        known = ", ".join(sorted([*_COSINES, "bartlett"]))
+        raise located(ValueError, f"unknown window {name!r}; known are {known}, and arrays")
+    waves = [(-1) ** k * a * np.cos(2 * np.pi * k * place) for k, a in enumerate(_COSINES[name])]
+    return np.sum(waves, axis=0)
+
+
+def extended(x: Any, count: int, boundary: str | None) -> Any:
+    """Signals with so many elements more at both ends."""
+    known = ("even", "odd", "constant", "zeros", None)
+    if boundary not in known:
+        raise located(
+            ValueError, f"Unknown boundary option '{boundary}', must be one of: {list(known)}"
+        )
+    if boundary is None or count < 1:
+        return x
+    widths = [(0, 0)] * (x.ndim - 1) + [(count, count)]
+    if boundary == "zeros":
+        return np.pad(x, widths)
+    if boundary == "constant":
+        return np.pad(x, widths, "edge")
+    if count > x.shape[-1] - 1:
+        raise located(
+            ValueError,
+            f"The extension length n ({count}) is too big. It must not exceed x.shape[axis]-1, "
+            f"which is {x.shape[-1] - 1}.",
+        )
+    kind: Any = boundary
+    return np.pad(x, widths, "reflect", reflect_type=kind)
+
+
+def segments(x: Any, length: int, step: int) -> Any:
+    """Segments (..., count, length) that begin `step` apart."""
+    starts = np.arange(0, x.shape[-1] - length + 1, step)
+    return x[..., starts[:, None] + np.arange(length)]
+
+
+def detrended(rows: Any, how: Any) -> Any:
+    """Segments less what `detrend` says: a type, a function of them, or nothing."""
+    if isinstance(how, str):
+        return detrend(rows, -1, how)
+    if callable(how):
+        return how(rows)
+    if how:
+        raise located(ValueError, f"Unsupported detrend type: {how}")
+    return rows
+
+
+def added_up(rows: Any, step: int) -> Any:
+    """The sum of segments (..., count, length) that begin `step` apart."""
+    count, length = rows.shape[-2:]
+    pieces = -(-length // step)
+    head = rows.shape[:-2]
+    wide = [(0, 0)] * len(head)
+    rows = np.pad(rows, [*wide, (0, 0), (0, pieces * step - length)])
+    rows = np.reshape(rows, (*head, count, pieces, step))
+    total: Any = 0
+    for k in range(pieces):
+        total = total + np.pad(rows[..., k, :], [*wide, (k, pieces - 1 - k), (0, 0)])
+    return np.reshape(total, (*head, -1))[..., : (count - 1) * step + length]

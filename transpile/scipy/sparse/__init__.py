@@ -1,0 +1,5 @@
+"""`scipy.sparse` for traced functions, as in `jax.scipy.sparse`: `linalg`."""
+
+from transpile.scipy.sparse import linalg
+
+__all__ = ["linalg"]
