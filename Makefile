@@ -64,7 +64,7 @@ check: $(VENV)/.installed-developer compiler
 sanitize: $(VENV)/.installed-developer compiler
 	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q -m sanitized
 	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q tests/primitives/test_rules.py \
-	    -k "rules_in_c or second"
+	    tests/hlo/test_hlo_rules.py -k "rules_in_c or second or expansions"
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py --sanitize $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/sanitize_threads.py $(if $(SECONDS),--seconds $(SECONDS))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import re
 import shlex
@@ -83,8 +84,18 @@ def the_table_as_it_was():
     TABLE.update(before)
 
 
+@pytest.fixture
+def loggers_as_they_were():
+    """Levels and handlers that an example sets are no concern of later tests in this process."""
+    loggers = [logging.getLogger(f"transpile{part}") for part in ("", ".cache", ".build")]
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
-@pytest.mark.usefixtures("the_table_as_it_was")
+@pytest.mark.usefixtures("the_table_as_it_was", "loggers_as_they_were")
 def test_the_examples_of_a_document_run(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -192,6 +192,7 @@ def test_samples_in_a_program_and_outside_are_equal():
 def test_a_second_call_traces_nothing(caplog):
     key = random.key(0)
     random.normal(key, (3, 4))
+    caplog.clear()
     with transpile.explain_cache_misses():
         random.normal(random.key(1), (3, 4))
         random.normal(random.PRNGKey(1), [3, 4], np.float64)

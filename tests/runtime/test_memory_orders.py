@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
@@ -211,6 +211,7 @@ def unaligned(x):
 
 
 @pytest.mark.parametrize("calls", ["python", "c"])
+@settings(max_examples=40)
 @given(data=st.data())
 def test_drawn_layouts_give_what_rows_give(calls, data):
     shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4)))

@@ -1,9 +1,9 @@
 """Prints for each library call how many threads of this process work while it runs, as JSON.
 
-    python thread_counts.py THREADS
+    python thread_counts.py THREADS [NAME...]
 
 Each line: the name, the intrinsics that the program calls, and the number of threads that the
-system has seen at work. THREADS is the option `num_threads`.
+system has seen at work. THREADS is the option `num_threads`; without names all calls are made.
 """
 
 import json
@@ -19,7 +19,7 @@ from transpile.codegen.plan.summary import summary_of
 from transpile.scipy import linalg
 
 SOME = 20_000_000  # nanoseconds: less is a thread that falls asleep
-ENOUGH = 10 * SOME  # of the thread that calls
+ENOUGH = 5 * SOME  # of the thread that calls
 
 random = np.random.default_rng(0)
 
@@ -104,11 +104,12 @@ def count(function, arguments, threads, blas):
 
 
 def main():
-    threads = int(sys.argv[1])
-    for name, (function, arguments) in (PRODUCTS | OTHERS).items():
-        print(json.dumps([name, *count(function, arguments, threads, "none")]), flush=True)
-    for name, (function, arguments) in PRODUCTS.items():
-        print(json.dumps([f"{name}, BLAS", *count(function, arguments, threads, "auto")]))
+    threads, names = int(sys.argv[1]), sys.argv[2:]
+    calls = [(name, *call, "none") for name, call in (PRODUCTS | OTHERS).items()]
+    calls += [(f"{name}, BLAS", *call, "auto") for name, call in PRODUCTS.items()]
+    for name, function, arguments, blas in calls:
+        if not names or name in names:
+            print(json.dumps([name, *count(function, arguments, threads, blas)]), flush=True)
 
 
 if __name__ == "__main__":
