@@ -104,6 +104,8 @@ def scan(b: Builder, equation: Equation, *operands: Instruction) -> Values:
     fixed, carried = params["consts"], params["consts"] + params["carry"]
     stacked = [v.type.strong for v in equation.outputs[params["carry"] :]]
     results = [b.splat(0, kind) for kind in stacked]
+    if length == 0:  # XLA refuses a slice of one row of an array without rows, never taken or not
+        return [*operands[fixed:carried], *results]
     count = len(operands)
 
     def step(inner: Builder, i: Instruction, values: Values) -> Values:

@@ -1,0 +1,45 @@
+"""XLA computes by the modules of drawn graphs, with loops and branches in some, what they mean.
+
+The text and the message of each are one module to XLA; the message and StableHLO are both run. The
+numbers are exact in any order of the sums. `TRANSPILE_TEST_DRAWN=2000` draws as many.
+"""
+
+import os
+from random import Random
+
+import numpy as np
+import pytest
+from graphs import assert_same_results, random_graph
+from loop_graphs import random_loops
+
+from transpile import lax, xla_computation
+from transpile.hlo.emit import module_of
+from transpile.hlo.proto import serialised
+from transpile.hlo.stablehlo import to_stablehlo
+from transpile.hlo.text import to_text
+from transpile.transforms.interpret import interpret
+
+pytest.importorskip("jaxlib")
+import xla
+
+COUNT = int(os.environ.get("TRANSPILE_TEST_DRAWN", "24"))
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_drawn_graphs_mean_the_same_to_xla(seed):
+    graph, values = random_loops(Random(seed)) if seed % 4 == 3 else random_graph(seed)
+    module = module_of(graph, "drawn")
+    text, proto = to_text(module), serialised(module)
+    assert xla.printed_text(text) == xla.printed(proto)
+    expected = interpret(graph, values)
+    assert_same_results(xla.run_proto(proto, values), expected, "the message")
+    assert_same_results(xla.run_stablehlo(to_stablehlo(module), values), expected, "StableHLO")
+
+
+def test_a_scan_of_no_steps():
+    def f(x):
+        return lax.scan(lambda c, row: (c + row.sum(), row * 2), 1.0, x)
+
+    x = np.zeros((0, 3))
+    carry, rows = xla.run_stablehlo(xla_computation(f)(x).as_stablehlo_text(), [x])
+    assert carry == 1 and rows.shape == (0, 3)
