@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from transpile.dispatch.jitted import BoundWrapped, Wrapped
 from transpile.dispatch.switches import disable_jit, explain_cache_misses, warm_up_requested
 from transpile.dispatch.trace_cache import clear_caches
@@ -41,10 +43,10 @@ Names = str | Iterable[str] | None
 @api_boundary
 def jit(
     func: Callable[..., Any] | None = None,
-    *,
     static: bool = True,
     show_graph: bool = False,
     auto_device: bool = True,
+    *,
     static_argnums: Numbers = None,
     static_argnames: Names = None,
     donate_argnums: Numbers = None,
@@ -101,7 +103,7 @@ def jit(
     Raises ValueError for argument numbers or names that the function does not have, for an argument
     both static and donated, for a static value that cannot be hashed and for an unknown compiler
     option; TypeError and its subclasses in `transpile.errors` where an argument or result is no
-    array or where the Python wants the value of a traced array.
+    array, where the Python wants the value of a traced array, or for a switch that is no bool.
     """
 
     def wrap(function: Callable[..., Any]) -> Wrapped:
@@ -117,8 +119,16 @@ def jit(
         )
         return Wrapped(function, config)
 
+    _check_switches(static=static, show_graph=show_graph, auto_device=auto_device)
     options, warms_up = Options().replace(compiler_options), warm_up_requested(warm_up)
     return wrap if func is None else wrap(func)
+
+
+def _check_switches(**switches: Any) -> None:
+    """Refuse what is no bool: a number given by position was meant for `static_argnums`."""
+    for name, value in switches.items():
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(f"{name} is True or False, not {value!r}")
 
 
 @api_boundary
@@ -181,7 +191,7 @@ _PLATFORMS = (None, "cpu", "gpu", "tpu")
 
 def xla_computation(
     fun: Callable[..., Any],
-    static_argnums: Numbers = None,
+    static_argnums: Numbers = (),
     axis_env: Iterable[tuple[Hashable, int]] | None = None,
     in_parts: Any = None,
     out_parts: Any = None,
@@ -189,7 +199,7 @@ def xla_computation(
     tuple_args: bool | None = False,
     instantiate_const_outputs: bool | None = None,
     return_shape: bool = False,
-    donate_argnums: Numbers = None,
+    donate_argnums: Numbers = (),
 ) -> Callable[..., Any]:
     """A function of example arguments that gives the XlaComputation of `fun` for them: its HLO, as
     `jax.xla_computation` did.

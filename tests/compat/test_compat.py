@@ -21,9 +21,7 @@ pytestmark = pytest.mark.skipif(
     reason="needs the packages of the extra `compat`",
 )
 # Problems that do not agree, each with its reason.
-OPEN = {
-    "optax": {"MultiSteps": "1 - b of a bool b is int64, as in NumPy; in JAX it takes any integer"},
-}
+OPEN: dict[str, dict[str, str]] = {}
 # What transpile has not yet, by the words of the error.
 MISSING = ("module 'transpile.scipy' has no attribute 'sparse'",)
 # Iterations that amplify rounding are compared less closely.

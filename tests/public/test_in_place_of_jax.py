@@ -112,6 +112,12 @@ def test_arrays_are_those_of_jax():
         jax.jit(lambda x: jax.jit(lambda n: shapes.append(n.dtype) or n)(2) * x)(x)
         assert shapes == [np.dtype("int64")]
 
+        mixed = lambda b, n: [(1 - b) * n, b * 1.0 * n.astype("f4"), jnp.subtract(1, b) + n, 1 - b]
+        kinds = [r.dtype.name for r in jax.jit(mixed)(x > 0, jnp.zeros(3, "int8"))]
+        assert kinds == ["int8", "float32", "int8", "int64"]
+        of_bools = jax.eval_shape(lambda b: (b & True, b < 1, b + True), x > 0)
+        assert {r.dtype.name for r in of_bools} == {"bool"}
+
         import dataclasses
         D = dataclasses.make_dataclass("D", ["a"])
         assert len(jax.tree.leaves([D(1), D(2)])) == 2 and type(jax.tree.leaves(D(1))[0]) is D

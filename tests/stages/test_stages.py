@@ -200,7 +200,7 @@ def test_compiled_with_wrong_types_lists_every_mismatch():
         "Argument types differ from the types for which this computation was compiled. "
         "The mismatches are:\n"
         "Argument 'x' compiled with float64[3,4] and called with float32[3,4]\n"
-        "Argument \"p['w']\" compiled with float64[3,4] and called with float64[4]\n"
+        "Argument 'p['w']' compiled with float64[3,4] and called with float64[4]\n"
         "Argument 'n' compiled with int64[] and called with float64[]"
     )
 

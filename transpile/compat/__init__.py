@@ -11,8 +11,9 @@ Code that is written for JAX runs unchanged, third-party packages too:
 those of transpile (`stand_ins.py`); `jaxlib` cannot be imported, so that no part of the real JAX
 runs. A module of JAX's that transpile has nothing for is an ImportError with its name, and so is a
 name, but for those that packages import without calling them, which raise when they are used.
-Dataclasses that are not registered as pytrees are leaves, as in JAX. `uninstall()` ends all this
-for imports to come; modules that have imported `jax` keep what they have.
+Dataclasses that are not registered as pytrees are leaves, as in JAX, and what a traced bool and
+Python's numbers give is weak: `1 - b`. `uninstall()` ends all this for imports to come; modules
+that have imported `jax` keep what they have.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 import sys
 
 from transpile.compat.stand_ins import Finder
+from transpile.numpy.core.ufuncs import take_bools_as_weak
 from transpile.pytree.registry import take_dataclasses_as_containers
 
 __all__ = ["install", "is_installed", "uninstall"]
@@ -50,6 +52,7 @@ def install() -> None:
             "already. Call it before the first import of a package that imports jax."
         )
     take_dataclasses_as_containers(False)
+    take_bools_as_weak(True)
     sys.meta_path.insert(0, Finder())
 
 
@@ -62,3 +65,4 @@ def uninstall() -> None:
     for name in [name for name in sys.modules if _is_ours(name)]:
         del sys.modules[name]
     take_dataclasses_as_containers(True)
+    take_bools_as_weak(False)

@@ -321,10 +321,12 @@ def _is_structure(hint: Any) -> bool:
 
 def node_of_value(value: Any) -> NodeType | None:
     """The node type of a value, None for a leaf. Namedtuples and dataclasses are registered at
-    their first value, unless that has the dtype and the shape of an array."""
-    node = _registry.get(type(value))
-    if node is None and not (hasattr(value, "dtype") and hasattr(value, "shape")):
-        node = node_of(type(value))
+    their first value; a dataclass that has the dtype and the shape of an array is a leaf."""
+    cls = type(value)
+    node = _registry.get(cls)
+    is_array = hasattr(value, "dtype") and hasattr(value, "shape")
+    if node is None and (not is_array or is_namedtuple(cls)):
+        node = node_of(cls)
     return node
 
 

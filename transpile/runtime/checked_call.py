@@ -89,13 +89,13 @@ class CheckedCall:
             raise tree.call_mismatch(known.in_tree, in_tree)
         types = [leaf_type(x, p, self._where) for x, p in zip(leaves, known.paths, strict=True)]
         lines = [
-            f"Argument {path!r} compiled with {type_text(a)} and called with {type_text(b)}"
+            f"Argument '{path}' compiled with {type_text(a)} and called with {type_text(b)}"
             for path, a, b in zip(known.paths, known.types, types, strict=True)
             if not same_type(a, b)
         ]
         for path, value, leaf in zip(known.paths, known.fixed, leaves, strict=False):
             if value is not TRACED and not (type(value) is type(leaf) and value == leaf):
-                lines.append(f"Argument {path!r} compiled with {value!r} and called with {leaf!r}")
+                lines.append(f"Argument '{path}' compiled with {value!r} and called with {leaf!r}")
         if lines:
             raise TypeError(
                 "Argument types differ from the types for which this computation was compiled. The "

@@ -131,7 +131,25 @@ def call(
         raise unsupported(f"numpy.{name} is not supported on traced arrays yet")
     loop = resolve(ufunc, values, dtype, casting, sig if signature is None else signature)
     result = rule(ufunc, values, loop)
+    if _BOOLS_ARE_WEAK[0] and _of_bools_and_numbers(values) and loop[-1] != BOOL:
+        result = weaken(result)
     return result if where is True else _where(result, where)
+
+
+_BOOLS_ARE_WEAK = [False]
+
+
+def take_bools_as_weak(are_weak: bool) -> None:
+    """Say whether what a traced bool and Python's numbers give is weak, as in JAX: `1 - b` then
+    takes the dtype of the array it meets. In NumPy it is int64. For the whole process."""
+    _BOOLS_ARE_WEAK[0] = are_weak
+
+
+def _of_bools_and_numbers(values: Operands) -> bool:
+    """True for arrays of bools with at least one Python number that is none."""
+    kinds = [kind_of(v) for v in values]
+    numbers = [isinstance(k, type) and k is not bool for k in kinds]
+    return any(numbers) and all(n or k in (bool, BOOL) for n, k in zip(numbers, kinds, strict=True))
 
 
 def _where(result: Any, where: Array) -> Any:
