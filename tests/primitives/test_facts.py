@@ -117,6 +117,21 @@ def test_order_changes_nothing_but_rounding(primitive, dtype):
         assert np.max(error) < 8 * finfo(dtype).eps
 
 
+@pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: primitive.associative))
+def test_parts_leave_the_range_where_it_says_so(primitive, dtype):
+    """0 * (large * large) is NaN, and (0 * large) * large is 0."""
+    if primitive.numpy(*edges(dtype)[:2]).dtype != dtype or kind_letter(dtype) not in "fc":
+        return
+    large = 2 * np.sqrt(finfo(dtype).max).astype(dtype)
+    x, y, z = (np.array(column, dtype) for column in zip(*product((0, 1, -large, large), repeat=3)))
+    one, other = (
+        primitive.numpy(primitive.numpy(x, y), z),
+        primitive.numpy(x, primitive.numpy(y, z)),
+    )
+    differs = np.any(np.isnan(one) != np.isnan(other))
+    assert differs == (kind_letter(dtype) in primitive.leaves_range)
+
+
 @pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: primitive.involution))
 def test_twice_is_not_at_all(primitive, dtype):
     x = values(primitive, dtype)

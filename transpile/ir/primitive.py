@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         own_format: bool
         neutral: Element
         absorbing: Element
+        leaves_range: str
         signs: tuple[int, ...]
         chooses: int
         bitwise: str
@@ -193,6 +194,8 @@ class Primitive:
     neutral       dtype -> n such that f(x, n) is x to the bit, and f(n, x) where f is commutative;
                   None where there is none
     absorbing     dtype -> a such that f(x, a) and f(a, x) are a for all x; None where there is none
+    leaves_range  associative: the dtype kinds of whose reductions parts may be infinite or 0 where
+                  the whole, in order, is neither
     signs         comparison: the signs of x - y for which it is true
     chooses       extreme: the sign of x - y for which it is x; NaN propagates
     bitwise       logical: the primitive that does the same to each bit of integers
@@ -247,6 +250,7 @@ class Primitive:
     own_format: bool = False
     neutral: Element = no_element
     absorbing: Element = no_element
+    leaves_range: str = ""
     signs: tuple[int, ...] = ()
     chooses: int = 0
     bitwise: str = ""

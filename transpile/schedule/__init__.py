@@ -46,6 +46,7 @@ from transpile.schedule.lanes.trig_versions import version_trig_loops
 from transpile.schedule.lanes.unroll_and_jam import unroll_and_jam
 from transpile.schedule.memory_plan import plan_memory
 from transpile.schedule.parallelize import parallelize_loops
+from transpile.schedule.product_order import restore_product_order
 from transpile.schedule.stack import move_arrays_off_stack
 from transpile.schedule.vectorize import vectorize_loops
 from transpile.util.fp_environment import in_default_fp_environment
@@ -128,6 +129,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "an out-of-range test that follows a clipped subscript asks for the range itself",
     ),
     (vectorize_loops, "innermost loops without dependences run in vector lanes"),
+    (
+        restore_product_order,
+        "products that left the range of their dtype are computed again in NumPy's order",
+    ),
     (hoist_choices, "conditions that are the same in all lanes stand before the loop"),
     (narrow_sums, "sums of bools and bytes fill vector lanes: their accumulators are narrow"),
     (flag_nans, "long float minima and maxima note NaNs in a flag, off the critical path"),

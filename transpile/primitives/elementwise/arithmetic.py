@@ -62,6 +62,7 @@ multiply = combining(
     transpose=lambda ct, x, y: [ct * y, None] if isinstance(x, Linear) else [None, x * ct],
     neutral=number(biuf=1),
     absorbing=number(biu=0),
+    leaves_range="fc",
     on_indices=scaled,
     magnitude=operator.mul,
     of_bools="logical_and",

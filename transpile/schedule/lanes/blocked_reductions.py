@@ -43,6 +43,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.machine import Machine
 from transpile.options import Options
+from transpile.schedule.product_order import may_repeat, products_in
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
@@ -53,6 +54,7 @@ def block_reductions(program: Program, options: Options) -> Program:
     machine = options.machine
     names = Names(names_in(program))
     temporaries = list(program.temporaries)
+    in_place = program.donated or program.written
 
     def sequence(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
         body: list[Statement] = []
@@ -61,7 +63,12 @@ def block_reductions(program: Program, options: Options) -> Program:
             if isinstance(statement, Declare):
                 starts[statement.name] = statement
             is_loop = isinstance(statement, For) and not statement.ordered
-            if isinstance(statement, For) and is_loop and not is_independent(statement):
+            if (
+                isinstance(statement, For)
+                and is_loop
+                and not is_independent(statement)
+                and (not products_in((statement,)) or (not in_place and may_repeat(statement)))
+            ):
                 body += _blocked(statement, starts, names, temporaries, machine)
             else:
                 body.append(statement)

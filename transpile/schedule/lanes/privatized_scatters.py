@@ -112,6 +112,8 @@ def _scatter_of(statement: Statement) -> _Scatter | None:
         return None
     if last.primitive is None or not last.primitive.may_combine(target.dtype):
         return None
+    if target.dtype.kind in last.primitive.leaves_range:
+        return None
     if not any(s.extent is not None and s != statement.symbol for s in _symbols(target.index)):
         return None
     every = [*prepared, *(If(t, ()) for t in tests), Store("", (), last.value)]
