@@ -92,6 +92,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile.functional.jacobians import hessian, jacfwd, jacobian, jacrev
     from transpile.functional.vectorize import vmap
     from transpile.hlo_import.function import from_hlo, from_stablehlo
+    from transpile.ir.indices.size_constraints import dims
     from transpile.ir.source_info import named_scope
     from transpile.parallel.mesh import make_mesh
     from transpile.parallel.pmap import pmap
@@ -182,6 +183,7 @@ __getattr__, __dir__ = on_demand(
             "transfer_guard transfer_guard_device_to_device "
             "transfer_guard_device_to_host transfer_guard_host_to_device"
         ),
+        "transpile.ir.indices.size_constraints": "dims",
         "transpile.ir.source_info": "named_scope",
         "transpile.parallel.mesh": "make_mesh",
         "transpile.parallel.pmap": "pmap",
@@ -230,6 +232,7 @@ __all__ = [
     "device_get",
     "device_put",
     "devices",
+    "dims",
     "disable_jit",
     "djit",
     "dlpack",

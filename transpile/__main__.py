@@ -25,7 +25,14 @@ import transpile
 from transpile.analysis.dialects import DIALECTS
 from transpile.api import jit
 from transpile.build import toolchain
-from transpile.command_line.arguments import NUMBERS, UsageError, argument, check_call, static
+from transpile.command_line.arguments import (
+    NUMBERS,
+    UsageError,
+    argument,
+    check_call,
+    sizes,
+    static,
+)
 from transpile.command_line.arguments import options as options_of
 from transpile.command_line.modules import function_of, is_module
 from transpile.disk_cache.cache import Cache, Entry, default_cache
@@ -150,6 +157,14 @@ def _add_function(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(NUMBERS)} for a Python number (once for each argument, in order)",
     )
     parser.add_argument(
+        "--size",
+        metavar="CONSTRAINT",
+        action="append",
+        default=[],
+        help="what holds of the runtime sizes of float64[n,3] in every call: 'n %% 8 == 0', "
+        "'1 <= n <= 4096', 'm == 2*n', 'n < m'",
+    )
+    parser.add_argument(
         "--static",
         metavar="NAME=VALUE",
         action="append",
@@ -240,7 +255,8 @@ def _not_imported(place: str, error: BaseException) -> str:
 def _lowered(chosen: argparse.Namespace) -> Lowered:
     """The function of the command, traced for the types of the command."""
     options = options_of(chosen.option)
-    examples = [argument(text) for text in chosen.arg]
+    known = sizes(chosen.size)
+    examples = [argument(text, known) for text in chosen.arg]
     statics = dict(static(text) for text in chosen.static)
     args = [example for name, example in examples if not name]
     kwargs = {name: example for name, example in examples if name}

@@ -10,3 +10,9 @@ static inline bool has_at_most(int64_t most, int64_t rank, const int64_t *shape)
     }
     return most > 0;
 }
+
+/* The extent of an array in its declaration, which is 1 for an array without elements. */
+static inline int64_t at_least_1(int64_t extent)
+{
+    return extent > 1 ? extent : 1;
+}

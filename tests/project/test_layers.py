@@ -50,6 +50,7 @@ LATER = {
     ("commands", "subprocess"): RARE,
     ("commands", "tempfile"): RARE,
     ("atomic_files", "shutil"): RARE,
+    ("size_constraints", "ast"): "for constraints, which are texts",
     ("size_text", "ast"): "for extents that are texts",
     (
         "executable",

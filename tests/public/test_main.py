@@ -148,6 +148,7 @@ def test_show_takes_jitted_functions_and_members(transpile):
         (["--arg", "float65[3]"], "--arg 'float65[3]' is no type"),
         (["--arg", "float64[n/2]"], "float64[1000,3]"),
         (["--arg", "object[3]"], "is no type"),
+        (["--size", "n % 8 = 0"], "--size: 'n % 8 = 0' is no expression of sizes"),
         (["--option", "speed=1"], "unknown compiler option 'speed'"),
         (["--option", "opt_level=9"], "takes an integer from 0 to 3"),
         (["--option", "openmp=perhaps"], "takes True or False"),

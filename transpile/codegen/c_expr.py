@@ -27,6 +27,7 @@ from transpile.codegen.c_functions import (
 from transpile.codegen.dialect import Dialect, suffix
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
+from transpile.ir.indices.polynomial_text import whole_units
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.ir.types import HALVES, INT32, INT64, SHORT_NAMES, UINT8
 from transpile.symbols import c_helpers
@@ -323,7 +324,7 @@ class Printer:
         if isinstance(index, int):
             return str(index), UNARY if index < 0 else ATOM
         symbol = sole_symbol(index)
-        if symbol is not None:
+        if symbol is not None and symbol.unit == 1:
             return symbol.name, ATOM
         terms = list(index.terms)
         positive = [term for term in reversed(terms) if term[1] > 0]
@@ -347,11 +348,13 @@ class Printer:
         return index
 
     def _term(self, monomial: Monomial, coefficient: int) -> str:
+        coefficient, divisors = whole_units(monomial, coefficient)
         factors = [str(coefficient)] if coefficient != 1 or not monomial else []
         alone = not factors and len(monomial) == 1
-        for atom in monomial:
+        for atom, divisor in zip(monomial, divisors, strict=True):
             if isinstance(atom, Symbol):
-                factors.append(atom.name)
+                text = atom.name if divisor == 1 else f"{atom.name} / {divisor}"
+                factors.append(text if alone or divisor == 1 else f"({text})")
                 continue
             word = "/" if isinstance(atom, Quotient) else "%"
             low = bounds(atom.dividend)[0]

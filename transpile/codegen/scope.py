@@ -18,6 +18,7 @@ from transpile.codegen.dialect import Dialect
 from transpile.errors import InternalError
 from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index, Shape, Symbol, symbols_of
+from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.loop_ir import (
     Apply,
     Buffer,
@@ -193,7 +194,16 @@ class Scope:
 
     def brackets(self, shape: Shape) -> str:
         """The extents of an array in its declaration."""
-        return "".join([f"[{self.index(extent)}]" for extent in shape])
+        return "".join([f"[{self.extent(extent)}]" for extent in shape])
+
+    def extent(self, extent: Index) -> str:
+        """The extent of an array in its declaration, which C wants positive even where the array
+        has no elements."""
+        return (
+            f"{self.helper('at_least_1')}({self.index(extent)})"
+            if may_be_0(extent)
+            else (self.index(extent))
+        )
 
     def addresses(self, arrays: tuple[Strided | None, ...]) -> list[str]:
         """The addresses of arrays; 0 for an empty one."""

@@ -29,6 +29,7 @@ from transpile.errors import InternalError
 from transpile.intrinsics.callbacks import Callback
 from transpile.ir.calls import Call
 from transpile.ir.dims import Shape
+from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.loop_ir import DType, For, If, Statement, Swap, While
 from transpile.ir.loop_rewrite import walk
 from transpile.util.data_files import data_directory
@@ -154,6 +155,7 @@ def _literals(values: Any, dtype: DType, dialect: Dialect, margin: str) -> str:
 
 _FILTERS = {
     "brackets": _brackets,
+    "may_be_0": may_be_0,
     "comment": comment_text,
     "comment_line": comment_line,
     "ctype": _ctype,

@@ -6,17 +6,20 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from transpile.errors import UnsupportedError
-from transpile.ir.dims import Shape
+from transpile.ir.dims import Index, Shape
+from transpile.ir.indices.size_constraints import declared
 from transpile.ir.indices.size_text import extent
 from transpile.ir.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
 from transpile.options import Options
 
 NUMBERS = {kind.__name__: kind() for kind in PYTHON_SCALARS}
+_NO_SIZES: Mapping[str, Index] = MappingProxyType({})
 _NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<rest>.+)", re.DOTALL)
 
 
@@ -24,16 +27,25 @@ class UsageError(Exception):
     """What is wrong with the command, in one line."""
 
 
-def argument(text: str) -> tuple[str, Any]:
+def sizes(constraints: Sequence[str]) -> dict[str, Index]:
+    """The runtime sizes of `--size n % 8 == 0`s, by name."""
+    try:
+        return declared(constraints)
+    except ValueError as error:
+        raise UsageError(f"--size: {error}") from None
+
+
+def argument(text: str, known: Mapping[str, Index] = _NO_SIZES) -> tuple[str, Any]:
     """(name or nothing, example) of a `--arg`: `float64[3]`, `float64[n, 3]` with a runtime size,
     `x=float`, `{"w": float64[3]}`.
 
-    The text is read as a Python expression in which types stand in the place of values.
+    The text is read as a Python expression in which types stand in the place of values; `known` are
+    sizes with constraints.
     """
     named = _NAMED.fullmatch(text.strip())
     name, type_text = (named["name"], named["rest"]) if named else ("", text)
     try:
-        return name, _example(ast.parse(type_text.strip(), mode="eval").body)
+        return name, _example(ast.parse(type_text.strip(), mode="eval").body, known)
     except (SyntaxError, TypeError, ValueError, UnsupportedError):
         raise UsageError(
             f"--arg {text!r} is no type; write for example float64[1000,3], int32 or float, or "
@@ -41,23 +53,23 @@ def argument(text: str) -> tuple[str, Any]:
         ) from None
 
 
-def _example(node: ast.expr) -> Any:
+def _example(node: ast.expr, known: Mapping[str, Index]) -> Any:
     match node:
         case ast.Dict(keys=keys, values=values):
             names = [ast.literal_eval(key) if key is not None else None for key in keys]
-            return dict(zip(names, map(_example, values), strict=True))
+            return dict(zip(names, [_example(v, known) for v in values], strict=True))
         case ast.Tuple(elts=items):
-            return tuple(map(_example, items))
+            return tuple([_example(item, known) for item in items])
         case ast.List(elts=items):
-            return list(map(_example, items))
+            return [_example(item, known) for item in items]
         case ast.Name(id=word) if word in NUMBERS:
             return NUMBERS[word]
         case ast.Name(id=word):
             return _array((), word)
         case ast.Subscript(value=ast.Name(id=word), slice=ast.Tuple(elts=sizes)):
-            return _array(tuple(map(extent, sizes)), word)
+            return _array(tuple([extent(size, known) for size in sizes]), word)
         case ast.Subscript(value=ast.Name(id=word), slice=size):
-            return _array((extent(size),), word)
+            return _array((extent(size, known),), word)
     raise ValueError(ast.dump(node))
 
 

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping
 from math import gcd
 
 from transpile.errors import UndecidedSizeError
+from transpile.ir.indices.polynomial_text import declaration, divided, polynomial
+from transpile.ir.indices.proofs import tightened
 from transpile.ir.indices.size_value import SizeValue
-from transpile.util.frozen_records import dataclass, memoized
+from transpile.util.frozen_records import dataclass, memoized, replace
 
 # ---------------------------------------------------------------------------------- dimensions
 
@@ -23,12 +25,18 @@ from transpile.util.frozen_records import dataclass, memoized
 class Symbol:
     """A named integer: a runtime size, or the index of a loop.
 
-    `lower` is its smallest value; `extent`, where known, is the first value above its range.
+    lower   its smallest value
+    extent  where known, the first value above its range
+    unit    of a runtime size: the symbol is the size of this name divided by its unit, so that what
+            is declared divisible divides
+    facts   polynomials over such symbols without facts, which are 0 or more whenever it is called
     """
 
     name: str
     lower: int = 0
     extent: Index | None = None
+    unit: int = 1
+    facts: tuple[Dim, ...] = ()
 
     def __hash__(self) -> int:
         return hash(self.name)  # sets of symbols are many; symbols of one name are few in each
@@ -45,7 +53,7 @@ class Quotient:
     divisor: Index
 
     def __str__(self) -> str:
-        return f"{_factor_text(self.dividend)} // {_factor_text(self.divisor)}"
+        return divided(self.dividend, "//", self.divisor)
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class Remainder:
     divisor: Index
 
     def __str__(self) -> str:
-        return f"{_factor_text(self.dividend)} % {_factor_text(self.divisor)}"
+        return divided(self.dividend, "%", self.divisor)
 
 
 Atom = Symbol | Quotient | Remainder
@@ -168,22 +176,7 @@ class Dim(SizeValue):
         return not _is_less(self, other)
 
     def __str__(self) -> str:
-        text = ""
-        for monomial, coefficient in self.terms:
-            # A sign in front would belong to the dividend: -(i // 2) is not -i // 2.
-            in_product = (
-                len(monomial) > 1 or abs(coefficient) != 1 or (coefficient < 0 and not text)
-            )
-            factors = [_atom_text(atom, in_product) for atom in monomial]
-            if abs(coefficient) != 1 or not factors:
-                factors.insert(0, str(abs(coefficient)))
-            sign = "-" if coefficient < 0 else "+"
-            joined = "*".join(factors)
-            if text:
-                text += f" {sign} {joined}"
-            else:
-                text = joined if sign == "+" else f"-{joined}"
-        return text
+        return polynomial(self.terms)
 
     __repr__ = __str__
 
@@ -212,16 +205,6 @@ def _dimension(symbol: Symbol) -> Dim:
     return Dim((((symbol,), 1),))
 
 
-def _atom_text(atom: Atom, in_product: bool) -> str:
-    text = str(atom)
-    return f"({text})" if in_product and not isinstance(atom, Symbol) else text
-
-
-def _factor_text(index: Index) -> str:
-    plain = isinstance(index, int) or sole_symbol(index) is not None
-    return str(index) if plain else f"({index})"
-
-
 def terms_of(index: Index) -> tuple[tuple[Monomial, int], ...]:
     """The terms of an index as a polynomial: products of atoms, and their coefficients."""
     if isinstance(index, Dim):
@@ -245,6 +228,12 @@ def _term_order(term: tuple[Monomial, int]) -> tuple[bool, str]:
     return (not term[0], "*".join(map(str, term[0])))
 
 
+def sides(difference: Index) -> tuple[Index, Index]:
+    """The extents a and b of which an index is b - a, both without minus signs."""
+    positive = normal_form({m: c for m, c in terms_of(difference) if c > 0})
+    return positive - difference, positive
+
+
 def symbols_of(index: Index) -> frozenset[Symbol]:
     """The symbols of an index; none for an int."""
     return index.symbols() if isinstance(index, Dim) else frozenset()
@@ -265,7 +254,17 @@ def bounds(index: Index) -> Bounds:
         return index, index
     if index._bounds is None:
         index._bounds = _polynomial_bounds(index)
+        if any(s.facts for s in index.symbols()):
+            known = {f: None for s in sorted(index.symbols(), key=str) for f in s.facts}
+            index._bounds = tightened(index._bounds, without_facts(index), known, bounds)
     return index._bounds
+
+
+def without_facts(index: Index) -> Index:
+    """The index over runtime sizes of which only the ranges are known."""
+    return substitute(
+        index, {s: Dim.of(replace(s, facts=())) for s in symbols_of(index) if s.facts}
+    )
 
 
 def _polynomial_bounds(index: Dim) -> Bounds:
@@ -460,9 +459,10 @@ def _is_less(left: Index, right: Index) -> bool:
         return True
     if high is not None and high <= 0:
         return False
+    a, b = sides(right - left)
     raise UndecidedSizeError(
         f"{left} < {right} is neither true nor false for all runtime sizes in their ranges; "
-        f"a range decides it, as in transpile.dims"
+        f"declare which it is: {declaration(a, '<', b)}, or '{a} >= {b}'"
     )
 
 
@@ -492,7 +492,7 @@ def evaluate(index: Index, sizes: Mapping[str, int]) -> int:
     """The value of an index when each of its symbols has the value that `sizes` gives."""
     if isinstance(index, int):
         return index
-    value = substitute(index, {s: sizes[s.name] for s in index.symbols()})
+    value = substitute(index, {s: sizes[s.name] // s.unit for s in index.symbols()})
     if not isinstance(value, int):
         raise TypeError(f"{index} still depends on {', '.join(map(str, symbols_of(value)))}")
     return value

@@ -326,7 +326,8 @@ class Graph:
 
 
 def _range_text(size: Symbol) -> str:
-    return f"{size.lower} <= {size} < {size.extent}"
+    facts = "".join(f", 0 <= {fact}" for fact in size.facts)
+    return f"{size.lower} <= {size} // {size.unit} < {size.extent}{facts}"
 
 
 def graphs_in(equation: Equation) -> Iterator[Graph]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from math import inf
 from types import FrameType, ModuleType
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from transpile.ir.dims import Index
+from transpile.ir.indices.requirements import may_be_0, require
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
 from transpile.util.frozen_records import cached_property, dataclass
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
         near: float
         nonnegative: str
         on_indices: Callable[..., Index | None]
+        nonempty: Callable[..., Iterable[Index]]
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,8 @@ class Primitive:
                   to this magnitude; 0 where there is none
     nonnegative   the dtype kinds for which no result is negative or -0.0
     on_indices    on subscripts: polynomials -> a polynomial, or None where the result is none
+    nonempty      (*operand types, **params) -> the extents along which it needs an element: sizes
+                  of which 0 is allowed are refused there
     """
 
     name: str
@@ -270,6 +274,7 @@ class Primitive:
     near: float = 0
     nonnegative: str = ""
     on_indices: Callable[..., Index | None] | None = None
+    nonempty: Callable[..., Iterable[Index]] | None = None
 
     def may_reorder(self, dtype: np.dtype[Any]) -> bool:
         """True if a reduction of this dtype gives the same bits in any order."""
@@ -294,7 +299,12 @@ class Primitive:
     def result_types(
         self, types: Sequence[ArrayType], params: Mapping[str, Any]
     ) -> tuple[ArrayType, ...]:
-        """Infer the types of the results; raises as NumPy does for operands that do not fit."""
+        """Infer the types of the results; raises as NumPy does for operands that do not fit, and
+        UndecidedSizeError for a runtime size that may be 0 where it needs an element."""
+        if self.nonempty is not None:
+            for extent in self.nonempty(*types, **params):
+                if may_be_0(extent):
+                    require(1, extent, f"{self.name} over an axis of {extent} elements")
         result = self.type_rule(*types, **params)
         return (result,) if isinstance(result, ArrayType) else tuple(result)
 

@@ -305,11 +305,15 @@ def reduction(
     dtypes: str = "biufc",
     jvp: Rule | None = None,
     transpose: Rule | None = None,
+    has_identity: bool = True,
 ) -> Primitive:
     """Register a reduction along `axes` by the binary primitive `combine`."""
 
     def type_rule(operand: ArrayType, *, axes: tuple[int, ...]) -> ArrayType:
         return operand.with_shape(tuple(d for i, d in enumerate(operand.shape) if i not in axes))
+
+    def reduced(operand: ArrayType, *, axes: tuple[int, ...]) -> list[Index]:
+        return [operand.shape[axis] for axis in axes]
 
     primitive = register(
         Primitive(
@@ -323,6 +327,7 @@ def reduction(
             transpose=transpose,
             batch=batch_first(name, next_axes),
             permute=_permuted_reduction,
+            nonempty=None if has_identity else reduced,
         )
     )
     _REDUCTIONS[combine] = primitive

@@ -73,10 +73,18 @@ reduce_prod = reduction(
     jvp=_product_jvp,
 )
 reduce_max = reduction(
-    "reduce_max", lambda x, *, axes: np.max(x, axis=axes), "maximum", jvp=_extreme_jvp
+    "reduce_max",
+    lambda x, *, axes: np.max(x, axis=axes),
+    "maximum",
+    jvp=_extreme_jvp,
+    has_identity=False,
 )
 reduce_min = reduction(
-    "reduce_min", lambda x, *, axes: np.min(x, axis=axes), "minimum", jvp=_extreme_jvp
+    "reduce_min",
+    lambda x, *, axes: np.min(x, axis=axes),
+    "minimum",
+    jvp=_extreme_jvp,
+    has_identity=False,
 )
 reduce_and = reduction(
     "reduce_and", lambda x, *, axes: np.all(x, axis=axes), "logical_and", dtypes="b"
@@ -118,6 +126,7 @@ def _arg_reduction(name: str, numpy: Any) -> Primitive:
             _arg_type,
             batch=batch_first(name, lambda _, *, axis: {"axis": axis + 1}),
             nonnegative="i",
+            nonempty=lambda x, *, axis: x.shape[axis : axis + 1],
         )
     )
 

@@ -92,7 +92,9 @@ class Trace:
         try:
             types = primitive.result_types([a.type for a in atoms], params)
         except (TypeError, ValueError) as problem:
-            kind = TypeError if isinstance(problem, TypeError) else ValueError
+            kind: type[Exception] = TypeError if isinstance(problem, TypeError) else ValueError
+            if isinstance(problem, errors.UndecidedSizeError):
+                kind = errors.UndecidedSizeError
             raise kind(f"{user_source()}: {problem}") from problem
         for result in types:
             if size_of(result.shape) > MOST:

@@ -34,12 +34,13 @@ def compiled(index: Dim) -> Callable[[dict[str, int]], int]:
     ranges = []
     for symbol in sorted(index.symbols(), key=str):
         high = None if symbol.extent is None else bounds(symbol.extent)[1]
-        ranges.append((symbol.name, symbol.lower, high))
+        ranges.append((symbol.name, symbol.unit, symbol.lower, high))
     function: Callable[[dict[str, int]], int] = eval(f"lambda v: {_python(index)}")
 
     def checked(values: dict[str, int]) -> int:
-        for name, low, high in ranges:
-            if values[name] < low or (high is not None and values[name] >= high):
+        for name, unit, low, high in ranges:
+            value = values[name] // unit
+            if value < low or (high is not None and value >= high):
                 raise InternalError(f"{name} is {values[name]}, outside {low}..{high} in {index}")
         return function(values)
 
@@ -56,6 +57,6 @@ def _python(index: Index) -> str:
 
 def _atom(atom: Atom) -> str:
     if isinstance(atom, Symbol):
-        return f"v[{atom.name!r}]"
+        return f"(v[{atom.name!r}] // {atom.unit})" if atom.unit != 1 else f"v[{atom.name!r}]"
     word = "//" if type(atom).__name__ == "Quotient" else "%"
     return f"({_python(atom.dividend)}{word}{_python(atom.divisor)})"

@@ -1,9 +1,10 @@
-"""What an entry checks of runtime sizes before anything is computed: that each is in its range, and
-that no array is larger than addresses go.
+"""What an entry checks of runtime sizes before anything is computed: that each is in its range,
+that no array is larger than addresses go, and what was declared.
 
 An array's bytes are a polynomial in the sizes. Where that is a multiple of one size, it is a bound
 of that size; otherwise the product is checked factor by factor, as it might overflow. Arrays that
-are provably no larger than another one need no check of their own.
+are provably no larger than another one need no check of their own. Inequalities that were declared
+are checked last, when no size is too large for them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.codegen.line_wrapping import type_text
-from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds
+from transpile.ir.dims import Dim, Index, Monomial, Shape, Symbol, bounds, sides, terms_of
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.util.frozen_records import dataclass
 
@@ -23,15 +24,17 @@ ADDRESSABLE = 1 << 56
 class Check:
     """A condition on runtime sizes, and the `text` of the error where it does not hold.
 
-    The size is from `low` to `high`; or without a size, an array of this shape has at most `high`
-    elements.
+    One of: the size is from `low` to `high` and a multiple of its unit; an array of this shape has
+    at most `high` elements; `smaller` is at most `larger`.
     """
 
-    size: Symbol | None
-    low: int
-    high: int
     text: str
+    size: Symbol | None = None
+    low: int = 0
+    high: int = 0
     shape: Shape = ()
+    smaller: Index = 0
+    larger: Index = 0
 
     @property
     def power(self) -> int:
@@ -53,28 +56,60 @@ def size_checks(program: Program) -> list[Check]:
             highest[size] = min(highest.get(size, ADDRESSABLE), ADDRESSABLE // factor)
         else:
             text = f"{buffer.name}, {type_text(buffer)}, has more than {ADDRESSABLE} bytes"
-            arrays.append(Check(None, 0, ADDRESSABLE // buffer.dtype.itemsize, text, buffer.shape))
-    return [*(_of_size(size, highest.get(size, ADDRESSABLE)) for size in program.sizes), *arrays]
+            most = ADDRESSABLE // buffer.dtype.itemsize
+            arrays.append(Check(text, high=most, shape=buffer.shape))
+    ranges = [_of_size(size, highest.get(size, ADDRESSABLE)) for size in program.sizes]
+    facts = {fact: None for size in program.sizes for fact in size.facts}
+    return [*ranges, *arrays, *(check for fact in facts for check in _of_fact(fact))]
 
 
 def helpers_of_checks(program: Program) -> set[str]:
     """The functions of runtime_c that the checks call."""
-    return {"has_at_most" for check in size_checks(program) if check.size is None}
+    return {"has_at_most" for check in size_checks(program) if check.shape}
 
 
 def _of_size(size: Symbol, highest: int) -> Check:
-    declared = bounds(Dim.of(size))[1]
+    unit = size.unit
+    low, declared = size.lower * unit, bounds(Dim.of(size))[1]
     power = 1 << (highest.bit_length() - 1)  # which is shorter to write
     if declared is not None and declared <= power:
-        return Check(size, size.lower, declared, f"{size} is not {size.lower} to {declared}")
-    text = f"{size} is less than {size.lower}, or arrays would be too large"
-    return Check(size, size.lower, power, text)
+        among = "" if unit == 1 else f"a multiple of {unit} from "
+        text = f"{size} is not {among}{low} to {declared * unit}"
+        return Check(text, size, low, declared * unit)
+    multiple = "" if unit == 1 else f"no multiple of {unit}, "
+    text = f"{size} is less than {low}, {multiple}or arrays would be too large"
+    return Check(text, size, low, power * unit)
+
+
+def _of_fact(fact: Dim) -> Iterator[Check]:
+    """The checks that a declared inequality holds, the sizes being in their ranges: before a
+    product is compared, that it does not overflow."""
+    smaller, larger = sides(fact)
+    text = f"{smaller} <= {larger} does not hold"
+    match terms_of(smaller):
+        case [(monomial, factor)] if isinstance(larger, int) and len(monomial) > 1:
+            yield Check(text, high=larger // factor, shape=_factors(monomial))
+            return
+    for monomial, factor in fact.terms:
+        product = Dim(((monomial, abs(factor)),))
+        high = bounds(product)[1]
+        if len(monomial) > 1 and (high is None or high > ADDRESSABLE):
+            too_large = f"{product} is more than {ADDRESSABLE}"
+            yield Check(too_large, high=ADDRESSABLE // abs(factor), shape=_factors(monomial))
+    yield Check(text, smaller=smaller, larger=larger)
+
+
+def _factors(monomial: Monomial) -> Shape:
+    return tuple(Dim((((atom,), 1),)) for atom in monomial)
 
 
 def range_text(size: Symbol) -> str:
     """The range of a size, for the comment of a program."""
+    unit = size.unit
     high = bounds(Dim.of(size))[1]
-    return f"{size}: at least {size.lower}" if high is None else f"{size}: {size.lower} to {high}"
+    least = size.lower * unit
+    text = f"{size}: at least {least}" if high is None else f"{size}: {least} to {high * unit}"
+    return text if unit == 1 else f"{text}, a multiple of {unit}"
 
 
 def _largest(program: Program) -> Iterator[Buffer]:

@@ -6,10 +6,21 @@ until others have given all of them but one. At the end each extent is evaluated
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from transpile.ir.dims import Dim, Index, Shape, Symbol, evaluate, substitute, symbols_of, terms_of
-from transpile.util.frozen_records import dataclass
+from transpile.ir.dims import (
+    Dim,
+    Index,
+    Shape,
+    Symbol,
+    bounds,
+    evaluate,
+    sides,
+    substitute,
+    symbols_of,
+    terms_of,
+)
+from transpile.util.frozen_records import dataclass, replace
 
 # (declared shape, shape in the call) of an argument by its path.
 Observed = tuple[str, Shape, tuple[int, ...]]
@@ -22,12 +33,22 @@ class SizeMismatchError(TypeError):
 def sizes_of(shapes: Iterable[Shape]) -> tuple[Symbol, ...]:
     """The runtime sizes in shapes, in order."""
     extents = (extent for shape in shapes for extent in shape)
-    return tuple(dict.fromkeys(s for d in extents for s in sorted(symbols_of(d), key=str)))
+    found = tuple(dict.fromkeys(s for d in extents for s in sorted(symbols_of(d), key=str)))
+    if len({size.name for size in found}) < len(found):
+        twice = sorted(s.name for s in found if sum(s.name == other.name for other in found) > 1)
+        raise ValueError(
+            f"{twice[0]} is the name of several runtime sizes, of which different things are "
+            "declared; take the extents of one transpile.dims for all arguments"
+        )
+    return found
 
 
 def solved(sizes: Sequence[Symbol], arguments: Iterable[Observed]) -> dict[str, int]:
-    """The value of each size. Raises SizeMismatchError where arguments contradict each other, or
-    where no extent determines a size."""
+    """The value of each size, the size itself and not its multiple of a unit.
+
+    Raises SizeMismatchError where arguments contradict each other, or where no extent determines a
+    size, and ValueError where a declared constraint does not hold.
+    """
     extents = [
         _Extent(path, axis, declared, given)
         for path, shape, called in arguments
@@ -48,7 +69,33 @@ def solved(sizes: Sequence[Symbol], arguments: Iterable[Observed]) -> dict[str, 
         raise SizeMismatchError(
             f"the shapes of the arguments do not determine {', '.join(missing)}"
         )
-    return {size.name: known[size] for size in sizes}
+    if violated := list(_violated(known, origin)):
+        raise ValueError("\n".join(violated))
+    return {size.name: known[size] * size.unit for size in sizes}
+
+
+def _violated(known: Mapping[Symbol, int], origin: Mapping[Symbol, str]) -> Iterator[str]:
+    """What is wrong with the values of sizes, which agree with all shapes."""
+    facts: dict[Dim, None] = {}
+    for size, value in known.items():
+        high = bounds(Dim.of(replace(size, facts=())))[1]
+        if value < size.lower or (high is not None and value > high):
+            wanted, limit = ("less", size.lower) if value < size.lower else ("more", high or 0)
+            yield f"{size} is {wanted} than {limit * size.unit}: {_because([size], known, origin)}"
+        facts.update(dict.fromkeys(size.facts))
+    plain = {replace(size, facts=()): value for size, value in known.items()}
+    for fact in facts:
+        difference = substitute(fact, plain)
+        if isinstance(difference, int) and difference < 0:
+            smaller, larger = sides(fact)
+            used = sorted((s for s in known if replace(s, facts=()) in fact.symbols()), key=str)
+            yield f"{smaller} <= {larger} does not hold: {_because(used, known, origin)}"
+
+
+def _because(
+    sizes: Iterable[Symbol], known: Mapping[Symbol, int], origin: Mapping[Symbol, str]
+) -> str:
+    return ", ".join(f"{s} is {known[s] * s.unit} in {origin[s]}" for s in sizes)
 
 
 @dataclass(frozen=True)
@@ -90,11 +137,13 @@ class _Extent:
             linear = self._linear(known)
             if linear is None or (self.given - linear[2]) % linear[1] == 0:
                 return ""
-            return f"{self.place} is {self.declared}, which cannot be {self.given}"
+            units = [f"{s} % {s.unit} == 0" for s in self.declared.symbols() if s.unit != 1]
+            given = f" with {', '.join(sorted(units))}" if units else ""
+            return f"{self.place} is {self.declared}{given}, which cannot be {self.given}"
         if wanted == self.given:
             return ""
         used = sorted(self.declared.symbols(), key=str)
-        because = ", ".join(f"{s} is {known[s]} in {origin[s]}" for s in used)
+        because = _because(used, known, origin)
         return f"{self.place} is {self.declared}, which is {wanted} ({because}), not {self.given}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from transpile.ir.dims import Dim, Index, floor_divide, modulo
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 else:
     ast = Later("ast")
 
+_NONE: Mapping[str, Index] = MappingProxyType({})
 _LONGEST = 1000  # characters, which bounds how deep an expression is
 
 
@@ -21,28 +24,37 @@ def parsed(text: str) -> Index:
     Raises ValueError for other texts.
     """
     try:
-        if len(text) > _LONGEST:
-            raise ValueError("too long")
-        return extent(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return extent(tree_of(text))
+    except (ValueError, RecursionError, MemoryError):
         raise ValueError(
             f"{text[:_LONGEST]!r} is no extent: an int, a name, or an expression of them with "
             "+, -, *, //, % and parentheses"
         ) from None
 
 
-def extent(node: ast.expr) -> Index:
-    """The extent that a parsed expression means; ValueError for other expressions."""
+def tree_of(text: str) -> ast.expr:
+    """The expression that a text is. Raises ValueError for a text that is none, or too long."""
+    try:
+        if len(text) > _LONGEST:
+            raise ValueError("too long")
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(f"{text[:_LONGEST]!r} is no expression of sizes") from None
+
+
+def extent(node: ast.expr, known: Mapping[str, Index] = _NONE) -> Index:
+    """The extent that a parsed expression means, where names are the `known` extents, or sizes of
+    at least 1; ValueError for other expressions."""
     match node:
         case ast.Constant(value=int(value)) if type(value) is int:
             return value
         case ast.Name(id=name) if name.isascii():
-            return Dim.symbol(name, 1)
+            return known[name] if name in known else Dim.symbol(name, 1)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return extent(operand) * -1
+            return extent(operand, known) * -1
         case ast.BinOp(left=left, op=operator, right=right):
-            return _combined(extent(left), operator, extent(right))
-    raise ValueError(ast.dump(node))
+            return _combined(extent(left, known), operator, extent(right, known))
+    raise ValueError(f"{ast.unparse(node)!r} is no extent: only +, -, *, // and % of sizes are")
 
 
 def _combined(left: Index, operator: ast.operator, right: Index) -> Index:
@@ -57,4 +69,4 @@ def _combined(left: Index, operator: ast.operator, right: Index) -> Index:
             return floor_divide(left, right)
         case ast.Mod() if right != 0:
             return modulo(left, right)
-    raise ValueError("an operator that extents lack, or a division by zero")
+    raise ValueError("only +, -, *, // and % are operators of extents, and none divides by 0")

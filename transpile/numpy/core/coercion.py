@@ -73,6 +73,19 @@ def _making(function: Any, given: tuple[Any, ...] = ()) -> Callable[..., Any]:
     return call
 
 
+def _of_sizes(function: Any) -> Callable[..., Any]:
+    """The function, which is ours for runtime sizes: NumPy does not dispatch by them. Few traces
+    need it, so it is looked up in the call."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if has_tracer(args) or has_tracer(kwargs):
+            return named(FUNCTIONS[function](*args, **kwargs))
+        return function(*args, **kwargs)
+
+    return call
+
+
 def as_traced(array: Any) -> Any:
     """A known array as a traced one."""
     dtype = check_dtype(array.dtype, "an array that traced values are assigned to")
@@ -86,7 +99,7 @@ for _conversion in _CONVERSIONS:
     _ours = _making(dispatching(_conversion, FUNCTIONS[_conversion]))
     SUBSTITUTES[id(_conversion)] = (_conversion, _ours)
 for _maker in _MAKERS:
-    SUBSTITUTES[id(_maker)] = (_maker, _making(_maker))
+    SUBSTITUTES[id(_maker)] = (_maker, _making(_of_sizes(_maker)))
 OF_METHODS[np.ndarray] = lambda method: (
     _making(method, (method.__self__,)) if method.__name__ in _MAKING_METHODS else method
 )

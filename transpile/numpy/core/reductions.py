@@ -13,6 +13,7 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
+from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import BY_UFUNC, TABLE, Primitive
 from transpile.ir.types import (
@@ -50,6 +51,7 @@ from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as primitives
+from transpile.primitives.axes import concatenate
 from transpile.primitives.kinds import reduction_by
 from transpile.trace.trace import bind
 
@@ -248,10 +250,23 @@ def _extreme(name: str, a: Array, axis: Any, keepdims: Any, initial: Any, where:
     else:
         if chosen:
             x = masked(x, where, convert(as_array(initial), x.dtype))
+        if is_given(initial):
+            x = _with_element(x, axes, convert(as_array(initial), x.dtype))
         result = reduce_axes(_reducing(ufunc, x.dtype), x, axes)
         if is_given(initial):
             result = call(ufunc, result, convert(as_array(initial), x.dtype))
     return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
+
+
+def _with_element(x: Any, axes: tuple[int, ...], initial: Any) -> Any:
+    """The array with the initial value as one more element along axes whose runtime sizes may be
+    0."""
+    for axis in axes:
+        if may_be_0(x.shape[axis]):
+            shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+            more = broadcast_in_dim(initial, shape, ())
+            x = bind(concatenate, x, more, dimension=axis)
+    return x
 
 
 @implements(np.max, np.amax)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
+from transpile.errors import InternalError
+from transpile.ir.dims import Dim, Index, bounds
+from transpile.ir.indices.requirements import require
 from transpile.ir.indices.size_value import SIZE_VALUES
 from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import weaken
 from transpile.primitives import axes as primitives
+from transpile.trace.bytecode.call_resolution import SUBSTITUTES
 from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 
 def dimension_value(dim: Any) -> Any:
@@ -22,3 +29,36 @@ def dimension_value(dim: Any) -> Any:
 
 
 SIZE_VALUES.append(dimension_value)
+
+
+def _length(value: Any) -> Any:
+    """`len`, which may be a runtime size."""
+    shape = value.shape if isinstance(value, Tracer) else ()
+    return shape[0] if shape and isinstance(shape[0], Dim) else len(value)
+
+
+def _extreme(builtin: Any, plain: Callable[..., Any], sign: int) -> Callable[..., Any]:
+    """`max` (of sign 1) or `min`, of runtime sizes where their constraints tell which it is."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+        sizes = any(isinstance(v, Dim) for v in values)
+        if kwargs or not sizes or not all(isinstance(v, int | Dim) for v in values):
+            return plain(*args, **kwargs)
+        return functools.reduce(chosen, values)
+
+    def chosen(a: Index, b: Index) -> Index:
+        for larger, smaller in ((a, b), (b, a)):
+            low = bounds(larger - smaller)[0]
+            if low is not None and low >= 0:
+                return larger if sign > 0 else smaller
+        require(a, b, f"{builtin.__name__}({a}, {b}), which is one of them for all sizes,")
+        raise InternalError(f"{a} <= {b} follows and does not")
+
+    return call
+
+
+SUBSTITUTES[id(len)] = (len, _length)
+for _builtin, _sign in ((max, 1), (min, -1)):
+    _plain = SUBSTITUTES.get(id(_builtin), (_builtin, _builtin))[1]
+    SUBSTITUTES[id(_builtin)] = (_builtin, _extreme(_builtin, _plain, _sign))

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Shape, bounds
+from transpile.ir.dims import Dim, Shape
 from transpile.ir.graph import Const
+from transpile.ir.indices.requirements import require
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
@@ -334,6 +335,9 @@ def _select(entry: Any, axis: int, size: Any) -> Selection:
             IndexError, f"index {index} is out of bounds for axis {axis} with size {size}"
         )
     start = index + size if isinstance(index, int) and index < 0 else index
+    if not (isinstance(index, int) and isinstance(size, int)):
+        require(0, start, f"the index {index} of an axis of size {size}")
+        require(start + 1, size, f"the index {index} of an axis of size {size}")
     return Selection(start, start + 1, is_integer=True)
 
 
@@ -359,11 +363,21 @@ def _select_runtime(entry: slice, size: Any, step: int) -> Selection:
     if entry.start is None and entry.stop is None and step in (1, -1):
         return Selection(0, size, reverse=step == -1)
     if step < 1:
-        raise unsupported(f"a slice with step {step} of an axis of size {size} is not supported")
+        return _select_backwards(entry, size, -step)
     start, stop = (
         _bound(v, size, default) for v, default in ((entry.start, 0), (entry.stop, size))
     )
     return Selection(start, stop, step)
+
+
+def _select_backwards(entry: slice, size: Any, step: int) -> Selection:
+    """The slice with this step backwards, as one forwards from its last element."""
+    first = size - 1 if entry.start is None else _bound(entry.start, size, 0)
+    before = -1 if entry.stop is None else _bound(entry.stop, size, 0)
+    require(first + 1, size, f"the slice bound {entry.start} of an axis of size {size}")
+    require(before, first, f"the slice {entry.start}:{entry.stop}:{-step}")
+    count = (first - before + step - 1) // step
+    return Selection(first - (count - 1) * step, first + 1, step, reverse=True)
 
 
 def _bound(value: Any, size: Any, default: Any) -> Any:
@@ -372,12 +386,8 @@ def _bound(value: Any, size: Any, default: Any) -> Any:
     bound = value if isinstance(value, Dim) else index_of(value)
     if isinstance(bound, int) and bound < 0:
         bound = bound + size
-    low, slack = bounds(bound)[0], bounds(size - bound)[0]
-    if low is None or low < 0 or slack is None or slack < 0:
-        raise unsupported(
-            f"the slice bound {value} may lie outside an axis of size {size}; the smallest size "
-            "decides, and it is not known to be large enough"
-        )
+    require(0, bound, f"the slice bound {value} of an axis of size {size}")
+    require(bound, size, f"the slice bound {value} of an axis of size {size}")
     return bound
 
 

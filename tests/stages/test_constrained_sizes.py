@@ -1,0 +1,145 @@
+"""Programs for sizes with constraints: what they settle, sizes of 0, and what a call is told."""
+
+import numpy as np
+import pytest
+from programs import run_main, run_sanitized
+
+import transpile
+from transpile import ShapeDtypeStruct, dims
+from transpile.errors import UndecidedSizeError
+
+
+def struct(*shape):
+    return ShapeDtypeStruct(shape, np.float64)
+
+
+def parts(x, y, z):
+    n = x.shape[0]
+    return x.reshape(-1, 4).sum(1), (y.reshape(2, n) * x).sum(0), z[:n] + x, x[::-4]
+
+
+CONSTRAINTS = "n % 8 == 0", "1 <= n <= 4096", "m == 2*n", "n <= p", "n*p <= 1000000"
+
+
+def types_of_parts():
+    n, m, p = dims("n, m, p", *CONSTRAINTS)
+    return struct(n), struct(m), struct(p)
+
+
+def test_constraints_settle_shapes():
+    compiled = transpile.jit(parts).lower(*types_of_parts()).compile()
+    for n, p in (8, 8), (16, 30), (96, 97):
+        x, y, z = np.arange(n) * 1.0, np.arange(2 * n) * 1.0, np.arange(p) * 1.0
+        for got, expected in zip(compiled(x, y, z), parts(x, y, z), strict=True):
+            np.testing.assert_array_equal(got, expected)
+    for (n, m, p), error, text in [
+        ((16, 32, 15), ValueError, "n <= p does not hold: n is 16 in axis 0 of 'x', p is 15"),
+        ((12, 24, 24), TypeError, "axis 0 of 'x' is n with n % 8 == 0, which cannot be 12"),
+        ((16, 33, 16), TypeError, "axis 0 of 'y' is 2\\*n, which is 32"),
+        ((8000, 16000, 8000), ValueError, "n is more than 4096: n is 8000 in axis 0 of 'x'"),
+        ((4096, 8192, 5000), ValueError, "n\\*p <= 1000000 does not hold"),
+    ]:
+        with pytest.raises(error, match=text):
+            compiled(np.ones(n), np.ones(m), np.ones(p))
+
+
+C_PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "parts.h"
+
+int main(void)
+{
+    static double x[4096], y[8192], z[5000], a[1024], b[4096], c[4096], d[1024];
+    const int64_t n[] = {8, 12, 8000, 16, 4096, 0}, p[] = {8, 12, 8000, 15, 5000, 0};
+    for (int k = 0; k < 6; k++) {
+        printf("%s\n", parts_error(parts(n[k], p[k], x, y, z, a, b, c, d, NULL)));
+    }
+    const int64_t much = (int64_t)1 << 50;
+    printf("%s\n", parts_error(parts(4096, much, x, y, z, a, b, c, d, NULL)));
+    return 0;
+}
+"""
+
+
+def test_c_is_told_what_does_not_hold(tmp_path):
+    lowered = transpile.jit(parts).lower(*types_of_parts())
+    library = lowered.save(tmp_path)[0]
+    multiple = "n is not a multiple of 8 from 8 to 4096"
+    product = "n*p <= 1000000 does not hold"
+    assert run_main(tmp_path, library.with_suffix(""), C_PROGRAM) == [
+        *("success", multiple, multiple, "n <= p does not hold", product, multiple, product)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda x, y: x.max(), "reduce_max over an axis of .* needs 1 <= "),
+        (lambda x, y: x.argmin(0), "argmin over an axis of n elements .*dims\\('n', '1 <= n'\\)"),
+        (lambda x, y: x[0], "the index 0 of an axis of size n needs 1 <= n"),
+        (lambda x, y: y[4], "the index 4 of an axis of size m needs 5 <= m"),
+        (lambda x, y: y[-2], "the index -2 of an axis of size m needs 0 <= m - 2.*'2 <= m'"),
+        (lambda x, y: x[1:], "the slice bound 1 .*'1 <= n'"),
+        (lambda x, y: y[: x.shape[0]], "the slice bound n .*'n <= m'"),
+        (lambda x, y: max(len(x), len(y)), "max\\(n, m\\), .*needs n <= m.*'n <= m'"),
+        (lambda x, y: x if len(x) < len(y) else y, "neither true nor false.*'n < m'"),
+    ],
+)
+def test_what_is_not_known_of_a_size_is_asked_for(function, text):
+    n, m = dims("n, m", "n >= 0")
+    with pytest.raises(UndecidedSizeError, match=text):
+        transpile.jit(function).lower(struct(n, 3), struct(m, 3))
+
+
+def rows(x, y):
+    moved = np.exp(x[:, ::-1]) * 2 + y[0]
+    pairs = np.sqrt(((x[:, None] - y[None]) ** 2).sum(-1))
+    return moved, x.max(1), x.argmin(1), pairs.sum(1), np.concatenate([x, y])
+
+
+def columns(x, y):
+    sums = x.sum(0), x.prod(0), x.max(0, initial=-5.0), x.min(initial=2.0), (x > 0).all(0)
+    return *sums, x @ y.T, x.T @ x, np.cumsum(x, 0), x.T.reshape(-1), x[::-1]
+
+
+def views(x, y):
+    squares = (x[:, None] * x[None]).sum(2)
+    return squares, np.pad(x, 1), np.repeat(x, 2, 0), np.roll(x, 1, 0), x[:, 0].sum() / len(y)
+
+
+def agree_for_all_sizes(sanitize=False):
+    """`rows`, `columns` and `views` of arrays with 0 and more rows, as NumPy has them."""
+    n, m = dims("n, m", "n >= 0")
+    options = {"sanitize": sanitize}
+    for function in rows, columns, views:
+        jitted = transpile.jit(function, compiler_options=options)
+        compiled = jitted.lower(struct(n, 3), struct(m, 3)).compile()
+        for count in 0, 1, 2, 300:
+            x, y = (
+                np.sin(np.arange(3.0 * count)).reshape(-1, 3),
+                np.cos(np.arange(15)).reshape(5, 3),
+            )
+            for got, expected in zip(compiled(x, y), function(x, y), strict=True):
+                np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_sizes_of_0_where_they_are_declared():
+    agree_for_all_sizes()
+
+
+@pytest.mark.sanitized
+def test_sizes_of_0_under_the_sanitizers():
+    run_sanitized(
+        "from test_constrained_sizes import agree_for_all_sizes as f; f(sanitize=True)", __file__
+    )
+
+
+def test_a_command_takes_constraints(tmp_path, capsys):
+    from transpile.__main__ import main
+
+    (tmp_path / "sums.py").write_text("def f(x):\n    return x.reshape(-1, 8).sum(1)\n")
+    words = ["show", f"{tmp_path}/sums.py:f", "--arg", "float64[n]", "--size", "n % 8 == 0"]
+    assert main(words) == 0
+    assert "n % 8 != 0" in capsys.readouterr().out

@@ -1,0 +1,59 @@
+"""The texts of polynomials over symbols, quotients and remainders, in Python's syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def whole_units(monomial: Sequence[Any], coefficient: int) -> tuple[int, list[int]]:
+    """A coefficient without the units of those factors that are then whole sizes, and what each
+    factor is divided by: `8*(n // 8)` is `n`."""
+    divisors = []
+    for atom in monomial:
+        unit = getattr(atom, "unit", 1)
+        whole = coefficient % unit == 0
+        coefficient = coefficient // unit if whole else coefficient
+        divisors.append(1 if whole else unit)
+    return coefficient, divisors
+
+
+def polynomial(terms: Iterable[tuple[Sequence[Any], int]]) -> str:
+    """The sum of terms, which are pairs of a product of atoms and a coefficient."""
+    text = ""
+    for monomial, coefficient in terms:
+        left, divisors = whole_units(monomial, coefficient)
+        # A sign in front would belong to the dividend: -(i // 2) is not -i // 2.
+        in_product = len(monomial) > 1 or abs(left) != 1 or (left < 0 and not text)
+        factors = [_atom(a, d, in_product) for a, d in zip(monomial, divisors, strict=True)]
+        if abs(left) != 1 or not factors:
+            factors.insert(0, str(abs(left)))
+        sign = "-" if left < 0 else "+"
+        joined = "*".join(factors)
+        if text:
+            text += f" {sign} {joined}"
+        else:
+            text = joined if sign == "+" else f"-{joined}"
+    return text
+
+
+def _atom(atom: Any, divisor: int, in_product: bool) -> str:
+    is_symbol = hasattr(atom, "name")
+    text = f"{atom} // {divisor}" if divisor != 1 else str(atom)
+    return f"({text})" if in_product and (not is_symbol or divisor != 1) else text
+
+
+def divided(dividend: Any, word: str, divisor: Any) -> str:
+    """A quotient or a remainder."""
+    return f"{_factor(dividend)} {word} {_factor(divisor)}"
+
+
+def _factor(index: Any) -> str:
+    text = str(index)
+    return text if isinstance(index, int) or text.isidentifier() else f"({text})"
+
+
+def declaration(a: Any, word: str, b: Any) -> str:
+    """The call of `dims` that declares a comparison."""
+    symbols = {s for index in (a, b) if not isinstance(index, int) for s in index.symbols()}
+    return f"transpile.dims({', '.join(sorted(map(str, symbols)))!r}, '{a} {word} {b}')"

@@ -1,0 +1,50 @@
+"""Bounds of polynomials that follow from facts: from other polynomials that are 0 or more.
+
+If p - c*f is at least b, and f at least 0, and c, too, then p is at least b. Multiples of facts are
+subtracted so that a term of p vanishes, a few at a time: enough for chains of inequalities, and for
+declared bounds of products. What is not found stays unknown, which is never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import gcd
+from typing import Any
+
+Bounds = tuple[int | None, int | None]
+
+DEPTH = 3  # facts in one proof
+
+
+def tightened(
+    known: Bounds, index: Any, facts: Iterable[Any], bounds: Callable[[Any], Bounds]
+) -> Bounds:
+    """The bounds of an index, given those of interval arithmetic and facts; neither index nor facts
+    are over symbols that have facts."""
+    listed = list(facts)
+    low, high = known
+    below = _least(index, listed, bounds, DEPTH)
+    above = _least(index * -1, listed, bounds, DEPTH)
+    low = below if low is None or (below is not None and below > low) else low
+    high = high if above is None or (high is not None and high <= -above) else -above
+    return low, high
+
+
+def _least(index: Any, facts: list[Any], bounds: Callable[[Any], Bounds], depth: int) -> int | None:
+    """The best lower bound of an index that `depth` facts give."""
+    best = bounds(index)[0]
+    if depth == 0 or isinstance(index, int):
+        return best
+    wanted = dict(index.terms)
+    for fact in facts:
+        for monomial, factor in fact.terms:
+            share = wanted.get(monomial, 0)
+            if not monomial or share * factor <= 0:
+                continue
+            common = gcd(share, factor)
+            times = abs(factor) // common
+            rest = index * times - fact * (abs(share) // common)
+            least = _least(rest, facts, bounds, depth - 1)
+            if least is not None and (best is None or -(-least // times) > best):
+                best = -(-least // times)
+    return best
