@@ -22,120 +22,24 @@ static inline const int64_t *device_group(int64_t rank, int64_t rows, int64_t co
     return groups;
 }
 
-/* The sums of the values of all devices of a group. */
-static inline int device_sum_F(const transpile_communicator *devices, int64_t n, int64_t rows,
-                               int64_t columns, const int64_t *groups, const F *x, F *out)
+/* The n elements of all devices of a group, combined: of a kind, and of `width` bytes. */
+static inline int device_reduce(const transpile_communicator *devices, char by, char kind,
+                                int64_t width, int64_t n, int64_t rows, int64_t columns,
+                                const int64_t *groups, const void *x, void *out)
 {
     int64_t size;
     const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->reduce(devices, '+', 'f', sizeof(F), n, x, out, members, size);
+    return devices->reduce(devices, by, kind, width, n, x, out, members, size);
 }
 
-static inline int device_sum_C(const transpile_communicator *devices, int64_t n, int64_t rows,
-                               int64_t columns, const int64_t *groups, const C *x, C *out)
+/* The same of blocks of n elements, of which each device of a group gets its own. */
+static inline int device_scatter(const transpile_communicator *devices, char by, char kind,
+                                 int64_t width, int64_t n, int64_t rows, int64_t columns,
+                                 const int64_t *groups, const void *x, void *out)
 {
     int64_t size;
     const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->reduce(devices, '+', 'c', sizeof(C), n, x, out, members, size);
-}
-
-static inline int device_sum_S(const transpile_communicator *devices, int64_t n, int64_t rows,
-                               int64_t columns, const int64_t *groups, const S *x, S *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->reduce(devices, '+', 'i', sizeof(S), n, x, out, members, size);
-}
-
-static inline int device_sum_U(const transpile_communicator *devices, int64_t n, int64_t rows,
-                               int64_t columns, const int64_t *groups, const U *x, U *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->reduce(devices, '+', 'u', sizeof(U), n, x, out, members, size);
-}
-
-/* The greatest of the values of all devices of a group, or NaN. */
-static inline int device_maximum_F(const transpile_communicator *devices, int64_t n, int64_t rows,
-                                   int64_t columns, const int64_t *groups, const F *x, F *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->reduce(devices, '>', 'f', sizeof(F), n, x, out, members, size);
-}
-
-static inline int device_maximum_S(const transpile_communicator *devices, int64_t n, int64_t rows,
-                                   int64_t columns, const int64_t *groups, const S *x, S *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->reduce(devices, '>', 'i', sizeof(S), n, x, out, members, size);
-}
-
-static inline int device_maximum_U(const transpile_communicator *devices, int64_t n, int64_t rows,
-                                   int64_t columns, const int64_t *groups, const U *x, U *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->reduce(devices, '>', 'u', sizeof(U), n, x, out, members, size);
-}
-
-/* The least of the values of all devices of a group, or NaN. */
-static inline int device_minimum_F(const transpile_communicator *devices, int64_t n, int64_t rows,
-                                   int64_t columns, const int64_t *groups, const F *x, F *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->reduce(devices, '<', 'f', sizeof(F), n, x, out, members, size);
-}
-
-static inline int device_minimum_S(const transpile_communicator *devices, int64_t n, int64_t rows,
-                                   int64_t columns, const int64_t *groups, const S *x, S *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->reduce(devices, '<', 'i', sizeof(S), n, x, out, members, size);
-}
-
-static inline int device_minimum_U(const transpile_communicator *devices, int64_t n, int64_t rows,
-                                   int64_t columns, const int64_t *groups, const U *x, U *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->reduce(devices, '<', 'u', sizeof(U), n, x, out, members, size);
-}
-
-/* The sums of blocks of the devices of a group, of which each gets its own. */
-static inline int device_scatter_F(const transpile_communicator *devices, int64_t n, int64_t rows,
-                                   int64_t columns, const int64_t *groups, const F *x, F *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->scatter(devices, '+', 'f', sizeof(F), n, x, out, members, size);
-}
-
-static inline int device_scatter_C(const transpile_communicator *devices, int64_t n, int64_t rows,
-                                   int64_t columns, const int64_t *groups, const C *x, C *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->scatter(devices, '+', 'c', sizeof(C), n, x, out, members, size);
-}
-
-static inline int device_scatter_S(const transpile_communicator *devices, int64_t n, int64_t rows,
-                                   int64_t columns, const int64_t *groups, const S *x, S *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->scatter(devices, '+', 'i', sizeof(S), n, x, out, members, size);
-}
-
-static inline int device_scatter_U(const transpile_communicator *devices, int64_t n, int64_t rows,
-                                   int64_t columns, const int64_t *groups, const U *x, U *out)
-{
-    int64_t size;
-    const int64_t *members = device_group(devices->rank, rows, columns, groups, &size);
-    return devices->scatter(devices, '+', 'u', sizeof(U), n, x, out, members, size);
+    return devices->scatter(devices, by, kind, width, n, x, out, members, size);
 }
 
 /* The values of all devices of a group, one after the other. */

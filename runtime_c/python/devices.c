@@ -9,10 +9,10 @@
    exchange than its partners fails all, with a message: nobody waits for ever. */
 
 #define _GNU_SOURCE
+#include "combine.h"
 #include "communicator.h"
 #include "devices.h"
 
-#include <complex.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -21,11 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPINS = 2000, FAILED = 2, MESSAGE = 512, SHARED = 4096, BLOCK = 1024 };
+enum { SPINS = 2000, FAILED = 2, MESSAGE = 512, SHARED = 4096 };
 
 /* What a device shows to the others during an exchange. */
 typedef struct {
-    const char *name;
+    const char *name, *program;
     int64_t by, kind, width, count, size;
     const char *x;
     char *out;
@@ -37,12 +37,14 @@ typedef struct {
     transpile_communicator base; /* first: a pointer to it is one to the device */
     set *set;
     post post;
+    const char **parts; /* where the values of the members of a reduction are */
     _Atomic bool has_ended;
 } device;
 
 struct set {
     int64_t count;
     device *devices;
+    const char **parts;        /* a row for each device */
     _Atomic int64_t *arrivals; /* [d * count + p]: exchanges of d with p that d has come to */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -131,6 +133,7 @@ static bool meet(device *d, const int64_t *members, int64_t size)
 /* Show what this device exchanges, meet the others, and compare. */
 static bool begin(device *d, post own, const int64_t *members, int64_t size)
 {
+    own.program = d->post.program;
     d->post = own;
     if (!meet(d, members, size))
         return false;
@@ -138,6 +141,11 @@ static bool begin(device *d, post own, const int64_t *members, int64_t size)
         if (members[k] < 0)
             continue;
         const post *other = &d->set->devices[members[k]].post;
+        if (strcmp(other->program, own.program) != 0) {
+            fail(d->set, "devices differ: device %lld runs %s, device %lld %s",
+                 (long long)d->base.rank, own.program, (long long)members[k], other->program);
+            return false;
+        }
         if (strcmp(other->name, own.name) != 0 || other->by != own.by || other->kind != own.kind
             || other->width != own.width || other->count != own.count || other->size != own.size) {
             fail(d->set,
@@ -157,72 +165,17 @@ static const post *posted(device *d, int64_t rank)
 
 /* -- reductions -------------------------------------------------------------------------------- */
 
-#define ADD(a, b) ((a) + (b))
-#define LARGER(a, b) ((a) != (a) || (a) > (b) ? (a) : (b))
-#define SMALLER(a, b) ((a) != (a) || (a) < (b) ? (a) : (b))
-
-/* out[i] op= x[i] */
-#define LOOP(type, op)                                  \
-    do {                                                \
-        type *a = (type *)out;                          \
-        const type *b = (const type *)x;                \
-        for (int64_t i = 0; i < count; i++)             \
-            a[i] = (type)op(a[i], b[i]);                \
-    } while (0)
-
-#define ORDERED(type)                                   \
-    do {                                                \
-        if (by == '+')                                  \
-            LOOP(type, ADD);                            \
-        else if (by == '>')                             \
-            LOOP(type, LARGER);                         \
-        else                                            \
-            LOOP(type, SMALLER);                        \
-    } while (0)
-
-/* Combine the elements of x into those of out; false for elements that it does not know. */
-static bool combine(char by, char kind, int64_t width, int64_t count, const char *x, char *out)
-{
-    if (kind == 'c' && by == '+') {
-        kind = 'f';
-        width /= 2;
-        count *= 2;
-    }
-    switch (kind == 'i' || kind == 'u' || kind == 'f' ? (kind << 8) + (int)width : 0) {
-    case ('f' << 8) + 4: ORDERED(float); return true;
-    case ('f' << 8) + 8: ORDERED(double); return true;
-    case ('u' << 8) + 1: ORDERED(uint8_t); return true;
-    case ('u' << 8) + 2: ORDERED(uint16_t); return true;
-    case ('u' << 8) + 4: ORDERED(uint32_t); return true;
-    case ('u' << 8) + 8: ORDERED(uint64_t); return true;
-    /* Sums of signed integers wrap around. */
-    case ('i' << 8) + 1: if (by == '+') LOOP(uint8_t, ADD); else ORDERED(int8_t); return true;
-    case ('i' << 8) + 2: if (by == '+') LOOP(uint16_t, ADD); else ORDERED(int16_t); return true;
-    case ('i' << 8) + 4: if (by == '+') LOOP(uint32_t, ADD); else ORDERED(int32_t); return true;
-    case ('i' << 8) + 8: if (by == '+') LOOP(uint64_t, ADD); else ORDERED(int64_t); return true;
-    default: return false;
-    }
-}
-
-/* A part of the values of all members, combined in their order: the same bits on each device. A
-   block of results stays in the cache until all have been added. */
+/* A part of the values of all members, combined in their order: the same bits on each device. */
 static bool combined(device *d, const post *own, int64_t from, int64_t count, char *out,
                      const int64_t *members)
 {
-    for (int64_t first = 0; first < count; first += BLOCK) {
-        int64_t n = count - first < BLOCK ? count - first : BLOCK;
-        int64_t start = (from + first) * own->width;
-        char *block = out + first * own->width;
-        memcpy(block, posted(d, members[0])->x + start, (size_t)(n * own->width));
-        for (int64_t k = 1; k < own->size; k++)
-            if (!combine((char)own->by, (char)own->kind, own->width, n,
-                         posted(d, members[k])->x + start, block)) {
-                fail(d->set, "%s of elements of kind '%c' and %lld bytes is not known", own->name,
-                     (int)own->kind, (long long)own->width);
-                return false;
-            }
-    }
-    return true;
+    for (int64_t k = 0; k < own->size; k++)
+        d->parts[k] = posted(d, members[k])->x + from * own->width;
+    if (combine_all((char)own->by, (char)own->kind, own->width, count, own->size, d->parts, out))
+        return true;
+    fail(d->set, "%s of elements of kind '%c' and %lld bytes is not known", own->name,
+         (int)own->kind, (long long)own->width);
+    return false;
 }
 
 static int64_t place_of(const device *d, const int64_t *members, int64_t size)
@@ -238,7 +191,7 @@ static int reduce(const transpile_communicator *self, char by, char kind, int64_
                   int64_t count, const void *x, void *out, const int64_t *members, int64_t size)
 {
     device *d = (device *)self;
-    post own = {"a reduction", by, kind, width, count, size, x, out};
+    post own = {"a reduction", NULL, by, kind, width, count, size, x, out};
     if (!begin(d, own, members, size))
         return FAILED;
     if (count < SHARED) {
@@ -263,7 +216,7 @@ static int scatter(const transpile_communicator *self, char by, char kind, int64
                    int64_t count, const void *x, void *out, const int64_t *members, int64_t size)
 {
     device *d = (device *)self;
-    post own = {"a scattered sum", by, kind, width, count, size, x, out};
+    post own = {"a scattered sum", NULL, by, kind, width, count, size, x, out};
     int64_t place = place_of(d, members, size);
     bool done = begin(d, own, members, size) && combined(d, &own, place * count, count, out, members)
                 && meet(d, members, size);
@@ -276,7 +229,7 @@ static int gather(const transpile_communicator *self, int64_t bytes, const void 
                   const int64_t *members, int64_t size)
 {
     device *d = (device *)self;
-    post own = {"a gather", 0, 0, 1, bytes, size, x, out};
+    post own = {"a gather", NULL, 0, 0, 1, bytes, size, x, out};
     if (!begin(d, own, members, size))
         return FAILED;
     for (int64_t k = 0; k < size; k++)
@@ -288,7 +241,7 @@ static int exchange(const transpile_communicator *self, int64_t bytes, const voi
                     const int64_t *members, int64_t size)
 {
     device *d = (device *)self;
-    post own = {"an exchange of all", 0, 0, 1, bytes, size, x, out};
+    post own = {"an exchange of all", NULL, 0, 0, 1, bytes, size, x, out};
     if (!begin(d, own, members, size))
         return FAILED;
     int64_t place = place_of(d, members, size);
@@ -301,7 +254,7 @@ static int broadcast(const transpile_communicator *self, int64_t bytes, const vo
                      const int64_t *members, int64_t size)
 {
     device *d = (device *)self;
-    post own = {"a broadcast", 0, 0, 1, bytes, size, x, out};
+    post own = {"a broadcast", NULL, 0, 0, 1, bytes, size, x, out};
     if (!begin(d, own, members, size))
         return FAILED;
     memcpy(out, posted(d, members[0])->x, (size_t)bytes);
@@ -312,7 +265,7 @@ static int permute(const transpile_communicator *self, int64_t bytes, const void
                    int64_t target, int64_t source)
 {
     device *d = (device *)self;
-    post own = {"a permutation", 0, 0, 1, bytes, 0, x, out};
+    post own = {"a permutation", NULL, 0, 0, 1, bytes, 0, x, out};
     const int64_t partners[] = {target, source == target ? -1 : source};
     if (!begin(d, own, partners, 2))
         return FAILED;
@@ -323,6 +276,12 @@ static int permute(const transpile_communicator *self, int64_t bytes, const void
     return meet(d, partners, 2) ? 0 : FAILED;
 }
 
+static int begin_program(const transpile_communicator *self, const char *program)
+{
+    ((device *)self)->post.program = program;
+    return 0;
+}
+
 /* -- the set of devices ------------------------------------------------------------------------ */
 
 void transpile_devices_free(void *devices)
@@ -331,6 +290,7 @@ void transpile_devices_free(void *devices)
     if (s == NULL)
         return;
     free(s->devices);
+    free((void *)s->parts);
     free((void *)s->arrivals);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
@@ -348,14 +308,17 @@ void *transpile_devices_new(int64_t count)
     s->count = count;
     s->devices = calloc((size_t)count, sizeof *s->devices);
     s->arrivals = calloc((size_t)(count * count), sizeof *s->arrivals);
-    if (s->devices == NULL || s->arrivals == NULL) {
+    s->parts = calloc((size_t)(count * count), sizeof *s->parts);
+    if (s->devices == NULL || s->arrivals == NULL || s->parts == NULL) {
         transpile_devices_free(s);
         return NULL;
     }
     for (int64_t k = 0; k < count; k++) {
         s->devices[k].base = (transpile_communicator){
-            k, count, reduce, scatter, gather, exchange, broadcast, permute};
+            k, count, begin_program, reduce, scatter, gather, exchange, broadcast, permute};
         s->devices[k].set = s;
+        s->devices[k].parts = s->parts + k * count;
+        s->devices[k].post.program = "";
     }
     return s;
 }

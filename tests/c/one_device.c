@@ -16,9 +16,16 @@ static int reduce(const transpile_communicator *self, char by, char kind, int64_
     return 0;
 }
 
+static int begin(const transpile_communicator *self, const char *program)
+{
+    (void)self;
+    puts(program);
+    return 0;
+}
+
 int main(void)
 {
-    const transpile_communicator communicator = {.rank = 0, .count = 1, .reduce = reduce};
+    const transpile_communicator communicator = {.rank = 0, .count = 1, .begin = begin, .reduce = reduce};
     const double x[3] = {1, 2, 3};
     double out[3];
     _Alignas(64) char workspace[4096];

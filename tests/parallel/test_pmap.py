@@ -297,9 +297,13 @@ def test_a_saved_program_takes_a_communicator_from_c(tmp_path):
     command = ["cc", "-Wall", "-Werror", str(MAIN), f"-I{tmp_path}", str(tmp_path / "step.so")]
     subprocess.run([*command, f"-Wl,-rpath,{tmp_path}", "-o", str(main)], check=True)
     done = subprocess.run([str(main)], capture_output=True, text=True, check=True)
-    values, code, message = done.stdout.splitlines()
+    (program, values), (again, code, message) = (
+        done.stdout.splitlines()[:2],
+        done.stdout.splitlines()[2:],
+    )
+    assert program == again and program.startswith("step(f64[3]) -> (f64[3]) of test_pmap.py:")
     assert json.loads(values) == [2.0, 4.0, 6.0]
-    assert (code, message) == ("3", "an exchange with other devices has failed")
+    assert (code, message) == ("-2", "an exchange with other devices has failed")
 
 
 LOAD = MAIN.with_name("devices_under_load.c")

@@ -39,10 +39,12 @@ from transpile.symbols.blas import Blas, SharedLibrary
 from transpile.symbols.lapack import Lapack
 from transpile.util.frozen_records import cached_property, dataclass, replace
 from transpile.util.gc_pause import without_collector
+from transpile.util.hashing import blake2b
 from transpile.util.lazy.loggers import Log
 
 logger = Log("transpile.build")
 
+_LONGEST_SHOWN = 70  # characters of a program that devices name in messages
 _SLOW = 10.0  # seconds of processors' time, above which a user will want to know
 
 
@@ -108,8 +110,20 @@ class Pipeline:
         title = f"{name}, from {source}" if source.line else name
         libraries = (self._blas, self._lapack)
         return without_collector(
-            lambda: render(self.program, self.options, header, title, libraries)
+            lambda: render(self.program, self.options, header, title, libraries, self._identity())
         )
+
+    def _identity(self) -> tuple[str, ...]:
+        """What a program that exchanges values with other devices is, and must be on all of them:
+        its function with types, where that is defined, and a digest of the graph."""
+        graph = self.graph
+        if not graph.communicates:
+            return ()
+        types = [", ".join(str(a.type) for a in atoms) for atoms in (graph.inputs, graph.outputs)]
+        shown = f"{graph.name}({types[0]}) -> ({types[1]})"
+        shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 3]}..."
+        digest = blake2b(graph.fingerprint().encode(), digest_size=8).hexdigest()
+        return shown, f" of {graph.source.file_name}:{graph.source.line}", f" ({digest})"
 
     @property
     def libraries(self) -> list[SharedLibrary]:

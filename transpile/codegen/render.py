@@ -7,7 +7,7 @@ helpers and prototypes the program needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from transpile.codegen import compile_budget
@@ -102,12 +102,15 @@ def render(
     header: str = "program.h",
     title: str = "",
     libraries: Libraries = (None, None),
+    identity: Sequence[str] = (),
 ) -> Text:
     """The texts of the program and of its header, which it includes by the name `header`.
 
-    Long constants are in a file beside it with the header's name and the extension `.bin`.
+    Long constants are in a file beside it with the header's name and the extension `.bin`. By
+    `identity`, parts of a text, devices that exchange values tell whether all run the same program.
     """
-    return _Renderer(program, options, C, title or program.name, libraries).render(header)
+    renderer = _Renderer(program, options, C, title or program.name, libraries)
+    return renderer.render(header, identity)
 
 
 class _Renderer:
@@ -123,7 +126,7 @@ class _Renderer:
         self.convention = CallingConvention(program)
         self.scope = ProgramScope(program, options, dialect, libraries)
 
-    def render(self, header: str) -> Text:
+    def render(self, header: str, identity: Sequence[str]) -> Text:
         program = self.program
         groups, effort = functions_for(program, self.convention, self.options)
         firsts = [group[0] for group in groups]
@@ -166,6 +169,7 @@ class _Renderer:
             calls=self._calls(groups),
             checks=size_checks(program),
             scope=self.scope.of_entry(),
+            identity=identity,
         )
         inlined = c_helpers.needed(names - linked.keys(), threads) if linked else helpers
         declared = [helper.item for helper in linked.values()]

@@ -223,7 +223,11 @@ class Scope:
         specialised = bool(invocation.routines) or call.is_specialised
         (needs.inlined if specialised else needs.linked).add(invocation.function)
         return invocation.function, [
-            self.printer.address(a) if isinstance(a, Load) else self.printer.index(a)
+            a
+            if isinstance(a, str)
+            else self.printer.address(a)
+            if isinstance(a, Load)
+            else self.printer.index(a)
             for a in invocation.arguments
         ]
 

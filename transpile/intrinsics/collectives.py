@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from transpile.ir.calls import Call, Invocation, Strided
-from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import dataclass
 
 
@@ -30,12 +29,13 @@ class Exchange(Call):
 
 
 class _Combining(Exchange):
-    """An exchange that combines elements: a function for each dtype."""
+    """An exchange that combines elements of a dtype."""
 
     n: int
     columns: int
     out: Strided
-    function: ClassVar[str]
+    by: ClassVar[str] = "add"
+    function: ClassVar[str] = "device_reduce"
     leading = ("n", "rows", "columns")
 
     @property
@@ -43,9 +43,12 @@ class _Combining(Exchange):
         return self.n * (self.columns - 1)
 
     def in_c(self) -> Invocation:
-        invocation = super().in_c()
-        name = f"{self.function}_{SHORT_NAMES[self.out.dtype]}"
-        return Invocation(name, invocation.arguments)
+        dtype = self.out.dtype
+        how = (f"'{_SIGNS[self.by]}'", f"'{dtype.kind}'", dtype.itemsize)
+        return Invocation(self.function, (*how, *super().in_c().arguments))
+
+
+_SIGNS = {"add": "+", "maximum": ">", "minimum": "<"}
 
 
 @dataclass(frozen=True)
@@ -62,46 +65,29 @@ class _Reduce(_Combining):
     signature = "groups(rows,columns), x(n) -> out(n)"
 
 
-@dataclass(frozen=True)
 class DeviceSum(_Reduce):
     """The sums of the elements of all devices of a group."""
 
-    name = function = "device_sum"
-    by = "add"
+    name = "device_sum"
 
 
-@dataclass(frozen=True)
 class DeviceMaximum(_Reduce):
     """The greatest of the elements of all devices of a group."""
 
-    name = function = "device_maximum"
-    by = "maximum"
+    name, by = "device_maximum", "maximum"
 
 
-@dataclass(frozen=True)
 class DeviceMinimum(_Reduce):
     """The least of the elements of all devices of a group."""
 
-    name = function = "device_minimum"
-    by = "minimum"
+    name, by = "device_minimum", "minimum"
 
 
-@dataclass(frozen=True)
-class DeviceScatter(_Combining):
+class DeviceScatter(_Reduce):
     """The sums of blocks of n elements, of which each device of a group gets its own."""
-
-    n: int
-    rows: int
-    columns: int
-    groups: Strided
-    x: Strided
-    out: Strided
 
     name = function = "device_scatter"
     signature = "groups(rows,columns), x(columns,n) -> out(n)"
-
-
-_MOVING = ("size", "rows", "columns")
 
 
 @dataclass(frozen=True)
@@ -116,10 +102,9 @@ class _Move(Exchange):
     x: Strided
     out: Strided
 
-    leading = _MOVING
+    leading = ("size", "rows", "columns")
 
 
-@dataclass(frozen=True)
 class DeviceGather(_Move):
     """The values of all devices of a group as rows."""
 
@@ -127,7 +112,6 @@ class DeviceGather(_Move):
     signature = "groups(rows,columns), x(n) -> out(columns,n)"
 
 
-@dataclass(frozen=True)
 class DeviceExchange(_Move):
     """A row to each device of a group, and a row from each."""
 
@@ -135,7 +119,6 @@ class DeviceExchange(_Move):
     signature = "groups(rows,columns), x(columns,n) -> out(columns,n)"
 
 
-@dataclass(frozen=True)
 class DeviceBroadcast(_Move):
     """The values of the first device of a group."""
 

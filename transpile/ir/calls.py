@@ -53,11 +53,11 @@ class Strided:
 
 @dataclass(frozen=True)
 class Invocation:
-    """A call of a target's function: its name and arguments, and the external library routines that
-    the function calls, each as (name, short name of a dtype)."""
+    """A call of a target's function: its name and arguments, of which texts are the target's, and
+    the external library routines that the function calls, each as (name, short name of a dtype)."""
 
     function: str
-    arguments: tuple[Index | Load, ...]
+    arguments: tuple[Index | Load | str, ...]
     routines: tuple[tuple[str, str], ...] = ()
 
 

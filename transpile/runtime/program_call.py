@@ -33,7 +33,7 @@ Maker = Callable[[], Array]
 ArrayKind = tuple[np.dtype[Any], tuple[int, ...]]
 
 ndarray: Final = np.ndarray
-EXCHANGE_FAILED: Final = 3  # the code of a program that an exchange with other devices has ended
+EXCHANGE_FAILED: Final = -2  # the code of a program that an exchange with other devices has ended
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE: Final = 0x0001 | 0x0100
 _BYTE = np.dtype(np.uint8)
@@ -216,7 +216,7 @@ class ProgramCall:
         """Raise an error with the program's text for a code: ValueError for a runtime size that it
         refuses."""
         message = self._text(self._error(code)).decode()
-        if code > 3 and self.sizes is not None:
+        if code < EXCHANGE_FAILED and self.sizes is not None:
             raise ValueError(f"{user_source()}: {self._name}: {message}")
         raise InternalError(f"{self._name} failed with code {code}: {message}")
 

@@ -44,7 +44,7 @@ class Check:
 
 
 def size_checks(program: Program) -> list[Check]:
-    """The checks of a program's sizes, in the order of their error codes, from 4 on."""
+    """The checks of a program's sizes, in the order of their error codes, from -3 down."""
     if not program.sizes:
         return []
     highest: dict[Symbol, int] = {}
