@@ -12,7 +12,7 @@ PEER_PACKAGES ?= numba scipy jax torch==2.13.0
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test check fuzz sanitize soak compat lint format bench cliffs clean compiler
+.PHONY: demo examples test check fuzz sanitize soak compat mpi lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -86,6 +86,11 @@ fuzz: $(VENV)/.installed-developer compiler
 compat: compiler .venv-compat/.installed
 	@.venv-compat/bin/python -m pytest -q tests/compat $(ARGS)
 
+# Devices that are processes of an MPI program: tests and examples under `mpiexec`, in an environment
+# with mpi4py and MPICH. ARGS chooses tests.
+mpi: compiler .venv-mpi/.installed
+	@.venv-mpi/bin/python -m pytest -q tests/parallel $(ARGS)
+
 lint: $(VENV)/.installed-developer
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -149,8 +154,14 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	@.venv-compat/bin/python $(PIP) -e '.[compat]'
 	@touch $@
 
+.venv-mpi/.installed: pyproject.toml
+	@echo "installing mpi4py and MPICH into .venv-mpi"
+	@$(PYTHON) -m venv .venv-mpi
+	@.venv-mpi/bin/python $(PIP) -e '.[mpi,test]'
+	@touch $@
+
 clean:
-	@rm -rf $(VENV) .venv-bench .venv-compat build dist benchmarks/results .coverage
+	@rm -rf $(VENV) .venv-bench .venv-compat .venv-mpi build dist benchmarks/results .coverage
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find transpile tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 	@rm -rf cache

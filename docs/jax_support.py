@@ -154,7 +154,6 @@ ARGUMENTS = {
 }
 MODULES: dict[str, str] = {
     "api_util": INTERNALS,
-    "distributed": DEVICES,
     "ffi": "a program is C, which calls nothing that it does not contain",
     "interpreters": INTERNALS,
     "lib": INTERNALS,

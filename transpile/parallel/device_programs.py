@@ -19,6 +19,8 @@ from transpile.primitives.collectives.on_devices import on_devices
 from transpile.runtime.devices import device_count
 from transpile.runtime.executable import Executable, Lowering
 from transpile.runtime.memory import pool
+from transpile.runtime.parallel.placement import Placement
+from transpile.runtime.parallel.processes import processes
 from transpile.stages import Lowered, Traced
 from transpile.trace.axis_names import in_scope_of
 from transpile.trace.call_signature import describe
@@ -73,6 +75,22 @@ class DevicePrograms:
             found = self._programs[traced] = DeviceProgram(executable, axes)
         self._check_count(found.count)
         return found
+
+    def placement(self, program: DeviceProgram) -> Placement:
+        """The processes of a program's devices: as many on each, or those of the given ones.
+
+        Raises ValueError where a process has fewer.
+        """
+        known, count = processes(), program.count
+        if self.devices is not None:
+            return Placement(tuple(d.process_index for d in self.devices[:count]), known.index)
+        each = count // known.count
+        if each * known.count != count or each > min(known.device_counts):
+            raise ValueError(
+                f"{user_source()}: compiling computation that requires {count} logical devices, "
+                f"as many on each process, but the processes have {known.device_counts}"
+            )
+        return Placement(tuple(k // each for k in range(count)), known.index)
 
     def _check_count(self, count: int) -> None:
         available = device_count() if self.devices is None else len(self.devices)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from transpile import lax, tree
+from transpile.errors import UnsupportedError
 from transpile.functional.flatten_fun import argument_names, as_value
 from transpile.functional.vectorize import mapped_size, prefix_axes, vmap
 from transpile.ir.primitive import Axis
@@ -28,6 +29,7 @@ from transpile.parallel.device_programs import (
 )
 from transpile.pytree.extended_dtypes import flatten_arrays, has_extended
 from transpile.runtime.devices import devices as every_device
+from transpile.runtime.parallel.processes import processes
 from transpile.runtime.parallel.program_on_devices import run_on_devices
 from transpile.stages import Lowered, Traced
 from transpile.trace.axis_names import axes_in_scope, with_axes
@@ -67,11 +69,14 @@ def pmap(
     donate_argnums   accepted for compatibility: results are new arrays
 
     Devices are threads of this process, as many as the environment variable TRANSPILE_NUM_DEVICES
-    says. Inside of another `pmap` the devices multiply; inside of `jit`, `grad` or `vmap` the
-    function is a part of what these trace, and runs where they do.
+    says. In an MPI program they are those of all processes: each process calls the function with
+    its own examples, as many as the others, and gets their results; `axis_size` and collectives are
+    of all of them. Inside of another `pmap` the devices multiply; inside of `jit`, `grad` or `vmap`
+    the function is a part of what these trace, and runs where they do.
 
     Raises ValueError where the axes do not fit, have several sizes, or are more than the devices;
-    where a device fails, its exception, when all others have ended.
+    where a device fails, its exception, when all others have ended; UnsupportedError inside of
+    `jit`, `grad` or `vmap` where there are several processes.
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
@@ -120,7 +125,8 @@ class _Unnamed:
 
 @dataclass(frozen=True, eq=False)
 class _Call:
-    """A call's trace and program, and the leaves of its arguments, the mapped axes in front."""
+    """A call's trace and program, and the leaves of its arguments, the mapped axes in front; `size`
+    is that of the axis over all processes."""
 
     traced: Traced
     program: DeviceProgram
@@ -151,7 +157,7 @@ class _Mapped:
     ) -> None:
         self.fun, self.axis_name = fun, axis_name
         self.in_axes, self.out_axes = in_axes, out_axes
-        self.statics, self.axis_size = statics, axis_size
+        self.statics, self.axis_size, self.devices = statics, axis_size, devices
         self._programs = DevicePrograms(fun, statics, devices)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -196,8 +202,9 @@ class _Mapped:
             x if axis is None else _as_array(x, f"{name!r} of {describe(self.fun)}")
             for x, axis, name in zip(leaves, axes, names, strict=True)
         ]
-        self._check_size(leaves, axes)
-        size = mapped_size("pmap", leaves, axes, (given, kwargs), names, self.axis_size)
+        local, everywhere = self._sizes_given()
+        self._check_size(leaves, axes, local)
+        size = mapped_size("pmap", leaves, axes, (given, kwargs), names, local)
         is_mapped = [a is not None for a in axes]
         fronted = [
             x if a is None else np.moveaxis(x, a, 0) for x, a in zip(leaves, axes, strict=True)
@@ -208,35 +215,63 @@ class _Mapped:
         ]
         example_args, example_kwargs = structure.unflatten(examples)
         name = _Unnamed(1) if self.axis_name is None else self.axis_name
-        axis = Axis(size, name, level=1)
+        axis = Axis(self._size_of_all(int(size), everywhere), name, level=1)
         spread = _spread(args, statics, example_args)
         traced = self._programs.traced((axis,), spread, example_kwargs)
         program = self._programs.program(traced, (axis,))
         return _Call(traced, program, axis.static_size, fronted, is_mapped, structure)
 
-    def _check_size(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> None:
-        """Raise ValueError where all mapped axes have one size, which is not `axis_size`."""
-        sizes = {x.shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None and x.ndim}
-        if self.axis_size is not None and len(sizes) == 1 and sizes != {self.axis_size}:
+    def _sizes_given(self) -> tuple[int | None, int | None]:
+        """How many examples this process has, and how many all of them have, where the devices or
+        `axis_size` say so."""
+        known, everywhere = processes(), self.axis_size
+        if known.count == 1:
+            return everywhere, everywhere
+        if self.devices is not None:
+            own = sum(d.process_index == known.index for d in self.devices)
+            if not own:
+                raise ValueError(f"{user_source()}: pmap has no device of process {known.index}")
+            return own, len(self.devices)
+        if everywhere is None:
+            return None, None
+        if everywhere % known.count:
             raise ValueError(
-                f"{user_source()}: Specified axis_size {self.axis_size} doesn't match received "
+                f"{user_source()}: axis_size {everywhere} is not divisible among {known.count} "
+                "processes"
+            )
+        return everywhere // known.count, everywhere
+
+    def _size_of_all(self, size: int, everywhere: int | None) -> int:
+        """The size of the mapped axis over all processes, of which this one has `size`."""
+        return processes().count * size if everywhere is None else everywhere
+
+    def _check_size(
+        self, leaves: Sequence[Any], axes: Sequence[int | None], wanted: int | None
+    ) -> None:
+        """Raise ValueError where all mapped axes have one size, which is another than wanted."""
+        sizes = {x.shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None and x.ndim}
+        if wanted is not None and len(sizes) == 1 and sizes != {wanted}:
+            raise ValueError(
+                f"{user_source()}: Specified axis_size {wanted} doesn't match received "
                 f"axis_size {sizes.pop()}."
             )
 
     def _run(self, call: _Call) -> Any:
-        traced, size = call.traced, call.size
-        copies = call.program.count // size
+        traced = call.traced
+        placement = self._programs.placement(call.program)
+        copies = call.program.count // call.size
+        size = len(placement.ranks) // copies
         inputs = [leaves for k in range(size) for leaves in [call.of_device(k)] * copies]
         results = [new_array((size, *shape), dtype) for shape, dtype in array_types(traced)]
 
-        def outputs_of(rank: int) -> list[Any]:
+        def outputs_of(place: int) -> list[Any]:
             """The slices of the results; of devices that have the same ones, other arrays."""
-            number, copy = divmod(rank, copies)
+            number, copy = divmod(place, copies)
             own = [whole[number, ...] for whole in results]
             return [np.empty_like(x) for x in own] if copy else own
 
-        outputs = [outputs_of(rank) for rank in range(call.program.count)]
-        run_on_devices(call.program.executable, inputs, outputs)
+        outputs = [outputs_of(place) for place in range(len(inputs))]
+        run_on_devices(call.program.executable, inputs, outputs, placement)
         positions = prefix_axes("pmap out_axes", self.out_axes, traced.out_tree)
         return traced.out_tree.unflatten(
             whole[0, ...] if a is None else np.ascontiguousarray(np.moveaxis(whole, 0, a))
@@ -252,6 +287,11 @@ class _Mapped:
         devices multiply; elsewhere all examples are computed there."""
         level = max((axis.level for axis in axes_in_scope()), default=0)
         if not level or len(THREAD.traces) > 1:
+            if processes().count > 1:
+                raise UnsupportedError(
+                    f"{user_source()}: pmap inside of jit, grad or vmap runs in one process, and "
+                    f"there are {processes().count}: call them inside of pmap"
+                )
             mapped = vmap(
                 function, in_axes, self.out_axes, axis_name=self.axis_name, axis_size=self.axis_size
             )

@@ -17,6 +17,7 @@ from transpile import tree
 from transpile.functional.flatten_fun import as_value
 from transpile.functional.vectorize import vmap
 from transpile.ir.primitive import Axis
+from transpile.ir.source_info import user_source
 from transpile.ir.types import ShapeDtypeStruct
 from transpile.parallel.device_programs import DevicePrograms, array_types, new_array
 from transpile.parallel.mesh import (
@@ -28,7 +29,9 @@ from transpile.parallel.mesh import (
     names_of,
     whole_shape,
 )
-from transpile.runtime.parallel.program_on_devices import run_on_devices
+from transpile.runtime.parallel.placement import Placement
+from transpile.runtime.parallel.processes import processes
+from transpile.runtime.parallel.program_on_devices import gathered, run_on_devices
 from transpile.sharding import Mesh, PartitionSpec
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import describe, function_name
@@ -57,7 +60,9 @@ def shard_map(
     axis_names, check_vma   accepted for compatibility: all axes are mapped, and whether results are
                  the same along an axis is not checked
 
-    Inside of `jit`, `grad` or `vmap` it is a part of what these trace, and runs where they do.
+    In an MPI program all processes of the mesh call it with the same whole arrays, of which each
+    device reads its blocks, and all get the whole results. Inside of `jit`, `grad` or `vmap` it is
+    a part of what these trace, and runs where they do.
 
     Raises ValueError where an array cannot be cut so, or is cut along an axis that there is not;
     where a device fails, its exception, when all others have ended.
@@ -121,20 +126,28 @@ class _Mapped:
         traced = self._programs.traced(self._axes, structure.unflatten(examples), {})
         program = self._programs.program(traced, self._axes)
         copies = program.count // mesh.size
-        inputs = [x for rank in range(mesh.size) for x in [of_device(rank)] * copies]
+        own_process = processes().index
+        placement = Placement(tuple(d.process_index for d in mesh.devices.flat), own_process)
+        inputs = [x for rank in placement.ranks for x in [of_device(rank)] * copies]
+        if not inputs:
+            raise ValueError(f"{user_source()}: {mesh} has no device of process {own_process}")
         kinds = array_types(traced)
         outputs = [[new_array(*kind) for kind in kinds] for _ in inputs]
         out_specs = _specs(self.out_specs, traced.out_tree.unflatten(range(len(kinds))))
         for (shape, _), spec in zip(kinds, out_specs, strict=True):
             check_spec("shard_map out_specs", spec, shape, mesh, blocks=True)
-        run_on_devices(program.executable, inputs, outputs)
+        places = Placement(
+            tuple(k for k in placement.processes for _ in range(copies)), own_process
+        )
+        run_on_devices(program.executable, inputs, outputs, places)
+        blocks = gathered(outputs[::copies], placement, f"the results of {describe(self.fun)}")
         results = []
         for number, ((shape, dtype), spec) in enumerate(zip(kinds, out_specs, strict=True)):
             whole = new_array(whole_shape(shape, spec, mesh), dtype)
             for rank in range(mesh.size):
                 if is_first(spec, mesh, rank):
                     where = block(whole.shape, spec, mesh, rank)
-                    whole[where] = outputs[rank * copies][number]
+                    whole[where] = blocks[rank][number]
             results.append(whole)
         return traced.out_tree.unflatten(results)
 

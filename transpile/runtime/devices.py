@@ -1,13 +1,15 @@
-"""JAX's functions about devices and processes: there is one process, and as many devices as the
-environment variable TRANSPILE_NUM_DEVICES says, which are threads of it; one otherwise."""
+"""JAX's functions about devices and processes. A process has as many devices as the environment
+variable TRANSPILE_NUM_DEVICES says, which are threads of it, one otherwise; there are several
+processes in an MPI program (`parallel/processes.py`)."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+
+from transpile.runtime.parallel.processes import processes
 
 __all__ = [
     "Device",
@@ -28,16 +30,23 @@ __all__ = [
 
 
 class Device:
-    """A device that programs run on: a thread, with JAX's attributes `id`, `platform`,
-    `device_kind`."""
+    """A device that programs run on: a thread of a process, with JAX's attributes `id`,
+    `process_index`, `local_hardware_id`, `platform`, `device_kind`."""
 
     def __init__(self, number: int = 0) -> None:
         self.id = number
-        self.local_hardware_id = number
 
-    process_index = 0
-    host_id = 0
-    task_id = 0
+    @property
+    def process_index(self) -> int:
+        """The number of its process."""
+        return processes().of_device(self.id)[0]
+
+    @property
+    def local_hardware_id(self) -> int:
+        """Its number among the devices of its process."""
+        return processes().of_device(self.id)[1]
+
+    host_id = task_id = process_index
     platform = "cpu"
     device_kind = "cpu"
 
@@ -64,14 +73,6 @@ def device(number: int) -> Device:
 CPU = device(0)
 
 
-def _count() -> int:
-    """How many devices there are."""
-    text = os.environ.get("TRANSPILE_NUM_DEVICES") or "1"
-    if not text.isdecimal() or not int(text):
-        raise ValueError(f"TRANSPILE_NUM_DEVICES is a positive number, not {text!r}")
-    return int(text)
-
-
 def _check_backend(backend: Any) -> None:
     """Raise RuntimeError for a backend that is not the CPU's."""
     if backend in (None, "cpu"):
@@ -95,20 +96,24 @@ def check_device(device: Any, what: str) -> None:
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """A list of all devices, threads of this process; raises RuntimeError for another backend than
+    """A list of all devices, of all processes; raises RuntimeError for another backend than
     "cpu"."""
     _check_backend(backend)
-    return [device(number) for number in range(_count())]
+    return [device(number) for number in range(sum(processes().device_counts))]
 
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """A list of the devices of a process; raises ValueError for another process than 0."""
+    """A list of the devices of a process, of this one if none is named; raises ValueError for one
+    that there is not."""
+    _check_backend(backend)
+    known = processes()
     number = process_index if host_id is None else host_id
-    if number not in (None, 0):
+    number = known.index if number is None else number
+    if number not in range(known.count):
         raise ValueError(f"Unknown process_index {number}")
-    return devices(backend)
+    return [device(k) for k in known.devices(number)]
 
 
 def device_count(backend: str | None = None) -> int:
@@ -119,26 +124,25 @@ def device_count(backend: str | None = None) -> int:
 def local_device_count(backend: str | None = None) -> int:
     """The number of devices of this process; raises RuntimeError for another backend than
     "cpu"."""
-    return len(devices(backend))
+    return len(local_devices(backend=backend))
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes that compute together, 1; raises RuntimeError for another backend
-    than "cpu"."""
+    """The number of processes that compute together; raises RuntimeError for another backend than
+    "cpu"."""
     _check_backend(backend)
-    return 1
+    return processes().count
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process, 0; raises RuntimeError for another backend than "cpu"."""
+    """The number of this process; raises RuntimeError for another backend than "cpu"."""
     _check_backend(backend)
-    return 0
+    return processes().index
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """The numbers of all processes, [0]; raises RuntimeError for another backend than "cpu"."""
-    _check_backend(backend)
-    return [0]
+    """The numbers of all processes; raises RuntimeError for another backend than "cpu"."""
+    return list(range(process_count(backend)))
 
 
 host_count, host_id, host_ids = process_count, process_index, process_indices
