@@ -35,7 +35,8 @@ def Later(name):
     return _later(name)
 def load_all():
     for name in _postponed:
-        import_module(name)
+        if name.partition(".")[0] != "mpi4py":  # its import initialises MPI
+            import_module(name)
 """,
     ),
     "on_demand": (

@@ -101,11 +101,11 @@ def test_errors_of_arguments():
 @needs_mpi
 def test_the_user_decides_what_is_joined():
     done = launch("joined")
-    assert (done.returncode, done.stdout) == (0, "2\n2\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "2\n2\n"), done
     done = launch("alone", TRANSPILE_MPI="0")
-    assert (done.returncode, done.stdout) == (0, "1 1 0\n1 1 0\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "1 1 0\n1 1 0\n"), done
     done = launch("alone", count=1, TRANSPILE_MPI="1")
-    assert (done.returncode, done.stdout) == (0, "1 1 0\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "1 1 0\n"), done
 
 
 def test_what_cannot_be_joined_is_an_error(monkeypatch):

@@ -178,12 +178,13 @@ def joined(_):
     transpile.distributed.initialize()
     total = pmap(lambda x: lax.psum(x, "i"), "i")(np.ones(1))
     transpile.distributed.shutdown()
-    print(int(total[0]))
+    sys.stdout.write(f"{int(total[0])}\n")
 
 
 def alone(_):
     """Processes that are alone, though a launcher has started several."""
-    print(transpile.process_count(), transpile.device_count(), transpile.process_index())
+    facts = transpile.process_count(), transpile.device_count(), transpile.process_index()
+    sys.stdout.write("{} {} {}\n".format(*facts))
 
 
 # -------------------------------------------------------------------------------- ranks that fail

@@ -34,7 +34,7 @@ class _Combining(Exchange):
     n: int
     columns: int
     out: Strided
-    by: ClassVar[str] = "add"
+    sign: ClassVar[str] = "'+'"
     function: ClassVar[str] = "device_reduce"
     leading = ("n", "rows", "columns")
 
@@ -44,11 +44,8 @@ class _Combining(Exchange):
 
     def in_c(self) -> Invocation:
         dtype = self.out.dtype
-        how = (f"'{_SIGNS[self.by]}'", f"'{dtype.kind}'", dtype.itemsize)
+        how = (self.sign, f"'{dtype.kind}'", dtype.itemsize)
         return Invocation(self.function, (*how, *super().in_c().arguments))
-
-
-_SIGNS = {"add": "+", "maximum": ">", "minimum": "<"}
 
 
 @dataclass(frozen=True)
@@ -68,19 +65,19 @@ class _Reduce(_Combining):
 class DeviceSum(_Reduce):
     """The sums of the elements of all devices of a group."""
 
-    name = "device_sum"
+    name, by = "device_sum", "add"
 
 
 class DeviceMaximum(_Reduce):
     """The greatest of the elements of all devices of a group."""
 
-    name, by = "device_maximum", "maximum"
+    name, by, sign = "device_maximum", "maximum", "'>'"
 
 
 class DeviceMinimum(_Reduce):
     """The least of the elements of all devices of a group."""
 
-    name, by = "device_minimum", "minimum"
+    name, by, sign = "device_minimum", "minimum", "'<'"
 
 
 class DeviceScatter(_Reduce):
