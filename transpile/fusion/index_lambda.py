@@ -143,3 +143,12 @@ def index_of(values: Values, atom: Atom, index: Shape) -> Index | None:
     """An element as an index, if it is arithmetic on indices."""
     value = arithmetic(values, atom, index)
     return None if value is None else as_index(value)
+
+
+def is_index(values: Values, atom: Atom) -> bool:
+    """Tell whether each element is arithmetic on its subscripts and on indices of loops."""
+    if atom not in values.arithmetic:
+        return False
+    elements = Elements(values)
+    _, index = elements.loops(atom.type.shape)
+    return as_index(elements.element(atom, index)) is not None

@@ -2,9 +2,12 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 from graphs import random_graph, small_machine
+from helpers import trace_to_graph
 
+import transpile
 from transpile.fusion.elements import is_by_elements
 from transpile.fusion.inlining.decisions import materialised
 from transpile.fusion.materialize import materialise
@@ -13,6 +16,7 @@ from transpile.fusion.scopes import scope_of
 from transpile.fusion.survey import survey
 from transpile.ir.graph import Var
 from transpile.ir.loop_rewrite import subexpressions
+from transpile.machine import USUAL
 from transpile.passes import optimise
 
 SEEDS = range(0, 300, 9)
@@ -77,3 +81,19 @@ def test_symbols_of_different_lambdas_differ(seed):
     symbols = [s for value in lambdas for s in (*value.order, *value.bound)]
     assert len(symbols) == len(set(symbols))
     assert all(list(subexpressions(e)) for value in lambdas for e in value.expressions)
+
+
+def test_arithmetic_on_subscripts_is_never_stored():
+    """Of what is read often, the roots of numbers are stored."""
+
+    def f(x):
+        i, j = transpile.numpy.arange(6)[:, None], transpile.numpy.arange(7)
+        position, roots = i + j, np.sqrt(x)
+        return np.where(position < 5, roots[0] + position, roots[1] - position) * roots
+
+    graph = optimise(trace_to_graph(f, np.ones((6, 7))), USUAL)
+    known = survey(scope_of(graph, USUAL), {})
+    chosen = materialised(known, Choices())
+    (roots,) = (e.output for e in graph.equations if e.primitive.name == "sqrt")
+    whole = [e.output for e in graph.equations if e.output.type.dtype == np.int64]
+    assert roots in chosen and len(whole) > 2 and chosen.isdisjoint(whole)

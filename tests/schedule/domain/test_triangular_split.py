@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from transpile import jit
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.ir.loop_ir import Apply
-from transpile.ir.loop_rewrite import expressions, subexpressions
+from transpile.ir.loop_ir import Apply, Declare, Literal, Ref, Update, Within
+from transpile.ir.loop_rewrite import expressions, parts, subexpressions
 from transpile.options import Options
+from transpile.schedule.domain import triangular_split
 from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.domain.triangular_split import split_triangles
+from transpile.util.frozen_records import replace
 
 pytestmark = pytest.mark.full_level
 
@@ -102,3 +104,29 @@ def test_any_offset_gives_numpys_values(rows, columns, offset, name, flip):
     program = split_index_sets(lowered(f, x), Options())
     after = split_triangles(program, Options())
     np.testing.assert_array_equal(run(after, [x])[0], f(x))
+
+
+@pytest.mark.parametrize("count", [9, 12, 20])
+def test_border_windows_are_sums_of_what_is_there(count):
+    """Windows that reach beyond the ends have ranges of two indices: the rest of them is no 0.0."""
+    x, y = (np.round(np.random.default_rng(count).random(n) * 8) / 8 for n in (20, count))
+    program = split_index_sets(lowered(lambda x, y: np.convolve(x, y), x, y), Options())
+    assert comparisons_in(program)
+    after = assert_steps_agree(program, [x, y], split_triangles)
+    assert not comparisons_in(after)
+    assert not any(isinstance(e, Within) for s in statements_of(after, object) for e in parts(s))
+    inner = [loop for loop in loops_of(after) if not isinstance(loop.extent, int)]
+    assert len(inner) == 2 and all(len(loop.body) == 1 for loop in inner)
+
+
+def test_a_sum_that_may_be_negative_zero_keeps_its_zeros():
+    """x + 0.0 is x, but for -0.0; a sum from -0.0 on is what a single term may leave as it is."""
+    start = Declare("acc", Literal(-0.0, X.dtype), constant=False)
+    zero = Update(Ref("acc", X.dtype), "add", Literal(0.0, X.dtype))
+    body = (start, zero)
+    assert triangular_split._without_zeros(body, frozenset()) == body
+    start = replace(start, value=Literal(0.0, X.dtype))
+    assert triangular_split._without_zeros((start, zero), frozenset()) == (start,)
+    doubled = Update(Ref("acc", X.dtype), "multiply", Literal(-1.0, X.dtype))
+    body = (start, doubled, zero)
+    assert triangular_split._without_zeros(body, frozenset()) == body

@@ -48,8 +48,15 @@ def counted(x):
 
 @pytest.mark.parametrize("lanes", [False, True])
 @pytest.mark.parametrize("count", [24, 25, 31, 48])
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1"])
-@pytest.mark.parametrize("op", ["add", "multiply", "min", "max"])
+@pytest.mark.parametrize(
+    "op, dtype",
+    [
+        (op, dtype)
+        for op in ("add", "multiply", "min", "max")
+        for dtype in ("f4", "f8", "i4", "u1")
+        if op != "multiply" or dtype[0] != "f"  # the order decides which products overflow
+    ],
+)
 def test_tables_give_the_same_as_one_update_after_another(op, dtype, count, lanes):
     machine = Machine(**TABLES, least_subscript_work=0 if lanes else 1000)
     rng = np.random.default_rng(count)

@@ -2,7 +2,7 @@
 
 Views and iotas are always inlined. A computed value is inlined when that repeats no work worth
 mentioning: it has one use, and is not spread over more elements than it has; or it is so cheap that
-reading it back would cost as much.
+reading it back would cost as much; or it is arithmetic on its subscripts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from transpile.fusion.elements import is_by_elements
-from transpile.fusion.index_lambda import arithmetic
+from transpile.fusion.index_lambda import arithmetic, is_index
 from transpile.fusion.inlining.cost import spreads
 from transpile.fusion.nodes import Choices
 from transpile.fusion.survey import Survey
@@ -79,7 +79,7 @@ def _deserves_memory(
             return False
     if var in survey.updates or not is_by_elements(equation, scope.machine):
         return True
-    if var in choices.inlined:
+    if var in choices.inlined or (readers > 1 and is_index(scope.values, var)):
         return False
     cost, size = survey.costs[var]
     if is_spread and cost > scope.machine.cheap_weight:

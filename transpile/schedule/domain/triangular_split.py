@@ -26,9 +26,21 @@ from transpile.ir.contracts.loops import (
     SUBEXPRESSIONS_SHARED,
 )
 from transpile.ir.dims import Dim, Index, bounds, symbols_of
-from transpile.ir.indices.values import as_index
-from transpile.ir.loop_ir import Apply, Declare, Expr, For, Literal, Program, Statement
+from transpile.ir.indices.values import as_index, as_value, of_indices
+from transpile.ir.loop_ir import (
+    Apply,
+    Declare,
+    Expr,
+    For,
+    Literal,
+    Program,
+    Ref,
+    Statement,
+    Update,
+    Within,
+)
 from transpile.ir.loop_rewrite import (
+    children,
     map_bodies,
     map_statement,
     names_in,
@@ -42,7 +54,7 @@ from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.index_set_split import pieces, resolved, unique_names
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import replace, same
+from transpile.util.frozen_records import changed, replace, same
 
 
 # Comparisons with bounds would be cut at diagonals as well.
@@ -58,7 +70,9 @@ def split_triangles(program: Program, options: Options) -> Program:
 
     def cut(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         after = same(body, tuple(_body(body, machine)))
-        return body if after is body else without_copies(unique_names(after, names))
+        if after is body:
+            return body
+        return _without_zeros(without_copies(unique_names(after, names)), frozenset())
 
     return map_bodies(program, cut)
 
@@ -73,13 +87,38 @@ def _body(body: tuple[Statement, ...], machine: Machine) -> Iterator[Statement]:
 
 
 def _loop(loop: For, machine: Machine) -> Iterator[Statement]:
-    tests = {t: changes for t in _tests(loop) if (changes := _cuts(t, loop)) is not None}
-    candidates = sorted({cut for changes in tests.values() for cut, _ in changes}, key=str)
-    cuts = _ordered(candidates, loop, machine)
-    if not cuts or len(list(walk(loop.body))) * (len(cuts) + 1) > machine.most_piece_statements:
-        yield loop
-        return
-    edges = [loop.start, *cuts, loop.stop]
+    most = machine.most_piece_statements // max(1, len(list(walk(loop.body))))
+    for version in (_with_comparisons(loop), loop):
+        tests = {t: changes for t in _tests(version) if (changes := _cuts(t, version)) is not None}
+        candidates = sorted({cut for changes in tests.values() for cut, _ in changes}, key=str)
+        cuts = _ordered(candidates, version, machine)
+        if cuts and len(cuts) < most:
+            yield from _cut_up(version, tests, cuts, machine)
+            return
+    yield loop
+
+
+def _with_comparisons(loop: For) -> For:
+    """The loop with comparisons for ranges in which its index and an outer one lie together."""
+
+    def compared(expr: Expr) -> Expr:
+        if not isinstance(expr, Within) or symbols_of(expr.index) <= {loop.symbol}:
+            return expr
+        if loop.symbol not in symbols_of(expr.index):
+            return expr
+        index = as_value(expr.index)
+        above = of_indices(Apply("greater_equal", (index, as_value(expr.low)), BOOL))
+        below = of_indices(Apply("less", (index, as_value(expr.high)), BOOL))
+        return _folded(Apply("logical_and", (above, below), BOOL))
+
+    return changed(loop, body=same(loop.body, tuple(map_statement(s, compared) for s in loop.body)))
+
+
+def _cut_up(
+    loop: For, tests: dict[Apply, list[tuple[Index, bool]]], cuts: list[Index], machine: Machine
+) -> Iterator[Statement]:
+    """The pieces of a loop between its cuts, in which the tests are resolved."""
+    edges: list[Index] = [loop.start, *cuts, loop.stop]
     for number, (start, end) in enumerate(pairwise(edges)):
         values: dict[Expr, Expr] = {
             test: Literal(np.bool_(_holds(changes, cuts[:number])), BOOL)
@@ -90,7 +129,46 @@ def _loop(loop: For, machine: Machine) -> Iterator[Statement]:
 
 
 def _resolved(values: dict[Expr, Expr], expr: Expr) -> Expr:
-    return resolved(values.get(expr, expr))
+    return _folded(resolved(values.get(expr, expr)))
+
+
+def _folded(expr: Expr) -> Expr:
+    """The expression, where it is a conjunction with a known truth, or a function of numbers."""
+    if not isinstance(expr, Apply) or len(expr.args) != 2:
+        return expr
+    known = [a.dtype.type(a.value) for a in expr.args if isinstance(a, Literal)]
+    if len(known) == 2 and expr.primitive.commutative:
+        return Literal(expr.primitive.numpy(*known), expr.dtype)
+    if expr.dtype == BOOL and known:
+        absorbing, neutral = expr.primitive.absorbing(BOOL), expr.primitive.neutral(BOOL)
+        for one, other in (expr.args, expr.args[::-1]):
+            if absorbing is not None and one == Literal(absorbing, BOOL):
+                return one
+            if neutral is not None and one == Literal(neutral, BOOL):
+                return other
+    return expr
+
+
+def _without_zeros(body: tuple[Statement, ...], sums: frozenset[str]) -> tuple[Statement, ...]:
+    """The statements without additions of 0.0 to sums that start at 0.0: these are never -0.0."""
+    updates = [s for s in walk(body) if isinstance(s, Update)]
+    others = {s.target.name for s in updates if isinstance(s.target, Ref) and s.op != "add"}
+    starts = (s for s in body if isinstance(s, Declare) and not s.constant and _is_zero(s.value))
+    sums |= {s.name for s in starts} - others
+    kept: list[Statement] = []
+    for statement in body:
+        match statement:
+            case Update(target=Ref(name=name), value=value) if name in sums and _is_zero(value):
+                continue
+            case _:
+                inner = with_bodies(statement, lambda b: _without_zeros(b, sums))
+                if inner is statement or children(inner):
+                    kept.append(inner)
+    return same(body, tuple(kept))
+
+
+def _is_zero(value: Expr) -> bool:
+    return isinstance(value, Literal) and value == Literal(np.zeros((), value.dtype), value.dtype)
 
 
 def _tests(loop: For) -> dict[Apply, None]:
