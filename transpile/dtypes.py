@@ -52,21 +52,26 @@ class prng_key(extended):
 
 
 class KeyType:
-    """The dtype of PRNG keys, `key<fry>`, those of Threefry; arrays of it are `random.KeyArray`."""
+    """The dtype of the PRNG keys of a generator, such as `key<fry>` for Threefry; arrays of it are
+    `random.KeyArray`."""
 
     type = prng_key
-    name = "key<fry>"
-    itemsize = 8
-    abstract: ClassVar[Callable[[KeyType, tuple[int, ...]], Any]]  # set by `random.keys`
+    abstract: ClassVar[Callable[[KeyType, tuple[int, ...]], Any]]  # set by `random.key_arrays`
+
+    def __init__(self, implementation: str, tag: str, words: int) -> None:
+        self.implementation = implementation
+        self.name = f"key<{tag}>"
+        self.words = words
+        self.itemsize = 4 * words
 
     def __repr__(self) -> str:
         return self.name
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, KeyType)
+        return isinstance(other, KeyType) and other.name == self.name
 
     def __hash__(self) -> int:
-        return hash(KeyType)
+        return hash(self.name)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

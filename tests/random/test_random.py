@@ -15,7 +15,7 @@ from random_facts import FACTS
 import transpile
 from transpile import random
 from transpile.primitives.reference.threefry import folded, threefry
-from transpile.random.bits import FEW, MANY
+from transpile.random.generators.threefry import FEW, MANY
 
 COVARIANCE = np.array([[2.0, 0.5], [0.5, 1.0]])
 # In units of the precision: JAX's elementary functions are off by some, in single precision more.

@@ -26,6 +26,7 @@ from transpile.functional.flatten_fun import (
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import FLOAT0, ArrayType, kind_letter
+from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import describe, function_name, type_text
 from transpile.trace.tracebacks import api_boundary
 from transpile.transforms.closed import Closed
@@ -67,6 +68,9 @@ def jvp(
             f"tangents have tree structure {tangent_tree}."
         )
     flat, leaves = flatten_function(fun, primals, has_aux=has_aux, is_differentiated=True)
+    # An array of an extended dtype has several parts, and one tangent, of the dtype float0.
+    counts = [len(flatten_arrays(x)[0]) for x in tree.leaves(tuple(primals))]
+    directions = [t for t, count in zip(directions, counts, strict=True) for _ in range(count)]
     directions = [
         _checked_tangent(t, kind) for t, kind in zip(directions, flat.in_types, strict=True)
     ]

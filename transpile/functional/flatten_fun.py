@@ -318,7 +318,7 @@ def argument_names(
     return [
         path
         for position, value in zip(positions, args, strict=True)
-        for path in tree.structure(value).paths(name_of(position))
+        for path in flatten_arrays(value)[1].paths(name_of(position))
     ]
 
 

@@ -112,7 +112,7 @@ def _mapped(
             f"len(in_axes)={len(in_axes)}, len(args)={len(args)}"
         )
     leaves, in_tree = flatten_arrays((args, kwargs))
-    axes = prefix_axes("vmap in_axes", in_axes, tree.structure(args))
+    axes = prefix_axes("vmap in_axes", in_axes, flatten_arrays(args)[1])
     axes += [0] * (len(leaves) - len(axes))
     names = _names(fun, args, kwargs)
     leaves = [
@@ -146,7 +146,7 @@ def _mapped(
 def _names(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     """How the user calls each leaf of the arguments: `x`, `params['w']`."""
     names = argument_names(fun, args, None)
-    return names + [p for k in sorted(kwargs) for p in tree.structure(kwargs[k]).paths(k)]
+    return names + [p for k in sorted(kwargs) for p in flatten_arrays(kwargs[k])[1].paths(k)]
 
 
 def _to_front(x: Any, axis: int) -> Any:
@@ -339,7 +339,7 @@ def mapped_size(
         )
     lines = [f"the `axis_size` argument was {axis_size}"] if given else []
     counts = Counter(s for s in sizes if s is not None).most_common()
-    texts = tree.structure(arguments[1]).paths("kwargs")
+    texts = flatten_arrays(arguments[1])[1].paths("kwargs")
     texts = [f"argument {name}" for name in names[: len(names) - len(texts)]] + texts
     for rank, (size, count) in enumerate(counts):
         first = sizes.index(size)

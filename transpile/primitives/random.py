@@ -63,7 +63,12 @@ def _gamma_type(alpha: ArrayType, key: ArrayType) -> ArrayType:
     return first_type(alpha, key)
 
 
-def _of_loggamma(t: Any, out: Any, alpha: Any, key: Any) -> Any:
+def of_gamma(t: Any, out: Any, alpha: Any, key: Any) -> Any:
+    """The derivative of the sample of the same quantile."""
+    return t * apply("random_gamma_grad", alpha, out)
+
+
+def of_loggamma(t: Any, out: Any, alpha: Any, key: Any) -> Any:
     """The derivative of the sample divided by the sample, which underflow may not make zero."""
     sample = np.exp(out)
     tiny = sample.dtype.type(finfo(sample.dtype).tiny)
@@ -90,6 +95,6 @@ def _sample(name: str, meaning: Any, derivative: Rule) -> Primitive:
 random_gamma = _sample(
     "random_gamma",
     _gamma,
-    lambda t, out, alpha, key: t * apply("random_gamma_grad", alpha, out),
+    of_gamma,
 )
-random_loggamma = _sample("random_loggamma", _loggamma, _of_loggamma)
+random_loggamma = _sample("random_loggamma", _loggamma, of_loggamma)

@@ -1,7 +1,7 @@
 """Arrays of extended dtypes, which NumPy lacks, such as PRNG keys.
 
 For users such an array is a leaf, with a shape and a dtype. For traces and programs it is a
-container of one leaf, the array of numbers in it: `flatten_arrays` flattens to these.
+container of the arrays of numbers in it, of its own shape: `flatten_arrays` flattens to these.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from transpile.pytree.registry import EXTENDED, NodeType
 from transpile.pytree.treedef import LEAF, Leaf, TreeDef, flatten
 
 
-def register_extended(cls: type, held: Callable[[Any], Any], holding: Callable[[Any], Any]) -> None:
-    """Register a class of arrays of an extended dtype: `held(value)` is the array of numbers in it,
-    and `holding(x)` the value with the array, tracer or placeholder x in it."""
+def register_extended(
+    cls: type, held: Callable[[Any], Sequence[Any]], holding: Callable[..., Any]
+) -> None:
+    """Register a class of arrays of an extended dtype: `held(value)` are the arrays of numbers in
+    it, and `holding(*parts)` the value with these arrays, tracers or placeholders in it."""
     EXTENDED[cls] = NodeType(
         cls.__name__,
         cls,
-        lambda value: ((held(value),), None),
-        lambda _, children: holding(children[0]),
-        lambda *_: ("",),  # the path is that of the value itself
+        lambda value: (tuple(held(value)), None),
+        lambda _, children: holding(*children),
+        # The path of the only part is that of the value itself.
+        lambda _, count: ("",) if count == 1 else tuple(f".parts[{k}]" for k in range(count)),
     )
 
 
@@ -49,9 +52,13 @@ def flatten_arrays(tree: Any) -> tuple[list[Leaf], TreeDef]:
     leaves, treedef = flatten(tree)
     if not any(type(x) in EXTENDED for x in leaves):
         return leaves, treedef
-    nodes = [EXTENDED.get(type(x)) for x in leaves]
-    parts = [LEAF if n is None else TreeDef(n, None, (LEAF,)) for n in nodes]
-    held = [x if n is None else n.flatten(x)[0][0] for x, n in zip(leaves, nodes, strict=True)]
+    held: list[Leaf] = []
+    parts = []
+    for leaf in leaves:
+        node = EXTENDED.get(type(leaf))
+        own = (leaf,) if node is None else node.flatten(leaf)[0]
+        held += own
+        parts.append(LEAF if node is None else TreeDef(node, None, (LEAF,) * len(own)))
     return held, with_parts(treedef, iter(parts))
 
 
@@ -63,23 +70,34 @@ def with_parts(treedef: TreeDef, parts: Iterator[TreeDef]) -> TreeDef:
     return TreeDef(treedef.node, treedef.data, subtrees, tuple(treedef.keys))
 
 
-def opened(value: Any) -> Any:
-    """Arguments in which arrays of extended dtypes are replaced by their numbers."""
+def opened(value: Any, part: int = 0) -> Any:
+    """Arguments in which arrays of extended dtypes are replaced by their numbers, one part of
+    them."""
     node = EXTENDED.get(type(value))
     if node is not None:
-        return node.flatten(value)[0][0]
+        return node.flatten(value)[0][part]
     if isinstance(value, list | tuple):
-        return type(value)(map(opened, value))
-    return {k: opened(v) for k, v in value.items()} if isinstance(value, dict) else value
+        return type(value)([opened(x, part) for x in value])
+    return {k: opened(v, part) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def moved(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """The result of a function that moves elements, for arguments of one extended dtype."""
-    (cls,) = {type(x) for x in flatten((args, kwargs))[0] if type(x) in EXTENDED}
-    return _closed(function(*opened(args), **opened(kwargs)), EXTENDED[cls])
+    arrays = [x for x in flatten((args, kwargs))[0] if type(x) in EXTENDED]
+    classes = list(dict.fromkeys(type(x) for x in arrays))
+    if len(classes) > 1:
+        raise TypeError(f"arrays of different dtypes: {', '.join(map(str, _dtypes(arrays)))}")
+    (cls,) = classes
+    count = len(EXTENDED[cls].flatten(arrays[0])[0])
+    results = [function(*opened(args, k), **opened(kwargs, k)) for k in range(count)]
+    return _closed(results, EXTENDED[cls])
 
 
-def _closed(value: Any, node: NodeType) -> Any:
-    if isinstance(value, list | tuple):
-        return type(value)([_closed(x, node) for x in value])
-    return node.unflatten(None, [value])
+def _dtypes(arrays: Sequence[Any]) -> list[Any]:
+    return list(dict.fromkeys(x.dtype for x in arrays))
+
+
+def _closed(parts: Sequence[Any], node: NodeType) -> Any:
+    if isinstance(parts[0], list | tuple):
+        return type(parts[0])([_closed(each, node) for each in zip(*parts, strict=True)])
+    return node.unflatten(None, parts)

@@ -21,6 +21,7 @@ from transpile.primitives.rules import apply
 from transpile.random.arguments import canonical_shape, inexact, own_dtype, parameter, sample_shape
 from transpile.random.bits import DType, split, split_keys, unit_floats
 from transpile.random.evaluation import part, sampled
+from transpile.random.key_arrays import KeyArray
 from transpile.random.keys import key_bits
 
 # ----------------------------------------------------------------------------------------- Poisson
@@ -117,7 +118,7 @@ def _accepted(key: Any, propose: Any, is_used: Any, shape: Shape, dtype: DType) 
 
 
 def _traced(key: Any) -> Any:
-    return as_array(key)
+    return key if isinstance(key, KeyArray) else as_array(key)
 
 
 def _all(value: Any, shape: Shape, dtype: DType) -> Any:

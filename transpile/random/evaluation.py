@@ -12,6 +12,7 @@ from transpile.dispatch.jitted import Wrapped
 from transpile.dispatch.tracing import Config
 from transpile.ir.source_info import function_source
 from transpile.ir.types import type_of
+from transpile.pytree.extended_dtypes import flatten_arrays, has_extended
 from transpile.trace.call_arguments import parameters
 from transpile.trace.trace import current_trace, the_trace, trace_function
 from transpile.trace.tracer import Tracer, named
@@ -51,7 +52,8 @@ def _quietly(sampler: Sampler, *operands: Any, **static: Hashable) -> Any:
 
 def _as_array(operand: Any) -> Any:
     """An operand as an argument of a program: anything but a Python number."""
-    return operand if isinstance(operand, np.ndarray | Tracer) else np.asarray(operand)
+    is_one = isinstance(operand, np.ndarray | Tracer) or has_extended([operand])
+    return operand if is_one else np.asarray(operand)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -72,11 +74,11 @@ def _program(sampler: Sampler, static: tuple[tuple[str, Hashable], ...]) -> Call
 
 def _interpreted(sampler: Sampler, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """The result computed with NumPy."""
-    graph, _ = trace_function(
-        lambda *tracers: ([_quietly(sampler, *tracers, **settings)], None),
-        [type_of(x) for x in operands],
-        [f"x{k}" for k in range(len(operands))],
-        name=sampler.__name__,
-    )
-    (result,) = interpret(graph, operands)
-    return result
+    leaves, structure = flatten_arrays(operands)
+
+    def flat(*tracers: Any) -> tuple[list[Any], Any]:
+        return flatten_arrays(_quietly(sampler, *structure.unflatten(tracers), **settings))
+
+    types, names = [type_of(x) for x in leaves], [f"x{k}" for k in range(len(leaves))]
+    graph, results = trace_function(flat, types, names, name=sampler.__name__)
+    return results.unflatten(interpret(graph, leaves))

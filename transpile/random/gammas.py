@@ -20,9 +20,11 @@ from transpile.random.arguments import (
     parameter,
     sample_shape,
 )
-from transpile.random.bits import DType, bits_64, split
+from transpile.random.bits import DType, split, split_keys
 from transpile.random.evaluation import sampled
+from transpile.random.gamma_rejection import samples
 from transpile.random.inverses import waiting
+from transpile.random.key_arrays import KeyArray
 from transpile.random.keys import key_bits
 from transpile.random.normals import standard
 from transpile.random.uniforms import signs
@@ -56,7 +58,11 @@ def _gamma(name: str, is_log: bool, key: Any, a: Any, shape: Any, dtype: Any) ->
 
 def drawn(key: Any, a: Any, shape: Shape, is_log: bool = False) -> Any:
     """Samples of the gamma distribution or their logarithms, in a trace: each has its own key."""
-    keys = reshape_to(bits_64(key, (product(shape),)), shape)
+    keys = split_keys(key, (product(shape),))
+    if isinstance(keys, KeyArray):
+        flat = reshape_to(broadcast_to(a, shape), (product(shape),))
+        return reshape_to(samples(flat, keys, is_log), shape)
+    keys = reshape_to(keys, shape)
     row = random_loggamma if is_log else random_gamma
     return bind(row, broadcast_to(a, shape), keys)
 

@@ -82,5 +82,5 @@ def copy_to_host_async(x: Any) -> Any:
 def typeof(x: Any) -> Any:
     """The type of an array or number: shape, dtype, and whether it is weak; of a pytree with those
     leaves."""
-    (value,), structure = flatten_arrays(x)
-    return structure.unflatten([type_of(value)])
+    values, structure = flatten_arrays(x)
+    return structure.unflatten([type_of(value) for value in values])

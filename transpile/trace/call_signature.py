@@ -101,7 +101,7 @@ def signature(bound: Bound, where: str) -> tuple[Signature, list[Any]]:
     donated: list[bool] = []
     for _, name, value, is_donated in bound.traced:
         try:
-            leaf_paths = tree.structure(value).paths(name)
+            leaf_paths = flatten_arrays(value)[1].paths(name)
         except RecursionError:
             raise RecursionError(
                 f"{user_source()}: argument {name!r} of {where}, a {type(value).__name__}, is "

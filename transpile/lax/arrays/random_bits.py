@@ -95,13 +95,14 @@ def _philox(key: Any, counter: Any, sizes: tuple[int, ...], is_wide: bool) -> tu
     low = _counters(counter, count)
     high = key + convert(low < counter, UINT64)  # where the lower half begins again
     words = [low & _MASK, low >> _WORD, high & _MASK, high >> _WORD]
-    words = _philox_rounds(words, [key & _MASK, key >> _WORD])
+    words = philox_4x32(words, [key & _MASK, key >> _WORD])
     if is_wide:
         words = [words[0] | words[1] << _WORD, words[2] | words[3] << _WORD]
     return count, np.reshape(np.reshape(np.stack(words, axis=-1), -1)[:size], sizes)
 
 
-def _philox_rounds(words: list[Any], key: list[Any]) -> list[Any]:
+def philox_4x32(words: list[Any], key: list[Any]) -> list[Any]:
+    """Four random words of 32 bits for a counter of four and a key of two."""
     for turn in range(_ROUNDS):
         own = [
             k + np.uint64(turn * weyl % 2**32) & _MASK for k, weyl in zip(key, _WEYL, strict=True)
