@@ -61,9 +61,7 @@ NAMESPACES = {
 }
 
 DEVICES = "of arrays that are spread over devices; here arrays are NumPy's, and `pmap` cuts them"
-COLLECTIVE = (
-    "between the programs of several devices, sent by one side alone or by sizes that differ"
-)
+COLLECTIVE = "sent by one side alone, which JAX has on GPUs only; `ppermute` does both"
 SYMBOLIC = "of sizes with names; sizes are known when a function is traced"
 SETTINGS = "a setting of JAX's own; here a program's options are arguments of `jit`"
 INTERNALS = "of JAX's inner workings, no computation"
@@ -84,8 +82,7 @@ REASONS: dict[str, dict[str, str]] = {
         "float8_e8m0fnu int1 int2 int4 uint1 uint2 uint4",
     },
     "jax.lax": {
-        COLLECTIVE: "precv psend ragged_all_to_all",
-        DEVICES: "pcast",
+        COLLECTIVE: "precv psend",
         "random numbers without a state; `random.uniform` takes a key": "rng_uniform",
     },
     "jax.debug": {

@@ -160,17 +160,23 @@ def xpr(fn: Callable[..., Any], *primals: Any, **named_primals: Any) -> str:
 
 
 def make_jaxpr(
-    fn: Callable[..., Any], static_argnums: Numbers = None, *, return_shape: bool = False
+    fn: Callable[..., Any],
+    static_argnums: Numbers = (),
+    axis_env: Iterable[tuple[Hashable, int]] | None = None,
+    return_shape: bool = False,
 ) -> Callable[..., Any]:
     """A function of the arguments of `fn` that returns the traced Graph, whose text is that of
     `xpr`.
 
+    axis_env      pairs of a name and a size: axes that collectives of `lax` in `fn` refer to
     return_shape  return the pair of it and the result's pytree with ShapeDtypeStruct leaves
 
     Arguments are pytrees of arrays, numbers, or objects with `shape` and `dtype`. The Graph is this
     package's, not a jaxpr. In a traced function, traced values are arguments as well; those that
     `fn` closes over are inputs in front of the arguments. Raises what tracing raises.
     """
+    axes = _axes(axis_env)
+    fn = in_scope_of(axes, fn) if axes else fn
     jitted = _jitted(fn, static_argnums)
 
     @api_boundary
@@ -183,6 +189,14 @@ def make_jaxpr(
         return (graph, shapes) if return_shape else graph
 
     return graph_of
+
+
+def _axes(axis_env: Iterable[tuple[Hashable, int]] | None) -> tuple[Axis, ...]:
+    """The axes of an environment; ValueError for one that has no members."""
+    axes = tuple(Axis(int(size), name) for name, size in axis_env or ())
+    if any(axis.static_size < 1 for axis in axes):
+        raise ValueError(f"the sizes of axis_env are positive: {', '.join(map(str, axes))}")
+    return axes
 
 
 _MOST_ARGUMENTS = 100  # of a module whose entry takes them one by one, where it is not said
@@ -227,9 +241,7 @@ def xla_computation(
     """
     if backend not in _PLATFORMS:
         raise ValueError(f"unknown backend {backend!r}: there are cpu, gpu and tpu")
-    axes = tuple(Axis(int(size), name) for name, size in axis_env or ())
-    if any(axis.static_size < 1 for axis in axes):
-        raise ValueError(f"the sizes of axis_env are positive: {', '.join(map(str, axes))}")
+    axes = _axes(axis_env)
     inside = in_scope_of(axes, fun) if axes else fun
     jitted = jit(inside, static_argnums=static_argnums, donate_argnums=donate_argnums)
 
@@ -259,6 +271,6 @@ def eval_shape(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _jitted(function: Callable[..., Any], static_argnums: Numbers = None) -> Any:
-    if isinstance(function, Wrapped | BoundWrapped) and static_argnums is None:
+    if isinstance(function, Wrapped | BoundWrapped) and static_argnums in (None, ()):
         return function
     return jit(function, static_argnums=static_argnums)

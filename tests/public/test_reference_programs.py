@@ -82,6 +82,43 @@ def test_four_devices_that_hold_their_numbers():
     assert seen == [12] and type(seen[0]) is int
 
 
+def test_slices_of_different_lengths_go_to_one_device_each():
+    """JAX's example, and its derivative: rows that are not written keep what `output` has."""
+
+    def exchanged(operand, output, *tables):
+        return lax.ragged_all_to_all(operand, output, *tables, axis_name="i")
+
+    operand = np.array([[1.0, 2, 2], [3, 4, 0]])
+    tables = [[[0, 1], [0, 1]], [[1, 2], [1, 1]], [[0, 0], [1, 2]], [[1, 1], [2, 1]]]
+    tables = [np.array(table) for table in tables]
+    for output, wanted in ((0.0, [[1, 3, 0, 0], [2, 2, 4, 0]]), (9, [[1, 3, 9, 9], [2, 2, 4, 9]])):
+        into = np.full((2, 4), float(output))
+        for mapped in (vmap(exchanged, axis_name="i"), pmap(exchanged, axis_name="i")):
+            assert mapped(operand, into, *tables).tolist() == wanted
+        wide = vmap(exchanged, axis_name="i")(operand[..., None], into[..., None], *tables)
+        assert wide[..., 0].tolist() == wanted
+    weights = np.arange(8.0).reshape(2, 4)
+    total = lambda x: (vmap(exchanged, axis_name="i")(x, into, *tables) * weights).sum()
+    assert transpile.grad(total)(operand).tolist() == [[0, 4, 5], [1, 6, 0]]
+    for k, bad, text in (
+        (0, tables[0] * 1.0, "input_offsets must be integer type"),
+        (1, tables[1][..., None], "send_sizes must be rank 1"),
+        (2, tables[2][:, :1], "output_offsets must have the length of the others"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            changed = [*tables[:k], bad, *tables[k + 1 :]]
+            vmap(exchanged, axis_name="i")(operand, into, *changed)
+
+
+def test_values_may_vary_along_any_axis():
+    varying = lambda x: lax.pcast(x, "i", to="varying")
+    assert vmap(varying, axis_name="i")(X).tolist() == X.tolist()
+    with pytest.raises(ValueError, match="'varying'"):
+        vmap(lambda x: lax.pcast(x, "i", to="unreduced"), axis_name="i")(X)
+    graph = transpile.make_jaxpr(lambda x: lax.psum(x, "i"), axis_env=[("i", 4)])(1.0)
+    assert "psum[axes=('i':4,) groups=None] a" in str(graph)
+
+
 @pytest.mark.parametrize(
     ("function", "text"),
     [

@@ -16,8 +16,8 @@ import numpy as np
 
 from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import Axis, Primitive
-from transpile.ir.types import INT32
-from transpile.lax.arrays.promotion import as_value, public, shape_of, traced
+from transpile.ir.types import INT32, INT64
+from transpile.lax.arrays.promotion import array, as_value, public, shape_of, traced
 from transpile.lax.arrays.shapes import axis_in
 from transpile.numpy.core.promotion import convert, reshape_to
 from transpile.numpy.core.promotion import error as located
@@ -35,6 +35,7 @@ __all__ = [
     "axis_index",
     "axis_size",
     "pbroadcast",
+    "pcast",
     "pmax",
     "pmean",
     "pmin",
@@ -43,6 +44,7 @@ __all__ = [
     "psum",
     "psum_scatter",
     "pswapaxes",
+    "ragged_all_to_all",
 ]
 
 Axes = tuple[Axis, ...]
@@ -356,6 +358,89 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: IndexGrou
     Raises ValueError unless they have one size.
     """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+@public
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """The value as one that varies along named axes, which any value may do here: itself.
+
+    Raises ValueError unless `to` is "varying": sums that are not yet computed have no type here.
+    """
+    _axes(axis_name)
+    if to != "varying":
+        raise located(ValueError, f"pcast: `to` is 'varying', not {to!r}")
+    return x
+
+
+@public
+def ragged_all_to_all(
+    operand: Any,
+    output: Any,
+    input_offsets: Any,
+    send_sizes: Any,
+    output_offsets: Any,
+    recv_sizes: Any,
+    *,
+    axis_name: Any,
+    axis_index_groups: IndexGroups = None,
+) -> Any:
+    """Slices of different lengths along the first dimension, each sent to one participant and
+    written into what that has as `output`, at an offset that its sender chooses.
+
+    input_offsets, send_sizes   which rows of `operand` each slice is; with n slices for each of the
+                    participants, the first n are for the first one
+    output_offsets  the row at which the receiver writes each of the slices that are sent
+    recv_sizes      how long the slices are that arrive; their senders' sizes are what counts
+
+    Every participant gathers the operands of all. Raises ValueError for offsets and sizes that are
+    no vectors of integers, of one length, that the participants divide, and for operands whose
+    dtypes or further dimensions differ.
+    """
+    axes = _axes(axis_name)
+    count = _members(axes, _groups(axes, axis_index_groups, alike=True))
+    operand, output = (array(x, "ragged_all_to_all", k) for k, x in enumerate((operand, output)))
+    given = (input_offsets, send_sizes, output_offsets, recv_sizes)
+    tables = [array(x, "ragged_all_to_all", 2 + k) for k, x in enumerate(given)]
+    _check_ragged(operand, output, tables, count)
+    settings: dict[str, Any] = {"axis_index_groups": axis_index_groups}
+    sources = np.reshape(all_gather(operand, axis_name, **settings), (-1, *operand.shape[1:]))
+    sent = np.stack([convert(x, INT64) for x in tables[:3]], axis=-1)
+    arriving = all_to_all(sent, axis_name, 0, 0, tiled=True, **settings)
+    of_source = np.arange(len(sent)) // (len(sent) // count) * operand.shape[0]
+    rows = np.arange(output.shape[0])[:, None]
+    at = rows - arriving[:, 2]
+    is_hit = (at >= 0) & (at < arriving[:, 1])
+    last = len(sent) - 1 - np.argmax(is_hit[:, ::-1], axis=1)  # a later slice is written over it
+    index = (arriving[:, 0] + of_source + at)[rows[:, 0], last]
+    is_written = np.reshape(is_hit.any(axis=1), (-1, *[1] * (output.ndim - 1)))
+    return np.where(is_written, sources[np.where(is_hit.any(axis=1), index, 0)], output)
+
+
+def _check_ragged(operand: Any, output: Any, tables: Sequence[Any], count: int) -> None:
+    names = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+    for name, table in zip(names, tables, strict=True):
+        shape = tuple(table.shape)
+        if table.dtype.kind not in "iu":
+            raise located(ValueError, f"ragged_all_to_all {name} must be integer type.")
+        if len(shape) != 1 or not shape[0]:
+            raise located(
+                ValueError,
+                f"ragged_all_to_all {name} must be rank 1 with positive dimension size, but got "
+                f"shape {shape}",
+            )
+        if shape[0] % count or shape != tables[0].shape:
+            raise located(
+                ValueError,
+                f"ragged_all_to_all {name} must have the length of the others, a multiple of the "
+                f"size of the axis ({count}), but got {shape[0]}",
+            )
+    if operand.dtype != output.dtype or operand.shape[1:] != output.shape[1:]:
+        raise located(
+            ValueError,
+            "ragged_all_to_all operand and output must have one dtype and the same dimensions "
+            f"after the first, not {operand.dtype}{list(operand.shape)} and "
+            f"{output.dtype}{list(output.shape)}",
+        )
 
 
 # --------------------------------------------------------------------------------------- the axes
