@@ -33,12 +33,12 @@ def samples(a: Any, keys: KeyArray, is_log: bool) -> Any:
 
 @custom_jvp
 def _samples(a: Any, keys: KeyArray) -> Any:
-    return map_examples(part(lambda pair: _one(*pair, is_log=False)), (a, keys))
+    return map_examples(part(lambda pair: _one(pair[0], pair[1], is_log=False)), (a, keys))
 
 
 @custom_jvp
 def _logarithms(a: Any, keys: KeyArray) -> Any:
-    return map_examples(part(lambda pair: _one(*pair, is_log=True)), (a, keys))
+    return map_examples(part(lambda pair: _one(pair[0], pair[1], is_log=True)), (a, keys))
 
 
 @_samples.defjvp

@@ -249,8 +249,8 @@ _register(KeyArray, KeyArray._DTYPE)
 def class_of(kind: KeyType) -> type[KeyArray]:
     """The class of the arrays of a dtype of keys, made where it is first asked for."""
     if kind.implementation not in CLASSES:
-        cls = type(KeyArray)("KeyArray", (KeyArray,), {"__slots__": (), "_DTYPE": kind})
-        _register(cls, kind)
+        members: dict[str, Any] = {"__slots__": (), "_DTYPE": kind}
+        _register(type("KeyArray", (KeyArray,), members), kind)
     return CLASSES[kind.implementation]
 
 

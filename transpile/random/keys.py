@@ -133,7 +133,8 @@ def _seeded(name: str, seed: Any, kind: KeyType) -> KeyArray:
     bits = _from_seed(name, seed)
     if kind == KEY:
         return KeyArray(bits)
-    return sampled(others.seeded, bits, name=kind.implementation)
+    made: KeyArray = sampled(others.seeded, bits, name=kind.implementation)
+    return made
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:

@@ -9,6 +9,7 @@ and in `unsafe_rbg` they are such bits. Words of 32 bits are kept in numbers of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from transpile.dtypes import KeyType
 from transpile.ir.dims import Shape
-from transpile.ir.indices.row_major import product
+from transpile.lax.arrays.promotion import ints
 from transpile.lax.arrays.random_bits import philox_4x32, rng_bit_generator
 from transpile.numpy.core.promotion import broadcast_to, convert
 from transpile.primitives.reference.threefry import PARITY, UINT32, UINT64
@@ -137,7 +138,7 @@ class _Rbg:
         return key.each(lambda part: threefry.derived(part, number))
 
     def bits(self, key: KeyArray, shape: Shape, width: int) -> Any:
-        return rng_bit_generator(words(key), shape, np.dtype(f"u{width // 8}"))[1]
+        return rng_bit_generator(words(key), ints(shape), np.dtype(f"u{width // 8}"))[1]
 
 
 class _UnsafeRbg(_Rbg):
@@ -150,7 +151,7 @@ class _UnsafeRbg(_Rbg):
         return rng_bit_generator(words(key), (self._BLOCKS * count, 4), UINT32)[1]
 
     def split(self, key: KeyArray, shape: Shape) -> KeyArray:
-        found = self._blocks(key, product(shape))[:: self._BLOCKS]
+        found = self._blocks(key, math.prod(ints(shape)))[:: self._BLOCKS]
         return from_words(self.kind, found.reshape(*shape, 4))
 
     def fold_in(self, key: KeyArray, number: Any) -> KeyArray:
