@@ -7,61 +7,30 @@ command with wrong arguments. Errors of the user's module are lines on stderr, w
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib
-import importlib.util
 import os
-import re
 import sys
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import transpile
 from transpile.analysis.dialects import DIALECTS
-from transpile.api import jit
+from transpile.artifact import KINDS
 from transpile.build import toolchain
-from transpile.command_line.arguments import (
-    NUMBERS,
-    UsageError,
-    argument,
-    check_call,
-    sizes,
-    static,
-)
+from transpile.command_line.arguments import NUMBERS, UsageError
 from transpile.command_line.arguments import options as options_of
-from transpile.command_line.modules import function_of, is_module
+from transpile.command_line.build import build as build_library
+from transpile.command_line.build import lowered_of, size_text
+from transpile.command_line.imports import guarded
 from transpile.disk_cache.cache import Cache, Entry, default_cache
 from transpile.disk_cache.cache_listing import Usage
-from transpile.errors import CompilerNotFoundError, TranspileError
+from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
 from transpile.runtime import fast_call
-from transpile.stages import Lowered
-from transpile.symbols.identifiers import identifier, program_name
-from transpile.util.data_files import PACKAGE
 
 _KNOWN_DIALECTS = (*DIALECTS, "asm")
-
-# The errors of a user's module, and of a function that is traced, which are printed as a line.
-# Other exceptions keep their traceback.
-USER_ERRORS = (
-    TranspileError,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,15 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"transpile {transpile.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    build = _command(commands, "build", _build, "write a function as a C library: .so, .h and .c")
-    _add_function(build)
-    build.add_argument("-o", "--output", metavar="DIR", default=".", help="where to (default: .)")
-    build.add_argument("--name", metavar="NAME", help="the name of the C function and the files")
-    build.add_argument(
-        "--private-libraries",
-        action="store_true",
-        help="link with the LAPACK of this installation of Python, if the function needs one",
-    )
+    _add_build(commands)
     show = _command(commands, "show", _show, "print what a function becomes")
     _add_function(show)
     dialects = ", ".join(_KNOWN_DIALECTS)
@@ -130,6 +91,40 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_build(commands: Any) -> None:
+    build = _command(
+        commands,
+        "build",
+        build_library,
+        "write a function as a C library: .so, .h and .c; or, without one, the functions that the "
+        "table [tool.transpile] of pyproject.toml names",
+    )
+    _add_function(build, is_optional=True)
+    build.add_argument("-o", "--output", metavar="DIR", help="where to (default: .)")
+    build.add_argument("--name", metavar="NAME", help="the name of the C function and the files")
+    build.add_argument(
+        "--private-libraries",
+        action="store_true",
+        help="link with the LAPACK of this installation of Python, if the function needs one",
+    )
+    build.add_argument(
+        "--for",
+        metavar="KIND",
+        dest="kinds",
+        action="append",
+        default=[],
+        choices=KINDS,
+        help="write a library libNAME.so, and further files for KIND, one of "
+        f"{', '.join(KINDS)} (may be repeated)",
+    )
+    build.add_argument(
+        "--source-only", action="store_true", help="compile nothing: write C files and headers"
+    )
+    build.add_argument(
+        "--project", metavar="FILE", help="the file with the table (default: pyproject.toml)"
+    )
+
+
 def _command(
     commands: Any, name: str, run: Callable[[Any], int] | None, text: str
 ) -> argparse.ArgumentParser:
@@ -138,9 +133,10 @@ def _command(
     return parser
 
 
-def _add_function(parser: argparse.ArgumentParser) -> None:
+def _add_function(parser: argparse.ArgumentParser, is_optional: bool = False) -> None:
     parser.add_argument(
         "function",
+        nargs="?" if is_optional else None,
         metavar="MODULE:FUNCTION",
         help="such as models.heat:step or heat.py:step; "
         "the module is imported, so that all of its top level runs that does not stand behind "
@@ -185,147 +181,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _function(text: str) -> Any:
-    """The function that MODULE:FUNCTION names; its module is imported."""
-    place, _, name = text.rpartition(":")
-    if not place or not name:
-        raise UsageError(f"{text!r} is not of the form MODULE:FUNCTION, such as heat:step")
-    found: Any = _module(place)
-    for part in name.split("."):
-        if not hasattr(found, part):
-            raise UsageError(f"{place} has no function {name!r}")
-        found = getattr(found, part)
-    if not callable(found):
-        raise UsageError(f"{text} is not a function, but of type {type(found).__name__}")
-    return found
-
-
-def _module(place: str) -> Any:
-    """A module by its name, or by the path of its file. Its `__name__` is not `__main__`.
-
-    What its top level prints is no part of the output. What it raises, an exit too, is an error.
-    """
-    sys.path.insert(0, os.getcwd())
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            return _imported(place)
-    except ModuleNotFoundError as error:
-        if error.name and (place == error.name or place.startswith(f"{error.name}.")):
-            raise UsageError(f"there is no module {place!r}") from None
-        raise UsageError(_not_imported(place, error)) from None
-    except UsageError:
-        raise
-    except (*USER_ERRORS, SystemExit) as error:
-        raise UsageError(_not_imported(place, error)) from None
-
-
-def _imported(place: str) -> Any:
-    if not place.endswith(".py"):
-        return importlib.import_module(place)
-    path = Path(place)
-    if not path.is_file():
-        raise UsageError(f"there is no file {place}")
-    sys.path.insert(0, str(path.resolve().parent))
-    spec = importlib.util.spec_from_file_location(identifier(path.stem), path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{place} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def _not_imported(place: str, error: BaseException) -> str:
-    """The message about an error that a module's top level has raised."""
-    line = f"{place} cannot be imported: {type(error).__name__}: {' '.join(str(error).split())}"
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.name == "<module>"]
-    users = [frame for frame in frames if not frame.filename.startswith((str(PACKAGE), "<"))]
-    if not users or isinstance(error, (ImportError, SyntaxError)):
-        return line
-    where = f"{os.path.basename(users[-1].filename)}:{users[-1].lineno}"
-    return (
-        f"{line}, raised at {where}, which runs when the module is imported: put what is not for "
-        "importing behind `if __name__ == '__main__':`"
-    )
-
-
-# ------------------------------------------------------------------------------- build and show
-
-
-def _lowered(chosen: argparse.Namespace) -> Lowered:
-    """The function of the command, traced for the types of the command."""
-    options = options_of(chosen.option)
-    known = sizes(chosen.size)
-    examples = [argument(text, known) for text in chosen.arg]
-    statics = dict(static(text) for text in chosen.static)
-    args = [example for name, example in examples if not name]
-    kwargs = {name: example for name, example in examples if name}
-    if is_module(chosen.function):
-        if examples or statics:
-            raise UsageError(f"{chosen.function} says itself what its arguments are")
-        function = function_of(chosen.function)
-        args = list(function.in_avals)
-    else:
-        function = _function(chosen.function)
-        check_call(chosen.function, function, args, {**kwargs, **statics})
-    settings = {name: getattr(options, name) for name in Options.__dataclass_fields__}
-    try:
-        jitted = jit(function, static_argnames=tuple(statics), compiler_options=settings)
-    except ValueError as error:
-        raise UsageError(" ".join(str(error).split())) from None
-    lowered: Lowered = jitted.lower(*args, **kwargs, **statics)
-    return lowered
-
-
-def _guarded(chosen: argparse.Namespace, work: Callable[[Lowered], None]) -> int:
-    """Run `work`; errors of the function and of the compiler are printed as lines."""
-    try:
-        work(_lowered(chosen))
-    except (UsageError, BrokenPipeError):
-        raise
-    except USER_ERRORS as error:
-        print(f"transpile: {chosen.function}: {type(error).__name__}: {error}", file=sys.stderr)
-        place = _place(error)
-        if place and place not in str(error):
-            print(f"  raised at {place}", file=sys.stderr)
-        return 1
-    return 0
-
-
-def _place(error: BaseException) -> str:
-    """The last line outside transpile that an error came through, as file:line."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = (str(PACKAGE), "<")
-    users = [frame for frame in frames if not frame.filename.startswith(ours)]
-    return f"{os.path.basename(users[-1].filename)}:{users[-1].lineno}" if users else ""
-
-
-def _build(chosen: argparse.Namespace) -> int:
-    name: str | None = chosen.name
-    if name is not None and program_name(name) != name:
-        found = (
-            "is a name of C or of its libraries"
-            if identifier(name) == name
-            else "is not a C identifier"
-        )
-        raise UsageError(f"--name {name!r} {found}; {program_name(name)!r} would do")
-
-    def work(lowered: Lowered) -> None:
-        paths = lowered.save(chosen.output, name, private_libraries=chosen.private_libraries)
-        (header,) = (path for path in paths if path.suffix == ".h")
-        print(f"{_declaration(header)}\n")
-        width = max(len(str(path)) for path in paths)
-        for path in paths:
-            print(f"  {path!s:{width}}  {_size(path.stat().st_size):>8}")
-
-    return _guarded(chosen, work)
-
-
-def _declaration(header: Path) -> str:
-    """The declaration of the C function, from its header."""
-    text = header.read_text(encoding="utf-8")
-    found = re.search(r"^int \w+\(.*?;$", text, re.MULTILINE | re.DOTALL)
-    return found[0] if found else ""
+# ----------------------------------------------------------------------------------------- show
 
 
 def _show(chosen: argparse.Namespace) -> int:
@@ -333,11 +189,12 @@ def _show(chosen: argparse.Namespace) -> int:
     if dialect not in _KNOWN_DIALECTS:
         raise UsageError(f"unknown dialect: {dialect}; there are: {', '.join(_KNOWN_DIALECTS)}")
 
-    def work(lowered: Lowered) -> None:
+    def work() -> None:
+        lowered = lowered_of(chosen)
         stage = lowered.compile() if dialect == "asm" else lowered
         print(stage.as_text(dialect).rstrip())
 
-    return _guarded(chosen, work)
+    return guarded(chosen.function, work)
 
 
 # --------------------------------------------------------------------------------------- doctor
@@ -359,8 +216,8 @@ def _doctor(chosen: argparse.Namespace) -> int:
     rows["calls"] = fast_call.describe()
     cache = default_cache()
     entries = cache.entries()
-    size = _size(sum(usage.size for usage in entries))
-    rows["cache"] = f"{cache.path} ({_count(len(entries))}, {size} of {_size(cache.max_bytes)})"
+    size = size_text(sum(usage.size for usage in entries))
+    rows["cache"] = f"{cache.path} ({_count(len(entries))}, {size} of {size_text(cache.max_bytes)})"
     if problem := cache.problem():
         rows["cache"] += f": not used, {problem}"
     rows["devices"] = "the CPU; no accelerator is used"
@@ -403,10 +260,9 @@ def _cache_list(chosen: argparse.Namespace) -> int:
     now = time.time()
     width = max((len(_entry_name(usage)) for usage in entries), default=0)
     for usage in entries:
-        print(
-            f"{_entry_name(usage):{width}}  {_size(usage.size):>8}  {_ago(now - usage.last_used)}"
-        )
-    print(f"{_count(len(entries))}, {_size(sum(u.size for u in entries))} in {cache.path}")
+        size, age = size_text(usage.size), _ago(now - usage.last_used)
+        print(f"{_entry_name(usage):{width}}  {size:>8}  {age}")
+    print(f"{_count(len(entries))}, {size_text(sum(u.size for u in entries))} in {cache.path}")
     return 0
 
 
@@ -429,7 +285,7 @@ def _cache_show(chosen: argparse.Namespace) -> int:
 def _print_entry(entry: Entry) -> None:
     print(entry.directory)
     for path in sorted(entry.directory.iterdir()):
-        print(f"  {path.name:24}{_size(path.stat().st_size):>10}")
+        print(f"  {path.name:24}{size_text(path.stat().st_size):>10}")
     print("  key:")
     for name, text in sorted(entry.meta.get("ingredients", {}).items()):
         print(f"    {name:14}{' '.join(text.split())}")
@@ -444,7 +300,7 @@ def _cache_clear(chosen: argparse.Namespace) -> int:
         return _fail(f"the cache {cache.path} cannot be cleared: {error}")
     if chosen.name and not count:
         raise UsageError(f"there is no program {chosen.name!r} in {cache.path}")
-    print(f"removed {_count(count)}, {_size(size)}, from {cache.path}")
+    print(f"removed {_count(count)}, {size_text(size)}, from {cache.path}")
     return 0
 
 
@@ -460,15 +316,6 @@ def _fail(message: str) -> int:
 
 def _count(number: int) -> str:
     return f"{number} program{'' if number == 1 else 's'}"
-
-
-def _size(number: int) -> str:
-    size = float(number)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
 
 
 def _ago(seconds: float) -> str:

@@ -25,7 +25,7 @@ DATA_FLOW = """
     functional lax random nn scipy image hlo_import
     flatten_util ops debug experimental test_util api sharding parallel core extend
     custom_derivatives custom_batching ad_checkpoint dlpack export ref distributed compat
-    command_line
+    artifact command_line
     __init__ __main__
 """
 ORDER = DATA_FLOW.split()

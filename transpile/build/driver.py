@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,13 +18,14 @@ from transpile.build import toolchain
 from transpile.build.commands import TimeLimitError
 from transpile.build.compiler_probe import Compiler
 from transpile.build.helper_objects import helper_objects
+from transpile.build.link_libraries import link_words
 from transpile.build.pool_linking import pool_for
 from transpile.build.stopwatch import Stopwatch
 from transpile.codegen.compile_budget import MOST_RETREATS, retreat_flags
 from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
 from transpile.codegen.render import Text, render
-from transpile.disk_cache.cache_entry import PROGRAM
+from transpile.disk_cache.cache_entry import PROGRAM, PROGRAM_OBJECT
 from transpile.disk_cache.concurrent_steps import SideBySide, Steps, finished, most_commands
 from transpile.ir.calls import Call
 from transpile.ir.graph import Donated, Equation, Graph
@@ -57,6 +57,15 @@ class _Compilation:
     flags: tuple[str, ...]
     retreat: int
     limit: float
+
+    def as_json(self, *logs: str) -> dict[str, object]:
+        """How the program was built, for meta.json; each log begins with its command."""
+        return {
+            "commands": [log.partition("\n")[0] for log in logs if log],
+            "flags": self.flags,
+            "retreat": self.retreat,
+            "limit": self.limit,
+        }
 
 
 class Pipeline:
@@ -185,11 +194,17 @@ class Pipeline:
         return any(_work(equation) >= least for equation in self.graph.equations)
 
     def write_standalone(self, directory: Path) -> None:
-        """Write and compile the program for processes without Python: it exports the functions of
-        its header, and uses the system's OpenMP."""
-        with SideBySide(1) as jobs:
-            build = self._compile(self._write_sources(directory), (), jobs)
-        _write_meta(directory, {"build": build})
+        """Write and compile the program for processes without Python, an object file and the shared
+        object of it: they export the functions of its header, and use the system's OpenMP."""
+        compiler, source = toolchain.find_compiler(self.options), self._write_sources(directory)
+        built, output = source.with_name(PROGRAM_OBJECT), source.with_name(PROGRAM)
+        done: list[_Compilation] = []
+        build = partial(toolchain.building_object, compiler, source, built)
+        finished(self._compiling(compiler, build, done))
+        words = link_words(self.program.name, self.libraries)
+        link = finished(toolchain.linking(compiler, source, built, output, done[0].flags, words))
+        (directory / "build.log").write_text(done[0].log + link, encoding="utf-8")
+        _write_meta(directory, {"build": done[0].as_json(done[0].log, link)})
 
     def _write_sources(self, directory: Path) -> Path:
         """Write program.c, program.h and program.bin; the path of the C file."""
@@ -211,15 +226,8 @@ class Pipeline:
         """
         directory = source.parent
         compiler = toolchain.find_compiler(self.options)
-        each = dict.fromkeys(library.link_flags for library in self.libraries)
-        libraries = [flag for flags in each for flag in flags]
-        if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
-            libraries.append(f"-Wl,-soname,{self.program.name}.so")
-        words, output, built = (
-            [*libraries, *link_flags],
-            directory / PROGRAM,
-            source.with_suffix(".o"),
-        )
+        words = [*link_words(self.program.name, self.libraries), *link_flags]
+        output, built = directory / PROGRAM, source.with_suffix(".o")
         done: list[_Compilation] = []
         if jobs.may_gain():
             build = partial(toolchain.building_object, compiler, source, built)
@@ -235,13 +243,7 @@ class Pipeline:
             jobs.finish()
             link = ""
         (directory / "build.log").write_text(done[0].log + link, encoding="utf-8")
-        lines = [log.partition("\n")[0] for log in (done[0].log, link) if log]
-        return {
-            "commands": lines,
-            "flags": done[0].flags,
-            "retreat": done[0].retreat,
-            "limit": done[0].limit,
-        }
+        return done[0].as_json(done[0].log, link)
 
     def _compiling(
         self, compiler: Compiler, build: Callable[..., Steps[str]], done: list[_Compilation]

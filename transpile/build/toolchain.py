@@ -205,7 +205,7 @@ def building_object(
     directory = source.parent.resolve()
     kept = [flag for flag in _compiling(compiler, flags, directory) if flag != "-shared"]
     command = [*compiler.command, *kept, "-c", "-o", output.name, source.name]
-    return _run(command, directory, source, limit)
+    return run(command, directory, source, limit)
 
 
 def linking(
@@ -245,7 +245,7 @@ def _building(
     last = [flag for flag in flags if _is_for_linker(flag)]
     compiling = _compiling(compiler, flags, directory)
     command = [*compiler.command, *compiling, "-o", *names, *libraries, *last]
-    return _run(command, directory, source, limit)
+    return run(command, directory, source, limit)
 
 
 def _compiling(compiler: Compiler, flags: Sequence[str], directory: Path) -> list[str]:
@@ -264,7 +264,7 @@ def assembly(compiler: Compiler, source: Path, flags: Sequence[str]) -> str:
     with scratch_directory() as temporary:
         output = Path(temporary) / "program.s"
         command += ["-S", "-o", str(output), source.name]
-        finished(_run(command, source.parent.resolve(), source))
+        finished(run(command, source.parent.resolve(), source))
         return output.read_text(encoding="utf-8", errors="replace")
 
 
@@ -368,9 +368,9 @@ def _c_library() -> str:
 # -- running the compiler --------------------------------------------------------------------------
 
 
-def _run(command: Sequence[str], directory: Path, source: Path, limit: float = 0.0) -> Steps[str]:
+def run(command: Sequence[str], directory: Path, source: Path, limit: float = 0.0) -> Steps[str]:
     """The steps that run the compiler in `directory`; the log, with relative paths, or
-    CompilationError."""
+    CompilationError that quotes the lines of `source`."""
     shown = utf8(shlex.join([word.replace(str(directory), ".") for word in command]))
     try:
         status, output = yield from running(command, directory, limit)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from transpile.codegen.render import Text
     from transpile.ir.loop_ir import Program
     from transpile.symbols import identifiers
+    from transpile.symbols.blas import SharedLibrary
 else:
     identifiers = Later("transpile.symbols.identifiers")
     driver = Later("transpile.build.driver")
@@ -150,14 +151,14 @@ class Lowering:
             "lapack": self._lapack_identity(),
         }
 
-    def standalone(self) -> bytes:
-        """The program as a shared object for processes without Python, whose parallel loops use the
-        system's OpenMP."""
+    def standalone(self, file: str = PROGRAM) -> bytes:
+        """The program for processes without Python, whose parallel loops use the system's OpenMP:
+        as a shared object, or as PROGRAM_OBJECT."""
 
         def build(directory: Path) -> None:
             self._pipeline.write_standalone(directory)
 
-        return self._obtain(build, lambda entry: entry.read(PROGRAM), {"for": "anyone"})
+        return self._obtain(build, lambda entry: entry.read(file), {"for": "anyone"})
 
     def file(self, name: str) -> bytes:
         """A file of the program's entry, which is built again where it was evicted or damaged."""
@@ -224,6 +225,19 @@ class Lowering:
         installation of Python, such as NumPy's, is refused (LibraryNotFoundError) unless an option
         or an environment variable names it or `private_libraries` is given.
         """
+        lowering = self.called(name)
+        if not private_libraries:
+            lowering.check_public()
+        # Replaced in this order: what the C file includes before it, and the library, which other
+        # processes load, directly after the header that it has to agree with.
+        contents = lowering.sources()
+        chosen = lowering.program().name
+        contents[f"{chosen}.so"] = lowering.standalone()
+        return replace_files(Path(directory), contents)[::-1]
+
+    def called(self, name: str | None) -> Lowering:
+        """The program with another name of its C function; TypeError or ValueError for what is
+        none."""
         if not isinstance(name, str | None):
             raise TypeError(f"the name of a saved program is a str, not {name!r}")
         if name is not None and identifiers.identifier(name) != name:
@@ -231,22 +245,24 @@ class Lowering:
                 f"the name of a saved program, {name!r}, is not a C identifier; "
                 f"{identifiers.program_name(name)!r} would do"
             )
-        lowering, chosen = self, self._pipeline.program.name
-        if name is not None and identifiers.program_name(name) != chosen:
-            chosen = identifiers.program_name(name)
-            lowering = Lowering(replace(self.graph, name=name), self.options, self.donated)
-        if not private_libraries:
-            lowering.check_public()
-        library, text = lowering.standalone(), lowering.rendered(f"{chosen}.h")
-        # Replaced in this order: what the C file includes before it, and the library, which other
-        # processes load, directly after the header that it has to agree with.
-        contents = {
-            **({f"{chosen}.bin": text.constants} if text.constants else {}),
-            f"{chosen}.c": text.source.encode(),
-            f"{chosen}.h": text.header.encode(),
-            f"{chosen}.so": library,
+        if name is None or identifiers.program_name(name) == self._pipeline.program.name:
+            return self
+        return Lowering(replace(self.graph, name=name), self.options, self.donated)
+
+    def sources(self) -> dict[str, bytes]:
+        """The C file by its name, after what it includes and before its header."""
+        name = self.program().name
+        text = self.rendered(f"{name}.h")
+        return {
+            **({f"{name}.bin": text.constants} if text.constants else {}),
+            f"{name}.c": text.source.encode(),
+            f"{name}.h": text.header.encode(),
         }
-        return replace_files(Path(directory), contents)[::-1]
+
+    @property
+    def libraries(self) -> list[SharedLibrary]:
+        """The BLAS and LAPACK that the program is linked with."""
+        return self._pipeline.libraries
 
     def check_public(self) -> None:
         """Raise LibraryNotFoundError where the program is linked with a library of this

@@ -1,0 +1,116 @@
+"""What a caller has to know of a function of a C library: its arrays, sizes, results, declaration.
+
+It is what metadata lists, and what the Python module of a library is printed from.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds
+from transpile.ir.loop_ir import Buffer, DType
+from transpile.runtime.executable import Lowering
+from transpile.stages import Lowered
+from transpile.util.frozen_records import dataclass
+
+_DECLARATION = re.compile(r"^int \w+\(.*?;$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class ArrayDescription:
+    """A parameter of a C function.
+
+    path    the argument that it is, in Python's syntax: `params['w']`; "" for a result
+    origin  of the new value of an argument that the function assigns to, the argument's name
+    """
+
+    name: str
+    dtype: DType
+    shape: Shape
+    path: str = ""
+    origin: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields that say something; extents that are no numbers are texts."""
+        further = {"argument": self.path, "new_value_of": self.origin}
+        return {
+            "name": self.name,
+            "dtype": self.dtype.name,
+            "shape": [_number_or_text(extent) for extent in self.shape],
+            **{key: text for key, text in further.items() if text},
+        }
+
+
+@dataclass(frozen=True)
+class FunctionDescription:
+    """A function of a C library.
+
+    source       the file and the line of the Python function
+    declaration  the prototype
+    sizes        the runtime sizes, its first parameters
+    paths        the leaves of the arguments in Python, also those that the program does not read
+    inputs       the next parameters in C; `outputs` follow them
+    results      the names of outputs in the structure of the Python function's result
+    workspace    the bytes that it needs beside them
+    """
+
+    name: str
+    source: str
+    declaration: str
+    sizes: tuple[Symbol, ...]
+    paths: tuple[str, ...]
+    inputs: tuple[ArrayDescription, ...]
+    outputs: tuple[ArrayDescription, ...]
+    results: Any
+    workspace: Index
+    communicates: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Its entry in the metadata."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "declaration": " ".join(self.declaration.split()),
+            "sizes": [_size(size) for size in self.sizes],
+            "inputs": [array.as_json() for array in self.inputs],
+            "outputs": [array.as_json() for array in self.outputs],
+            "workspace_bytes": _number_or_text(self.workspace),
+        }
+
+
+def described(lowered: Lowered, lowering: Lowering, header: str) -> FunctionDescription:
+    """The description of a lowered function, of which `lowering` has the name in C and `header` is
+    the text of the header."""
+    program, signature, source = lowering.program(), lowered._signature, lowering.graph.source
+    origins = {output: name for name, output in program.written}
+
+    def array(buffer: Buffer, path: str = "") -> ArrayDescription:
+        origin = origins.get(buffer.name, "")
+        return ArrayDescription(buffer.name, buffer.dtype, buffer.shape, path, origin)
+
+    inputs = zip(program.inputs, (signature.paths[k] for k in lowered.kept), strict=True)
+    outputs = tuple(map(array, program.outputs))
+    found = _DECLARATION.search(header)
+    return FunctionDescription(
+        program.name,
+        str(source) if source.line else "",
+        found[0] if found else "",
+        program.sizes,
+        tuple(signature.paths[leaf] for leaf in signature.traced),
+        tuple(array(buffer, path) for buffer, path in inputs),
+        outputs,
+        lowered.out_tree.unflatten([outputs[p].name for p in signature.positions]),
+        program.workspace,
+        program.communicates,
+    )
+
+
+def _size(size: Symbol) -> dict[str, Any]:
+    """The name and the range of a runtime size."""
+    low, high = bounds(Dim.of(size) * size.unit)
+    return {"name": size.name, "least": low, "most": high, "multiple_of": size.unit}
+
+
+def _number_or_text(value: Index) -> int | str:
+    return value if isinstance(value, int) else str(value)
