@@ -85,9 +85,11 @@ LATER = {
 DECIDING = ("passes", "library", "analysis", "fusion", "lower", "schedule", "codegen")
 LENGTH = "what the length of a program is measured in"
 NUMBERS = {
+    ("analysis/cost_model", "NOMINAL"): "no machine has a say in what is not known",
     ("analysis/cost_model", "TURNS"): "the unit of work",
     ("analysis/cost_model", "UNBOUNDED"): "indices have 64 bits",
     ("analysis/cost_model", "_ACCESS_WEIGHT"): "the unit of work",
+    ("analysis/cost_model", "_FLOPS_OF_CALL"): "the unit of work",
     ("analysis/oracle/loop_interpreter", "FAR"): "an element that no program should read",
     ("analysis/oracle/shadow_memory", "UNWRITTEN"): "who wrote an element: nobody",
     ("analysis/value_range", "_ROUNDINGS"): "how accurate the functions of runtime_c are",

@@ -93,6 +93,7 @@ class _Numbering:
             None if loop.limit is None else self._index(loop.limit),
             self._atom(loop.symbol),
             (loop.parallel, loop.simd, loop.lanes, loop.collapse, loop.threads, loop.near),
+            self._index(loop.slack),
             tuple((op, self.name(name)) for op, name in loop.reductions),
             self.body(loop.body),
         )

@@ -8,8 +8,10 @@ shapes.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from transpile.ir.calls import Call
-from transpile.ir.dims import Index, Symbol, bounds, symbols_of
+from transpile.ir.dims import Dim, Index, Symbol, bounds, substitute, symbols_of, terms_of
 from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
     Apply,
@@ -36,8 +38,11 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.primitive import TABLE
 from transpile.machine import Machine
-from transpile.util.frozen_records import dataclass, memoized
+from transpile.util.frozen_records import dataclass, memoized, replace
 
+# What runtime sizes without an upper bound are taken for: large, so that loops over them get lanes
+# and threads, and arrays of them no room on the stack.
+NOMINAL = 1 << 20
 # A trip count of this size comes from a bound that is known at run time only.
 UNBOUNDED = 1 << 62
 # The assumed trip count of a while loop: with the weights, it makes the unit of work, in which the
@@ -45,6 +50,8 @@ UNBOUNDED = 1 << 62
 TURNS = 10
 # The time of a memory access, relative to a vector addition (`Primitive.weight`).
 _ACCESS_WEIGHT = 2
+# The operations of a routine in the time of a vector addition.
+_FLOPS_OF_CALL = 8
 
 
 @dataclass(frozen=True)
@@ -64,9 +71,23 @@ class Cost:
 
 
 def count(index: Index) -> int:
-    """An upper bound of a number of iterations or elements; 1 where none is known."""
+    """An upper bound of a number of iterations or elements, for which runtime sizes without one are
+    `NOMINAL`."""
     high = bounds(index)[1]
-    return max(high, 0) if high is not None else 1
+    if high is None:
+        high = min(bounds(_nominal(index))[1] or 0, UNBOUNDED // 2 - 1)
+    return max(high, 0)
+
+
+def _nominal(index: Index) -> Index:
+    """An index whose symbols all have an upper bound."""
+    open_ended = [s for s in symbols_of(index) if bounds(Dim.of(s))[1] is None]
+    return substitute(index, {s: Dim.of(_with_bound(s)) for s in open_ended})
+
+
+def _with_bound(symbol: Symbol) -> Symbol:
+    end = NOMINAL if symbol.extent is None else max(count(symbol.extent), symbol.lower + 1)
+    return replace(symbol, extent=end, facts=())
 
 
 def trips(loop: For) -> int:
@@ -171,16 +192,48 @@ def program_cost(program: Program) -> Cost:
 @memoized
 def work(statement: Statement) -> int:
     """An estimate of a statement's time, relative to a vector addition."""
-    own = _ACCESS_WEIGHT * (len(loads(statement)) + len(written(statement)))
-    for part in parts(statement):
-        if isinstance(part, Apply):
-            own += part.primitive.weight
     times = 1
     if isinstance(statement, For):
         times = trips(statement)
     elif isinstance(statement, While):
         times = TURNS
-    return own + times * sum(map(work, children(statement)))
+    return _own_work(statement) + times * sum(map(work, children(statement)))
+
+
+def _own_work(statement: Statement) -> int:
+    own = _ACCESS_WEIGHT * (len(loads(statement)) + len(written(statement)))
+    for part in parts(statement):
+        if isinstance(part, Apply):
+            own += part.primitive.weight
+    return own
+
+
+def work_for_sizes(statement: Statement, sizes: Container[Symbol]) -> Index:
+    """The estimate `work`, as a polynomial in those runtime sizes that have no upper bound."""
+    if not isinstance(statement, For) or bounds(statement.extent)[1] is not None:
+        times: Index = trips(statement) if isinstance(statement, For) else 1
+    else:
+        times = _largest(statement.extent, sizes)
+    if isinstance(statement, While):
+        times = TURNS
+    inner: Index = 0
+    for child in children(statement):
+        inner = inner + work_for_sizes(child, sizes)
+    if isinstance(statement, Call):
+        inner = statement.flops // _FLOPS_OF_CALL
+    return times * inner + _own_work(statement)
+
+
+def _largest(extent: Index, sizes: Container[Symbol]) -> Index:
+    """A trip count where the indices of loops around it make it large."""
+    for _ in range(4):
+        ends: dict[Symbol, Index] = {}
+        for symbol in (s for s in symbols_of(extent) if s not in sizes):
+            rises = dict(terms_of(extent)).get((symbol,), 0) > 0
+            last = symbol.lower if symbol.extent is None else symbol.extent - 1
+            ends[symbol] = last if rises else symbol.lower
+        extent = substitute(extent, ends)
+    return extent
 
 
 def is_brief(program: Program, machine: Machine) -> bool:

@@ -17,7 +17,7 @@ from transpile.codegen.c_functions import accumulated, infix
 from transpile.codegen.dialect import Dialect
 from transpile.errors import InternalError
 from transpile.ir.calls import Call, Strided
-from transpile.ir.dims import Index, Shape, Symbol, symbols_of
+from transpile.ir.dims import Index, Shape, Symbol, sides, symbols_of
 from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.loop_ir import (
     Apply,
@@ -187,6 +187,11 @@ class Scope:
     def index(self, index: Index) -> str:
         """A subscript."""
         return self.printer.index(index)
+
+    def at_least(self, slack: Index) -> str:
+        """The condition that an index is not negative."""
+        smaller, larger = sides(slack)
+        return f"{self.index(larger)} >= {self.index(smaller)}"
 
     def symbols(self, index: Index) -> frozenset[Symbol]:
         """The runtime sizes in a size."""

@@ -125,6 +125,7 @@ class For:
     simd         they may run in vector lanes, at most `lanes` if that is given
     reductions   the accumulators, with their operations, that are combined across lanes
     threads      at most so many threads share a parallel loop, if given
+    slack        an index of runtime sizes: where it is negative one thread runs a parallel loop
     near         the version of the loop for angles of ordinary magnitude
     ordered      a loop of the user's, around a sequence of loop nests, which may carry dependences
                  unless it is `independent` as well
@@ -144,6 +145,7 @@ class For:
     near: bool = False
     ordered: bool = False
     independent: bool = False
+    slack: Index = 0
 
     @property
     def extent(self) -> Index:
@@ -217,7 +219,7 @@ class Slot:
     else the first one."""
 
     home: str
-    offset: int
+    offset: Index
     shared_out: bool
 
 
@@ -382,6 +384,7 @@ def _statement_text(statement: For | If | Declare | Update | Store | Alloc | Swa
             words += ["ordered"] * (statement.ordered and not statement.independent)
             words += ["parallel"] * statement.parallel + ["simd"] * statement.simd
             words += [f"threads<={statement.threads}"] * bool(statement.threads)
+            words += [f"if 0 <= {statement.slack}"] * (statement.slack != 0)
             words += [f"lanes<={statement.lanes}"] * bool(statement.lanes)
             words += [f"{op}:{name}" for op, name in statement.reductions]
             return " ".join(words)

@@ -48,6 +48,7 @@ from transpile.schedule.memory_plan import plan_memory
 from transpile.schedule.parallelize import parallelize_loops
 from transpile.schedule.product_order import restore_product_order
 from transpile.schedule.stack import move_arrays_off_stack
+from transpile.schedule.team_guards import guard_teams
 from transpile.schedule.vectorize import vectorize_loops
 from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import changed, replace, same
@@ -147,6 +148,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         move_arrays_off_stack,
         "large local arrays become slices of the workspace, one for each thread",
     ),
+    (guard_teams, "threads share a loop over runtime sizes where these are large enough"),
     (plan_memory, "temporaries that are not live at the same time share memory"),
 )
 

@@ -10,6 +10,7 @@ from transpile.analysis.cost_model import trips, work
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import PROMOTED, STACK_BOUNDED, THREADS_BOUND
+from transpile.ir.dims import bounds
 from transpile.ir.loop_ir import Alloc, For, Program, Statement
 from transpile.ir.loop_rewrite import is_independent, is_sequence, map_bodies, walk, with_bodies
 from transpile.machine import Machine
@@ -56,7 +57,9 @@ def _mark(statement: Statement, machine: Machine) -> Statement:
     if not is_independent(statement):
         return statement
     depth = 1
-    if trips(statement) < machine.shortest_shared_alone and len(statement.body) == 1:
+    may_be_short = bounds(statement.extent)[1] is None
+    may_be_short = may_be_short or trips(statement) < machine.shortest_shared_alone
+    if may_be_short and len(statement.body) == 1:
         inner = statement.body[0]
         if (
             isinstance(inner, For)

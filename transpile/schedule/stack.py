@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from transpile.analysis.cost_model import count
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, PROMOTED, STACK_BOUNDED, WORKSPACE_PLANNED
+from transpile.ir.dims import Dim, Index, bounds
 from transpile.ir.loop_ir import Alloc, Buffer, For, If, Kernel, Program, Slot, Statement, While
 from transpile.ir.loop_rewrite import names_in, walk, with_bodies
 from transpile.ir.types import UINT8
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.cleanup.scalar_replacement import accessed_buffers
-from transpile.schedule.memory_plan import ALIGNMENT, Space
+from transpile.schedule.memory_plan import Space, aligned
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace
 
@@ -59,12 +60,15 @@ def move_arrays_off_stack(program: Program, options: Options) -> Program:
 def _moved(kernel: Kernel, machine: Machine) -> frozenset[str]:
     """The arrays of a kernel to move, the largest first, until the others fit."""
     arrays = [s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)]
-    total = sum(map(_size, arrays))
+    fixed = _of_lanes(kernel.body)
+    moved = {b.name for b in arrays if b.name not in fixed and isinstance(_size(b), Dim)}
+    total = 0
     sizes: dict[str, int] = {}  # branches and copies of a loop may each have one of this name
     for buffer in arrays:
-        sizes[buffer.name] = sizes.get(buffer.name, 0) + _size(buffer)
-    moved: set[str] = set()
-    fixed = _of_lanes(kernel.body)
+        size = _size(buffer)
+        if isinstance(size, int):
+            sizes[buffer.name] = sizes.get(buffer.name, 0) + size
+            total += size
     for name in sorted(sizes.keys() - fixed, key=lambda n: (-sizes[n], n)):
         if total <= machine.stack_array_bytes:
             break
@@ -79,8 +83,10 @@ def _of_lanes(body: Body) -> set[str]:
     return {s.buffer.name for loop in loops for s in walk(loop.body) if isinstance(s, Alloc)}
 
 
-def _size(buffer: Buffer) -> int:
-    return -(-count(buffer.size_in_bytes) // ALIGNMENT) * ALIGNMENT
+def _size(buffer: Buffer) -> Index:
+    """The bytes of an array: at most so many, or an index of runtime sizes without a bound."""
+    size = buffer.size_in_bytes
+    return aligned(count(size) if bounds(size)[1] is not None else size)
 
 
 class _Mover:
@@ -96,7 +102,7 @@ class _Mover:
         """The kernel with slots, and their buffer, a slice for each thread."""
         size = self._need(kernel.body)
         machine = self.options.machine
-        slices = min(machine.most_slices, machine.slices_bytes // size)
+        slices = min(machine.most_slices, machine.slices_bytes // count(size))
         self.most = max(machine.fewest_slices, slices)
         if self.options.num_threads:
             self.most = min(self.most, self.options.num_threads)
@@ -104,9 +110,10 @@ class _Mover:
         buffer = Buffer(self.home, (self.threads, size), UINT8)
         return replace(kernel, body=body), buffer
 
-    def _slots(self, body: Body) -> tuple[dict[int, int], int]:
+    def _slots(self, body: Body) -> tuple[dict[int, Index], Index]:
         """The offset of each array that a sequence allocates, by the position of its `Alloc`, and
-        their total size. Live ranges are intervals of positions."""
+        their total size. Live ranges are intervals of positions. Arrays of unknown size lie behind
+        the others, and share no memory."""
         declared = {
             s.buffer.name: k
             for k, s in enumerate(body)
@@ -117,7 +124,8 @@ class _Mover:
             for name in declared.keys() & accessed_buffers((statement,)):
                 lives.setdefault(name, []).append(position)
         space = Space()
-        offsets: dict[int, int] = {}
+        offsets: dict[int, Index] = {}
+        unknown: list[tuple[int, Index]] = []
         alive: list[tuple[int, int, int]] = []  # last use, first byte, end
         for name in sorted(lives, key=lambda n: (lives[n][0], n)):
             first, last = lives[name][0], lives[name][-1]
@@ -127,15 +135,31 @@ class _Mover:
             alloc = body[declared[name]]
             assert isinstance(alloc, Alloc)
             size = _size(alloc.buffer)
+            if not isinstance(size, int):
+                unknown.append((declared[name], size))
+                continue
             start = offsets[declared[name]] = space.take(size)
             alive.append((last, start, start + size))
-        return {**dict.fromkeys(declared.values(), 0), **offsets}, space.size
+        end: Index = space.size
+        for position, extent in unknown:
+            offsets[position] = end
+            end = end + extent
+        return {**dict.fromkeys(declared.values(), 0), **offsets}, end
 
-    def _need(self, body: Body) -> int:
-        """The bytes for the arrays of a sequence and of those nested in it."""
-        return self._slots(body)[1] + max((self._need(b) for b in _bodies(body)), default=0)
+    def _need(self, body: Body) -> Index:
+        """The bytes for the arrays of a sequence and of those nested in it, of which the largest
+        counts, and each one that is not known to be smaller."""
+        nested: list[Index] = []
+        for need in (self._need(b) for b in _bodies(body)):
+            if not any(_is_at_most(need, other) for other in nested):
+                nested = [other for other in nested if not _is_at_most(other, need)]
+                nested.append(need)
+        total = self._slots(body)[1]
+        for need in nested:
+            total = total + need
+        return total
 
-    def _placed(self, body: Body, base: int, *, shared_out: bool) -> Body:
+    def _placed(self, body: Body, base: Index, *, shared_out: bool) -> Body:
         """The statements with slots for their arrays from `base` on; `shared_out`: a team of
         threads runs them."""
         offsets, size = self._slots(body)
@@ -162,6 +186,11 @@ class _Mover:
             return with_bodies(statement, inside)
 
         return tuple(placed(k, s) for k, s in enumerate(body))
+
+
+def _is_at_most(size: Index, other: Index) -> bool:
+    slack = bounds(other - size)[0]
+    return slack is not None and slack >= 0
 
 
 def _trip_count(loop: For) -> int:

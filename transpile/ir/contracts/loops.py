@@ -34,13 +34,16 @@ def _stack_bounded(program: Program, options: Options) -> bool:
     return all(_bytes_on_stack(kernel) <= most for kernel in program.kernels)
 
 
+_UNKNOWN = 1 << 62  # bytes of an array that may be of any size
+
+
 def _bytes_on_stack(kernel: Kernel) -> int:
     """The bytes of the arrays of a kernel that have no slot, without those of vector lanes."""
     loops = (s for s in walk(kernel.body) if isinstance(s, For) and s.simd)
     of_lanes = {s.buffer.name for f in loops for s in walk(f.body) if isinstance(s, Alloc)}
     arrays = (s for s in walk(kernel.body) if isinstance(s, Alloc) and s.slot is None)
     sizes = (bounds(s.buffer.size_in_bytes)[1] for s in arrays if s.buffer.name not in of_lanes)
-    return sum(size or 0 for size in sizes)
+    return sum(_UNKNOWN if size is None else size for size in sizes)
 
 
 def _workspace_planned(program: Program, _: Options) -> bool:

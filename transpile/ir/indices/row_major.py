@@ -23,6 +23,16 @@ def product(dims: Iterable[Index]) -> Index:
     return total
 
 
+def blocks_of(extent: Index, size: Index) -> Index:
+    """How many blocks of a size it takes for as many iterations: the quotient, rounded up."""
+    return floor_divide(extent + size - 1, size)
+
+
+def limit_of_blocks(stop: Index, extent: Index, size: Index) -> Index | None:
+    """Where the last block of a loop ends early: its end, or None if all blocks are whole."""
+    return None if modulo(extent, size) == 0 else stop
+
+
 def row_major(indices: Iterable[Index], shape: Iterable[Index]) -> Index:
     """The position of an element in the row-major order of its array."""
     flat: Index = 0

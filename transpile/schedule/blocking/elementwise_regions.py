@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from transpile.ir.dims import Dim, Shape, Symbol, substitute, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute, symbols_of
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -45,7 +45,7 @@ class Elementwise:
 
     loop: For | While
     symbols: tuple[Symbol, ...]
-    extents: tuple[int, ...]
+    extents: Shape
     state: Mapping[str, Shape]
     scratch: Mapping[str, Shape]
     written: frozenset[str]
@@ -102,16 +102,16 @@ def _all_statements(loop: For | While) -> Body:
     return (*loop.test, *loop.body) if isinstance(loop, While) else loop.body
 
 
-def nest_of(statement: Statement) -> tuple[tuple[Symbol, ...], tuple[int, ...], Body] | None:
+def nest_of(statement: Statement) -> tuple[tuple[Symbol, ...], Shape, Body] | None:
     """The symbols, extents and innermost body of a perfect nest whose loops start at 0; None for
     others."""
     symbols: list[Symbol] = []
-    extents: list[int] = []
+    extents: list[Index] = []
     body: Body = (statement,)
     while len(body) == 1 and isinstance(body[0], For):
         loop = body[0]
         is_plain = loop.start == 0 and loop.limit is None and not (loop.ordered or loop.parallel)
-        if not is_plain or not isinstance(loop.stop, int):
+        if not is_plain:
             return None
         symbols.append(loop.symbol)
         extents.append(loop.stop)
@@ -119,9 +119,7 @@ def nest_of(statement: Statement) -> tuple[tuple[Symbol, ...], tuple[int, ...], 
     return (tuple(symbols), tuple(extents), body) if symbols else None
 
 
-def same_nest(
-    statement: Statement, symbols: tuple[Symbol, ...], extents: tuple[int, ...]
-) -> Body | None:
+def same_nest(statement: Statement, symbols: tuple[Symbol, ...], extents: Shape) -> Body | None:
     """The innermost body of a nest of the given extents, with its symbols renamed to the given
     ones."""
     nest = nest_of(statement)
@@ -132,7 +130,7 @@ def same_nest(
 
 
 def _plain(
-    body: Body, symbols: tuple[Symbol, ...], extents: tuple[int, ...], may_reduce: bool
+    body: Body, symbols: tuple[Symbol, ...], extents: Shape, may_reduce: bool
 ) -> Body | None:
     """The statements, each a scalar one or a perfect nest of these extents, which is replaced by
     its innermost loop; None for others, and for nests with reductions unless `collects`."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.ir.dims import Dim, Index, Symbol, substitute
+from transpile.ir.dims import Dim, Index, Symbol, bounds, floor_divide, modulo, substitute
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -50,14 +50,18 @@ class Tiles:
     def statements(self) -> Body:
         """The loop over whole tiles and the remainder tile; one tile if the axis is short."""
         length = self.elementwise.extents[-1]
-        if length <= 2 * self.width:
-            return self._around(self._tile(0, length))
-        count, rest = divmod(length, self.width)
+        most = bounds(length)[1]
+        if most is not None and most <= 2 * self.width:
+            return self._around(self._tile(0, length, most))
+        count, rest = floor_divide(length, self.width), modulo(length, self.width)
         inner = self.elementwise.symbols[-1]
         tile = Symbol(self.names.new(f"{inner.name}_tile"), 0, count)
-        body: Body = (For(tile, count, self._tile(Dim.of(tile) * self.width, self.width)),)
-        if rest:
-            body += self._tile(count * self.width, rest)
+        body: Body = (
+            For(tile, count, self._tile(Dim.of(tile) * self.width, self.width, self.width)),
+        )
+        if rest != 0:
+            most = rest if isinstance(rest, int) else self.width - 1
+            body += self._tile(count * self.width, rest, most)
         return self._around(unique_names(body, self.names))
 
     def _around(self, body: Body) -> Body:
@@ -67,11 +71,12 @@ class Tiles:
             body = (For(symbol, extent, body),)
         return body
 
-    def _tile(self, offset: Index, width: int) -> Body:
-        """Load a tile into local arrays, run all iterations on it, store what is needed later."""
+    def _tile(self, offset: Index, width: Index, most: int) -> Body:
+        """Load a tile of `most` or fewer elements into local arrays, run all iterations on it,
+        store what is needed later."""
         elementwise = self.elementwise
         local = {
-            name: Buffer(self._local_name(name), (width,), self.buffers[name].dtype)
+            name: Buffer(self._local_name(name), (most,), self.buffers[name].dtype)
             for name in (*elementwise.state, *elementwise.scratch)
         }
         lane = Symbol(elementwise.symbols[-1].name, 0, width)

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from transpile.analysis.cost_model import trips
 from transpile.intrinsics.tiles import TransposeTile
 from transpile.ir.calls import Call, Strided
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import COALESCED, NO_LANES, OF_LOOPS, STACK_BOUNDED
 from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, substitute, symbols_of
-from transpile.ir.indices.row_major import product
+from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -83,9 +84,9 @@ def _has_mixed_orders(outer: For, inner: For, machine: Machine) -> bool:
     """True if the nest may be tiled and accesses matrices contiguously along either of its
     loops."""
     for loop in (outer, inner):
-        if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
+        if loop.start != 0 or loop.limit is not None:
             return False
-        if loop.stop < machine.tile * machine.fewest_tiles or not is_independent(loop):
+        if trips(loop) < machine.tile * machine.fewest_tiles or not is_independent(loop):
             return False
     if any(isinstance(s, For | If | Call | Alloc) for s in walk(inner.body)):
         return False
@@ -127,14 +128,12 @@ def _tiled(
 
 
 def _tile_symbol(loop: For, names: Names, side: int) -> Symbol:
-    count = -(-loop.stop // side) if isinstance(loop.stop, int) else 0
-    return Symbol(names.new(f"{loop.symbol.name}_tile"), 0, count)
+    return Symbol(names.new(f"{loop.symbol.name}_tile"), 0, blocks_of(loop.stop, side))
 
 
 def _window(loop: For, first: Index, side: int, body: tuple[Statement, ...]) -> For:
     """The iterations of a loop within a tile."""
-    ragged = isinstance(loop.stop, int) and loop.stop % side != 0
-    limit = loop.stop if ragged else None
+    limit = limit_of_blocks(loop.stop, loop.stop, side)
     return replace(loop, start=first, stop=first + side, limit=limit, body=body)
 
 
@@ -155,7 +154,6 @@ def _transposed(
         and load.dtype.itemsize in (4, 8)
         and load.dtype.kind != "c"
         and _axis(load, outer, inner) is not None
-        and isinstance(_row(load, outer, inner, buffers), int)
         and all(map(is_within, load.index, buffers[load.buffer].shape))
     }
     is_one_size = len({load.dtype.itemsize for load in candidates}) <= 1

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from transpile.analysis.cost_model import trips
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES
-from transpile.ir.dims import Dim, Index, Symbol
+from transpile.ir.dims import Dim, Index, Symbol, symbols_of
+from transpile.ir.indices.row_major import blocks_of, limit_of_blocks
 from transpile.ir.loop_ir import (
     Buffer,
     Declare,
@@ -90,15 +91,14 @@ def _blocked(
     if (
         not updates
         or not updates.keys() <= starts.keys()
-        or not isinstance(loop.stop, int)
-        or not isinstance(loop.start, int)
         or loop.limit is not None
         or carried
-        or loop.stop - loop.start < machine.fewest_sum_blocks * size
+        or not _is_of_program(loop)
+        or trips(loop) < machine.fewest_sum_blocks * size
     ):
         yield loop
         return
-    number = -(-(loop.stop - loop.start) // size)
+    number = blocks_of(loop.extent, size)
     block = Symbol(names.inner().new("block"), 0, number)
     partials = {
         name: Buffer(names.new(f"{name}_parts"), (number,), starts[name].dtype) for name in updates
@@ -107,14 +107,12 @@ def _blocked(
     parts = {name: Ref(names.inner().new(f"{name}_part"), starts[name].dtype) for name in updates}
     loop = _renamed(loop, parts)
     first = Dim.of(block) * size + loop.start
-    ragged = (loop.stop - loop.start) % size != 0
+    limit = limit_of_blocks(loop.stop, loop.extent, size)
     body: list[Statement] = [replace(starts[n], name=parts[n].name) for n in updates]
     if size == 1:
         body.append(_once(loop, first))
     else:
-        body.append(
-            replace(loop, start=first, stop=first + size, limit=loop.stop if ragged else None)
-        )
+        body.append(replace(loop, start=first, stop=first + size, limit=limit))
     body += [Store(partials[n].name, (Dim.of(block),), parts[n]) for n in updates]
     yield For(block, number, tuple(body))
     yield For(
@@ -129,6 +127,12 @@ def _blocked(
             for name, op in updates.items()
         ),
     )
+
+
+def _is_of_program(loop: For) -> bool:
+    """True if the trip count is the same whenever the loop is reached: runtime sizes are the only
+    symbols in it."""
+    return all(s.extent is None or isinstance(s.extent, int) for s in symbols_of(loop.extent))
 
 
 def _renamed(loop: For, parts: dict[str, Ref]) -> For:

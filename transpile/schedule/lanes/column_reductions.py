@@ -26,7 +26,7 @@ from transpile.ir.contracts.loops import (
     STACK_BOUNDED,
 )
 from transpile.ir.dims import Dim, Index, Shape, Symbol
-from transpile.ir.indices.row_major import product
+from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -82,9 +82,7 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
     """True if more accesses are contiguous along this loop than along innermost ones, weighed by
     trip counts. Beside the columns of a matrix, an operand that all columns share (the vector of a
     product) does not count."""
-    if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
-        return False
-    if loop.stop < machine.fewest_columns:
+    if loop.start != 0 or loop.limit is not None or trips(loop) < machine.fewest_columns:
         return False
     along_columns = along_rows = shared = 0
     has_matrix = False
@@ -124,18 +122,17 @@ def last_axis_stride(index: Shape, symbol: Symbol) -> Index | None:
 
 def _strip_mined(loop: For, name: str, machine: Machine) -> For | None:
     """The loop over strips; None if the expanded local arrays would be too large."""
-    if not isinstance(loop.stop, int):
-        return None
     lanes, strip = machine.lanes, machine.strip
-    share = -(-loop.stop // (machine.fewest_strips * lanes)) * lanes
-    wide = min(strip, loop.stop, share)
+    columns = trips(loop)
+    share = -(-columns // (machine.fewest_strips * lanes)) * lanes
+    wide = min(strip, columns, share)
     local = [s.buffer for s in walk(loop.body) if isinstance(s, Alloc)]
     width = next((w for w in (wide, min(wide, strip // 2)) if _fit(local, w, machine)), None)
     if width is None:
         return None
-    strips = -(-loop.stop // width)
+    strips = blocks_of(loop.stop, width)
     number = Symbol(name, 0, strips)
-    first = Dim.of(number) * width if strips > 1 else 0
+    first = Dim.of(number) * width if strips != 1 else 0
     turner = Turner(loop, first, width)
     body = tuple(turner.body(loop.body))
     return For(number, strips, body)
@@ -189,13 +186,12 @@ class Turner:
                 self.widened[statement.name] = buffer
                 yield Alloc(buffer)
         body = tuple(self._scalar_statement(s) for s in run)
-        ragged = isinstance(self.loop.extent, int) and self.loop.extent % self.width != 0
         yield For(
             self.loop.symbol,
             self.first + self.width,
             body,
             start=self.first,
-            limit=self.loop.stop if ragged else None,
+            limit=limit_of_blocks(self.loop.stop, self.loop.extent, self.width),
         )
 
     def _scalar_statement(self, statement: Statement) -> Statement:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from transpile.analysis.cost_model import expression_cost, trips
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import INNERMOST_LANES, LANES_BOUND, THREADS_BOUND
-from transpile.ir.dims import Dim, Index, Shape, Symbol, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, floor_divide, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -75,10 +75,9 @@ def _body(
 
 
 def _may_unroll(rows: For, machine: Machine) -> bool:
-    """True if a loop over rows is sequential and long, with known bounds."""
+    """True if a loop over rows is sequential and long."""
     is_plain = not rows.ordered and not rows.parallel and not rows.simd and rows.limit is None
-    is_known = isinstance(rows.start, int) and isinstance(rows.stop, int)
-    return is_plain and is_known and trips(rows) >= machine.fewest_jammed_rows
+    return is_plain and trips(rows) >= machine.fewest_jammed_rows
 
 
 def _accumulators(
@@ -128,7 +127,7 @@ def _grouped(
     inner = names.inner()
     variables = {e: Ref(inner.new(f"{e[0]}_own"), local[e[0]].dtype) for e in elements}
     height = machine.jammed_rows
-    whole = trips(rows) // height
+    whole = floor_divide(rows.extent, height)
     group = Symbol(inner.new("group"), 0, whole)
     updates = tuple(_in_variables(s, variables) for s in strip.body)
     unrolled = Symbol(rows.symbol.name, 0, height)
