@@ -85,7 +85,6 @@ LATER = {
 DECIDING = ("passes", "library", "analysis", "fusion", "lower", "schedule", "codegen")
 LENGTH = "what the length of a program is measured in"
 NUMBERS = {
-    ("analysis/cost_model", "NOMINAL"): "no machine has a say in what is not known",
     ("analysis/cost_model", "TURNS"): "the unit of work",
     ("analysis/cost_model", "UNBOUNDED"): "indices have 64 bits",
     ("analysis/cost_model", "_ACCESS_WEIGHT"): "the unit of work",

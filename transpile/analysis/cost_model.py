@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Container
 
 from transpile.ir.calls import Call
-from transpile.ir.dims import Dim, Index, Symbol, bounds, substitute, symbols_of, terms_of
+from transpile.ir.dims import Index, Symbol, bounds, substitute, symbols_of, terms_of
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
     Apply,
@@ -38,11 +39,8 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.primitive import TABLE
 from transpile.machine import Machine
-from transpile.util.frozen_records import dataclass, memoized, replace
+from transpile.util.frozen_records import dataclass, memoized
 
-# What runtime sizes without an upper bound are taken for: large, so that loops over them get lanes
-# and threads, and arrays of them no room on the stack.
-NOMINAL = 1 << 20
 # A trip count of this size comes from a bound that is known at run time only.
 UNBOUNDED = 1 << 62
 # The assumed trip count of a while loop: with the weights, it makes the unit of work, in which the
@@ -70,29 +68,9 @@ class Cost:
         )
 
 
-def count(index: Index) -> int:
-    """An upper bound of a number of iterations or elements, for which runtime sizes without one are
-    `NOMINAL`."""
-    high = bounds(index)[1]
-    if high is None:
-        high = min(bounds(_nominal(index))[1] or 0, UNBOUNDED // 2 - 1)
-    return max(high, 0)
-
-
-def _nominal(index: Index) -> Index:
-    """An index whose symbols all have an upper bound."""
-    open_ended = [s for s in symbols_of(index) if bounds(Dim.of(s))[1] is None]
-    return substitute(index, {s: Dim.of(_with_bound(s)) for s in open_ended})
-
-
-def _with_bound(symbol: Symbol) -> Symbol:
-    end = NOMINAL if symbol.extent is None else max(count(symbol.extent), symbol.lower + 1)
-    return replace(symbol, extent=end, facts=())
-
-
 def trips(loop: For) -> int:
-    """An upper bound of a loop's trip count; 1 if only run-time values bound it."""
-    times = count(loop.extent)
+    """An upper bound of a loop's trip count, or an estimate; 1 if only run-time values bound it."""
+    times = estimate(loop.extent)
     return times if times < UNBOUNDED // 2 else 1
 
 
@@ -124,7 +102,7 @@ def body_cost(body: tuple[Statement, ...], symbols: dict[Symbol, int] | None = N
             case Declare(constant=False):
                 inner = inner + Cost(flops=-1)
             case Call():
-                inner = Cost(flops=count(statement.flops))
+                inner = Cost(flops=estimate(statement.flops))
             case _:
                 inner = inner + body_cost(children(statement))
         total = total + inner
@@ -141,7 +119,7 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
             writes, reads = written(statement), list(loads(statement))
             if isinstance(statement, Call):
                 for name in {load.buffer for load in reads} - statement.scratch:
-                    accessed[name, name in writes, ()] = count(product(buffers[name].shape))
+                    accessed[name, name in writes, ()] = estimate(product(buffers[name].shape))
                 continue
             for load in reads:
                 accessed[load.buffer, False, load.index] = _elements(load.index, loops)
@@ -159,7 +137,7 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
         if name in buffers:
             moved[name, is_written] = moved.get((name, is_written), 0) + elements
     return sum(
-        min(elements, count(product(buffers[name].shape))) * buffers[name].dtype.itemsize
+        min(elements, estimate(product(buffers[name].shape))) * buffers[name].dtype.itemsize
         for (name, _), elements in moved.items()
     )
 
@@ -170,7 +148,7 @@ def _elements(index: tuple[Index, ...], loops: tuple[For, ...]) -> int:
     used = {symbol for part in index for symbol in symbols_of(part)}
     own = {loop.symbol for loop in loops}
     from_array = any(s.extent is not None for s in used - own)
-    return count(product(trips(loop) for loop in loops if from_array or loop.symbol in used))
+    return estimate(product(trips(loop) for loop in loops if from_array or loop.symbol in used))
 
 
 def _target(statement: Statement) -> tuple[Index, ...]:
@@ -220,16 +198,17 @@ def work_for_sizes(statement: Statement, sizes: Container[Symbol]) -> Index:
     for child in children(statement):
         inner = inner + work_for_sizes(child, sizes)
     if isinstance(statement, Call):
-        inner = statement.flops // _FLOPS_OF_CALL
+        inner = _largest(statement.flops, sizes) // _FLOPS_OF_CALL
     return times * inner + _own_work(statement)
 
 
 def _largest(extent: Index, sizes: Container[Symbol]) -> Index:
-    """A trip count where the indices of loops around it make it large."""
+    """A trip count, or a number of operations, where the indices of loops around it make it
+    large."""
     for _ in range(4):
         ends: dict[Symbol, Index] = {}
         for symbol in (s for s in symbols_of(extent) if s not in sizes):
-            rises = dict(terms_of(extent)).get((symbol,), 0) > 0
+            rises = all(factor > 0 for atoms, factor in terms_of(extent) if symbol in atoms)
             last = symbol.lower if symbol.extent is None else symbol.extent - 1
             ends[symbol] = last if rises else symbol.lower
         extent = substitute(extent, ends)

@@ -10,6 +10,7 @@ import numpy as np
 
 from transpile.ir.calls import Call, Invocation, Strided
 from transpile.ir.dims import Index
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.loop_ir import UNALLOCATED, Load
 from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import dataclass, replace
@@ -25,21 +26,22 @@ _SPECIALISED = 32**3
 class Product(Call):
     """A matrix product, c = a b; the intrinsics below are ways to compute one, or several."""
 
-    m: int
-    n: int
-    k: int
+    m: Index
+    n: Index
+    k: Index
     c: Strided
 
     @property
-    def flops(self) -> int:
+    def flops(self) -> Index:
         return 2 * self.m * self.n * self.k
 
     @property
     def panel_bytes(self) -> int:
         """The packed panels of a cache block, as matmul_workspace_F of products/matmul.h
         computes."""
-        panels = min(self.m, _BLOCK) + min(self.n, _BLOCK) + _FURTHER
-        return panels * min(self.k, _DEPTH) * self.c.dtype.itemsize + 128
+        m, n, k = map(estimate, (self.m, self.n, self.k))
+        panels = min(m, _BLOCK) + min(n, _BLOCK) + _FURTHER
+        return panels * min(k, _DEPTH) * self.c.dtype.itemsize + 128
 
     def numpy(self, a: Any, b: Any) -> Any:
         return np.matmul(a, b)
@@ -59,9 +61,9 @@ class Product(Call):
 class Matmul(Product):
     """A matrix product of strided operands; the rows of the result are contiguous."""
 
-    m: int
-    n: int
-    k: int
+    m: Index
+    n: Index
+    k: Index
     a: Strided
     b: Strided
     c: Strided
@@ -98,9 +100,9 @@ class MatmulBatch(Product):
     """A batch of small matrix products, computed by up to `slots` threads with a workspace each."""
 
     count: int
-    m: int
-    n: int
-    k: int
+    m: Index
+    n: Index
+    k: Index
     a: Strided
     b: Strided
     c: Strided
@@ -111,7 +113,7 @@ class MatmulBatch(Product):
     signature = "a(count,m,k), b(count,k,n) -> c(count,m,n)"
 
     @property
-    def flops(self) -> int:
+    def flops(self) -> Index:
         return self.count * super().flops
 
     @property
@@ -120,7 +122,7 @@ class MatmulBatch(Product):
 
     @property
     def is_specialised(self) -> bool:
-        return self.m * self.n * self.k <= _SPECIALISED
+        return estimate(self.m * self.n * self.k) <= _SPECIALISED
 
     def in_c(self) -> Invocation:
         sizes = (self.count, self.m, self.n, self.k)
@@ -135,8 +137,8 @@ class MatmulBatch(Product):
 class MatmulPanels(Call):
     """Pack a right operand into panels, in the layout that the kernel reads."""
 
-    n: int
-    k: int
+    n: Index
+    k: Index
     b: Strided
     panels: Strided
 
@@ -156,9 +158,9 @@ class MatmulRows(Product):
     """A matrix product of one thread whose right operand is read where it is: its rows are
     contiguous, and a multiple of the vector length."""
 
-    m: int
-    n: int
-    k: int
+    m: Index
+    n: Index
+    k: Index
     a: Strided
     b: Strided
     c: Strided
@@ -176,9 +178,9 @@ class MatmulPanelRows(Product):
     """A matrix product of one thread whose right operand is packed into panels, which the C
     function knows by the stride 0."""
 
-    m: int
-    n: int
-    k: int
+    m: Index
+    n: Index
+    k: Index
     a: Strided
     panels: Strided
     c: Strided

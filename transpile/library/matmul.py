@@ -14,6 +14,7 @@ from transpile.errors import InternalError
 from transpile.intrinsics.products import Matmul
 from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Equation
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.library.plan import CallPlan, LoopedCall, Views, array, part
 from transpile.machine import Machine
@@ -25,9 +26,7 @@ def is_library_product(equation: Equation, machine: Machine) -> bool:
     """True if a contraction is large enough for the matrix product routine."""
     if equation.primitive is not dot_general or equation.output.type.dtype.kind != "f":
         return False
-    m, n, k = _sizes(equation)
-    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
-        return False
+    m, n, k = map(estimate, _sizes(equation))
     is_wide = min(m, n, k) >= machine.shortest_product_side
     return is_wide and m * n * k >= machine.least_product_terms
 
@@ -50,7 +49,7 @@ def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan
     x, y = equation.inputs
     out = equation.output
     (cx, cy), (bx, by) = equation.params["dimension_numbers"]
-    m, n, k = (_known(equation, size) for size in _sizes(equation))
+    m, n, k = _sizes(equation)
     left = _operand(x, views, bx, free_axes(x.type.ndim, cx, bx), cx)
     right = _operand(y, views, by, cy, free_axes(y.type.ndim, cy, by))
     batch = tuple(x.type.shape[a] for a in bx)
@@ -71,12 +70,6 @@ def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan
     call = one.batch(stack.count, stack.strides, stack.slots) if stack.count > 1 else one
     reads = {"a": left.base, "b": right.base}
     return CallPlan(reads, {"c": out}, {}, (LoopedCall(loops, call),))
-
-
-def _known(equation: Equation, size: Index) -> int:
-    if not isinstance(size, int):
-        raise InternalError(f"{equation.source}: a library product whose size is not known")
-    return size
 
 
 @dataclass(frozen=True)
@@ -127,11 +120,11 @@ class _Stack:
     slots: int
 
 
-def _stacked(batch: Shape, size: int, operands: Sequence[_Matrix], machine: Machine) -> _Stack:
+def _stacked(batch: Shape, size: Index, operands: Sequence[_Matrix], machine: Machine) -> _Stack:
     """The batch of one call, if products are small: as many of the last batch axes as one stride of
     each operand describes."""
     alone = _Stack(0, 1, (0, 0), 1)
-    if size > machine.most_stacked_terms:
+    if not isinstance(size, int) or size > machine.most_stacked_terms:
         return alone
     axes, count, strides = 0, 1, alone.strides
     for axis in range(len(batch) - 1, -1, -1):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from transpile.ir.calls import Call, Strided
-from transpile.ir.dims import Dim, Index, Shape, Symbol
+from transpile.ir.dims import Dim, Index, Shape, Symbol, normal_form, symbols_of, terms_of
 from transpile.ir.graph import Atom, Const, Equation, Var
 from transpile.ir.indices.row_major import recombine, row_major, unravel
 from transpile.ir.loop_ir import UNALLOCATED, Load
@@ -125,14 +125,16 @@ def strides_in(
         index = view.primitive.index(index, view.inputs[0].type, **view.params)
     flat = recombine(row_major(index, base.type.shape))
     strides: list[Index] = [0] * len(symbols)
-    if isinstance(flat, int):
-        return flat, strides
     offset: Index = 0
-    for monomial, coefficient in flat.terms:
-        if not monomial:
-            offset = coefficient
-        elif len(monomial) == 1 and monomial[0] in symbols:
-            strides[symbols.index(monomial[0])] = coefficient
-        else:
+    for monomial, coefficient in terms_of(flat):
+        along = [atom for atom in monomial if atom in symbols]
+        around = tuple(atom for atom in monomial if atom not in symbols)
+        factor = normal_form({around: coefficient})
+        if len(along) > 1 or not symbols_of(factor).isdisjoint(symbols):
             return None
+        if along:
+            axis = symbols.index(along[0])
+            strides[axis] = strides[axis] + factor
+        else:
+            offset = offset + factor
     return offset, strides

@@ -11,11 +11,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from transpile.analysis.cost_model import count
 from transpile.errors import UnsupportedError
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import WORKSPACE_PLANNED
 from transpile.ir.dims import Dim, Index, bounds, floor_divide
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.loop_ir import Program
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST
@@ -42,7 +42,7 @@ def plan_memory(program: Program, options: Options) -> Program:
     known = [(life, size) for life, size in needs if isinstance(size, int)]
     offsets, end = _packed(known)
     if end > MOST:
-        largest = max(temporaries, key=lambda b: count(b.size_in_bytes))
+        largest = max(temporaries, key=lambda b: estimate(b.size_in_bytes))
         source = program.kernels[lives[largest.name][0]].source
         raise UnsupportedError(
             f"{source}: {program.name} needs a workspace of {end} bytes, more than 2**63 - 1"

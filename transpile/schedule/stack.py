@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile.analysis.cost_model import count
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, PROMOTED, STACK_BOUNDED, WORKSPACE_PLANNED
 from transpile.ir.dims import Dim, Index, bounds
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.loop_ir import Alloc, Buffer, For, If, Kernel, Program, Slot, Statement, While
 from transpile.ir.loop_rewrite import names_in, walk, with_bodies
 from transpile.ir.types import UINT8
@@ -86,7 +86,7 @@ def _of_lanes(body: Body) -> set[str]:
 def _size(buffer: Buffer) -> Index:
     """The bytes of an array: at most so many, or an index of runtime sizes without a bound."""
     size = buffer.size_in_bytes
-    return aligned(count(size) if bounds(size)[1] is not None else size)
+    return aligned(estimate(size) if bounds(size)[1] is not None else size)
 
 
 class _Mover:
@@ -102,7 +102,7 @@ class _Mover:
         """The kernel with slots, and their buffer, a slice for each thread."""
         size = self._need(kernel.body)
         machine = self.options.machine
-        slices = min(machine.most_slices, machine.slices_bytes // count(size))
+        slices = min(machine.most_slices, machine.slices_bytes // estimate(size))
         self.most = max(machine.fewest_slices, slices)
         if self.options.num_threads:
             self.most = min(self.most, self.options.num_threads)
@@ -195,10 +195,10 @@ def _is_at_most(size: Index, other: Index) -> bool:
 
 def _trip_count(loop: For) -> int:
     """An upper bound of a parallel loop's trip count, times that of a loop collapsed with it."""
-    iterations = max(1, count(loop.extent))
+    iterations = max(1, estimate(loop.extent))
     inner = loop.body[0]
     if loop.collapse > 1 and isinstance(inner, For):
-        iterations *= max(1, count(inner.extent))
+        iterations *= max(1, estimate(inner.extent))
     return iterations
 
 

@@ -22,6 +22,7 @@ from transpile.ir.calls import Call, Strided
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES, OWN_SHAPES
 from transpile.ir.dims import Dim, Index, Shape, Symbol
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import Alloc, Buffer, For, Load, Program, Statement
 from transpile.ir.loop_rewrite import (
@@ -130,8 +131,8 @@ def _some_rows(nest: For, first: Index, rows: int) -> For:
 def _rows(scan: _BatchedScan, machine: Machine) -> int:
     """The rows of a block; 0 if blocks do not pay."""
     calls = [p.call for p in scan.products]
-    flops = sum(call.flops for call in calls)
-    right = sum(call.n * call.k * call.b.dtype.itemsize for call in calls)
+    flops = sum(estimate(call.flops) for call in calls)
+    right = sum(estimate(call.n * call.k) * call.b.dtype.itemsize for call in calls)
     if flops * trips(scan.loop) < machine.least_scan_flops or right > machine.scan_operand_bytes:
         return 0
     divisors = [d for d in range(machine.fewest_scan_rows, scan.rows) if scan.rows % d == 0]
@@ -157,6 +158,8 @@ def _as_batched_scan(
     if not calls or len(calls) + len(nests) != len(loop.body):
         return None
     rows = calls[0].m
+    if not isinstance(rows, int):  # all blocks have equally many
+        return None
     if not all(_is_over_rows(nest, rows) for nest in nests):
         return None
     scratch = {call.workspace.buffer for call in calls}
@@ -197,6 +200,8 @@ def _as_product(
     a, b, c = call.a, call.b, call.c
     (_, a_column), (b_row, b_column) = a.strides, b.strides
     if call.m != rows or b.buffer in changing or c.buffer == a.buffer:
+        return None
+    if not isinstance(call.n, int) or not isinstance(call.k, int):
         return None
     if call.n % machine.lanes or b_column != 1 or b_row == 0:
         return None

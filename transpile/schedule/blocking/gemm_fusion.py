@@ -32,13 +32,18 @@ from transpile.ir.contracts.loops import (
     STACK_BOUNDED,
 )
 from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
-from transpile.ir.indices.row_major import product
+from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
 from transpile.ir.loop_ir import (
     Alloc,
+    Apply,
     Buffer,
+    Declare,
     Expr,
     For,
+    IndexValue,
     Kernel,
+    Literal,
     Load,
     Program,
     Statement,
@@ -55,6 +60,7 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
+from transpile.ir.types import INT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.blocking.row_regions import (
@@ -231,6 +237,8 @@ class _Group:
         *outer, extent = self.lead
         around = product(outer)
         machine = self.machine
+        if not isinstance(extent, int):
+            return self._rows_of_any()
         blocks = machine.fewest_blocks // around if isinstance(around, int) else 1
         share = extent // max(blocks, 1)
         most = min(machine.most_block_rows, max(machine.usual_block_rows, share))
@@ -240,10 +248,18 @@ class _Group:
         fewest = min(machine.product_tile_rows, extent)
         return divisors[-1] if divisors and divisors[-1] >= fewest else 0
 
+    def _rows_of_any(self) -> int:
+        """The rows of a block of a runtime size, of which the last block may have fewer."""
+        machine = self.machine
+        rows = 2 * machine.usual_block_rows
+        if size := sum(self._row_bytes(name) for name in self.local if name not in self.homes):
+            rows = min(rows, machine.block_bytes // size)
+        tile = machine.product_tile_rows
+        return rows // tile * tile
+
     def blocks(self, rows: int) -> int:
-        """The number of blocks."""
-        count = product(self.lead)
-        return count // rows if isinstance(count, int) else 0
+        """The number of blocks, or an estimate."""
+        return estimate(product(self.lead)) // rows
 
     def _row_bytes(self, name: str) -> int:
         buffer = self.buffers[name]
@@ -305,7 +321,11 @@ class _Fusion:
         if nests:
             self.loops = list(nests[0].symbols)
         self.row = Dim.of(self.loops[-1])
-        self.block = Symbol(names.new("block"), 0, group.lead[-1] // rows)
+        extent = group.lead[-1]
+        self.block = Symbol(names.new("block"), 0, blocks_of(extent, rows))
+        self.limit = limit_of_blocks(extent, extent, rows)
+        here = Symbol(names.new("rows"), 1, rows + 1)
+        self.here = here if self.limit is not None else None
         self.first: Index = Dim.of(self.block) * rows if self.block.extent != 1 else 0
         self.local: dict[str, Buffer] = {}
         for name in group.local:
@@ -352,6 +372,10 @@ class _Fusion:
     def _block(self) -> Iterator[Statement]:
         """The statements of one block."""
         yield from map(Alloc, self.local.values())
+        if self.here is not None and self.limit is not None:
+            left = IndexValue(self.limit - self.first)
+            value = Apply("minimum", (left, Literal(self.rows, INT64)), INT64)
+            yield Declare(self.here.name, value, symbol=self.here)
         for part in self.group.parts:
             yield self._call(part) if isinstance(part, RowProduct) else self._nest(part)
 
@@ -375,8 +399,13 @@ class _Fusion:
         out = _start(self.local[home]) if home in self.local else part.out(index, buffers[home])
         a, c = Strided(left, (a_row, a_column)), Strided(out, (n, 1))
         if part in self.panels:
-            return MatmulPanelRows(self.rows, n, k, a, Strided(self._panels(part)), c)
-        return MatmulRows(self.rows, n, k, a, self._right(part), c)
+            return MatmulPanelRows(self._count, n, k, a, Strided(self._panels(part)), c)
+        return MatmulRows(self._count, n, k, a, self._right(part), c)
+
+    @property
+    def _count(self) -> Index:
+        """The rows of this block."""
+        return self.rows if self.here is None else Dim.of(self.here)
 
     def _panels(self, part: RowProduct) -> Load:
         """The address of the panels of a product, inside the loops over batch axes."""
@@ -396,7 +425,7 @@ class _Fusion:
             map_statement(s, lambda e: e, lambda i: substitute(i, renamed)) for s in part.body.body
         )
         body = tuple(self._in_block(s) for s in inside)
-        return For(self.loops[-1], self.first + self.rows, body, self.first)
+        return For(self.loops[-1], self.first + self.rows, body, self.first, self.limit)
 
     def _in_block(self, statement: Statement) -> Statement:
         """A statement with local values in the arrays of a block."""

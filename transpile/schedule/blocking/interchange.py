@@ -16,9 +16,9 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-from transpile.analysis.cost_model import count
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES, STACK_BOUNDED
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.loop_ir import (
     Buffer,
     Declare,
@@ -148,9 +148,9 @@ class _Sequences:
 def _pays(elementwise: Elementwise, machine: Machine) -> bool:
     """True if tiles are faster: not for loops with streams, which are best read from one end to the
     other, nor for small or short arrays."""
-    if elementwise.has_streams or count(elementwise.extents[-1]) < machine.shortest_innermost:
+    if elementwise.has_streams or estimate(elementwise.extents[-1]) < machine.shortest_innermost:
         return False
-    return math.prod(map(count, elementwise.extents)) >= machine.least_elements
+    return math.prod(map(estimate, elementwise.extents)) >= machine.least_elements
 
 
 def _moved(

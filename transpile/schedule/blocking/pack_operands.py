@@ -18,7 +18,7 @@ from transpile.intrinsics.products import Matmul
 from transpile.ir.calls import Strided
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import OF_LOOPS, OF_TEMPORARIES, OWN_SHAPES
-from transpile.ir.dims import Dim, Symbol, symbols_of
+from transpile.ir.dims import Dim, Index, Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -54,8 +54,8 @@ class _TransposedOperand:
     """A transposed operand: `rows` by `columns`, stored by columns."""
 
     array: Strided
-    rows: int
-    columns: int
+    rows: Index
+    columns: Index
 
 
 class _Packer:

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from transpile.intrinsics.products import Matmul, MatmulBatch
 from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product, row_major, unravel
 from transpile.ir.loop_ir import Buffer, For, Kernel, Load, Statement
 from transpile.ir.loop_rewrite import accesses, is_independent, walk
 from transpile.util.frozen_records import dataclass
 
-Lead = tuple[int, ...]
+Lead = Shape
 Buffers = Mapping[str, Buffer]
 
 
@@ -31,9 +32,9 @@ def has_rows(shape: Shape, lead: Lead) -> bool:
     return tuple(shape[a] for a in long_axes(shape)[: len(lead)]) == lead
 
 
-def row_shape(shape: Shape, lead: Lead) -> Lead:
-    """The extents of a row, which are known wherever products are."""
-    return tuple(e for a in long_axes(shape)[len(lead) :] if isinstance(e := shape[a], int))
+def row_shape(shape: Shape, lead: Lead) -> Shape:
+    """The extents of a row."""
+    return tuple(shape[a] for a in long_axes(shape)[len(lead) :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class RowProduct:
     @property
     def flops(self) -> int:
         """Additions and multiplications."""
-        return 2 * _size(self.lead) * self.call.n * self.call.k
+        return estimate(2 * product(self.lead) * self.call.n * self.call.k)
 
     @property
     def scratch(self) -> str:
@@ -75,7 +76,7 @@ class RowProduct:
         strides = _strides(self.lead, self.call.k)
         depth = len(self.symbols)
         _, _, a_column = a.strides
-        is_dense = _size(row_shape(shape, self.lead)) == self.call.k and a_column == 1
+        is_dense = product(row_shape(shape, self.lead)) == self.call.k and a_column == 1
         begin = row_major(a.first.index, shape)
         return (
             is_dense
@@ -143,7 +144,7 @@ def as_nest(kernel: Kernel, lead: Lead) -> RowNest | None:
     return RowNest(kernel, tuple(loop.symbol for loop in loops), loops[-1])
 
 
-def _is_plain(loop: For, extent: int) -> bool:
+def _is_plain(loop: For, extent: Index) -> bool:
     is_whole = (loop.start, loop.stop, loop.limit) == (0, extent, None)
     return is_whole and not loop.ordered and is_independent(loop)
 
@@ -156,12 +157,12 @@ def as_product(kernel: Kernel, buffers: Buffers) -> RowProduct | None:
     (statement,) = kernel.body
     symbols: list[Symbol] = []
     while isinstance(statement, For) and len(statement.body) == 1:
-        if not isinstance(statement.stop, int) or not _is_plain(statement, statement.stop):
+        if not _is_plain(statement, statement.stop):
             return None
         symbols.append(statement.symbol)
         (statement,) = statement.body
     call = _as_batch(statement)
-    if call is None:
+    if call is None or not isinstance(call.n, int) or not isinstance(call.k, int):
         return None
     shape = buffers[call.c.buffer].shape
     lead, stack = _split(shape, call)
@@ -170,7 +171,7 @@ def as_product(kernel: Kernel, buffers: Buffers) -> RowProduct | None:
         return None
     if symbols and (call.count != 1 or tuple(s.extent for s in symbols) != lead[:stack]):
         return None
-    if not symbols and _size(lead[:stack]) != call.count:
+    if not symbols and product(lead[:stack]) != call.count:
         return None
     along = _strides(lead[:stack], 1)
     a_stride, a_row, _ = call.a.strides
@@ -193,15 +194,14 @@ def _as_batch(statement: Statement) -> MatmulBatch | None:
 def _split(shape: Shape, call: MatmulBatch) -> tuple[Lead, int]:
     """The leading axes of a result, without columns, and the number of batch axes among them; -1
     where an axis of the buffer merges several of the call."""
-    extents = [e for e in shape if isinstance(e, int) and e != 1]
-    if len(extents) != len(long_axes(shape)):
-        return (), -1
+    extents = [shape[axis] for axis in long_axes(shape)]
     end, sizes = len(extents), []
     for expected in (call.n, call.m):
-        size, last = 1, end
-        while end and size < expected:
+        size: Index = 1
+        last = end
+        while end and size != expected:
             end -= 1
-            size *= extents[end]
+            size = extents[end] * size
         if size != expected:
             return (), -1
         sizes.append(last)
@@ -215,11 +215,6 @@ def _offset(index: Iterable[Index], strides: Sequence[Index]) -> Index:
     return flat
 
 
-def _size(extents: Sequence[int]) -> int:
-    size = product(extents)
-    return size if isinstance(size, int) else 0
-
-
-def _strides(lead: Sequence[int], rest: int) -> tuple[int, ...]:
+def _strides(lead: Shape, rest: Index) -> Shape:
     """The strides along leading axes whose elements have `rest` numbers each."""
-    return tuple(_size(lead[a + 1 :]) * rest for a in range(len(lead)))
+    return tuple(product(lead[a + 1 :]) * rest for a in range(len(lead)))
