@@ -7,7 +7,8 @@ each with a table (`benchmarks.contest` says how they are measured): the best an
 each contestant, and both as a multiple of ours, above 1 where ours is faster; the time of the first
 call, which traces and compiles; the most memory that the process ever had, in all and beyond what
 it had before the first call. A summary and a chart follow. Then `overhead` of a call, `startup` of
-a process, `compile_time` of programs of any size, and `growth` of time with size.
+a process, `compile_time` of programs of any size, `growth` of time with size, and `sizes`: what it
+costs that a size is known at run time alone.
 
 The numbers, and the machine they belong to, are kept in benchmarks/results/. The exit status is 1
 if a contestant failed. Scripts of their own: benchmarks/matmul.py for matrix products,
@@ -29,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 import transpile
-from benchmarks import chart, compile_time, growth, overhead, startup, tables
+from benchmarks import chart, compile_time, growth, overhead, sizes, startup, tables
 from benchmarks.cases import CASES
 from benchmarks.contest import ROOT, Limits, compare, contestants
 from benchmarks.every_case import EVERY_CASE
@@ -104,6 +105,11 @@ class Run:
             say(tables.growth_lines(name, sizes))
             say(line for line in self.failures() if line.startswith(name + growth.SEPARATOR))
 
+    def sizes(self):
+        found = sizes.measure_all(self.options.rounds, self.options.seconds)
+        self.results["sizes"] = found
+        say(sizes.lines(found))
+
     def finish(self):
         """Sum up, keep the numbers, draw the chart."""
         found = tables.summary(self.results["cases"])
@@ -127,6 +133,7 @@ SECTIONS = {
     "startup": Run.startup,
     "compile_time": Run.compile_time,
     "growth": Run.growth,
+    "sizes": Run.sizes,
 }
 
 

@@ -27,12 +27,15 @@ from benchmarks import (
     loop_programs,
     networks,
     overhead,
+    sizes,
     tables,
 )
 from benchmarks.cases import ARRAYS, CASES, LOOPS, NETWORKS
 from benchmarks.every_case import EVERY_CASE, base_name
 from benchmarks.peer import CONTESTANTS, fingerprint
 from benchmarks.trees import leaves
+from transpile import tree
+from transpile.ir.dims import Dim
 
 pytestmark = pytest.mark.full_level
 
@@ -259,7 +262,7 @@ def test_contestants_of_every_case_exist():
 def test_an_unknown_benchmark_is_refused_with_the_names_there_are():
     done = run("--only", "nothing")
     assert done.returncode == 2
-    for name in ("elementwise", "softmax", "small_call", "startup", "overhead", "growth"):
+    for name in ("elementwise", "softmax", "small_call", "startup", "overhead", "growth", "sizes"):
         assert name in done.stderr
 
 
@@ -273,3 +276,14 @@ def test_first_calls_are_measured_in_all_states():
     assert first_calls.line("solve", taken).startswith("solve")
     assert len(first_call_cases.CASES) == 12
     assert "median of transpile, warm" in "\n".join(first_calls.summary({"solve": taken}))
+
+
+def test_runtime_sizes_are_compared_with_fixed_ones():
+    found = sizes.measure_all(2, 0.1, ["small_call", "sort"])
+    assert len(found["small_call"]) == 2 and min(found["small_call"]) > 0
+    lines = list(sizes.lines({**found, "sort": "UnsupportedError: a reason"}))
+    assert lines[-1].endswith("of 2 within 5 %, 1 not compiled")
+    for name, extent in sizes.RUNTIME.items():
+        args = CASES[name].make(np.random.default_rng(0)) if name in ("mlp", "lu_rows") else ()
+        shapes = [t.shape for t in tree.leaves(sizes.abstract(args, extent))]
+        assert not args or any(isinstance(d, Dim) for shape in shapes for d in shape)

@@ -11,7 +11,6 @@ from collections.abc import Container
 
 from transpile.analysis.cost_model import work_for_sizes
 from transpile.ir.contracts import contract
-from transpile.ir.contracts.loops import THREADS_BOUND
 from transpile.ir.dims import Dim, Symbol, bounds
 from transpile.ir.loop_ir import For, Program, Statement
 from transpile.ir.loop_rewrite import map_bodies, with_bodies
@@ -20,7 +19,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
-@contract(requires=(THREADS_BOUND,))
+@contract()
 def guard_teams(program: Program, options: Options) -> Program:
     """The program whose parallel loops over runtime sizes say when threads share them."""
     if not program.sizes or not options.threaded:

@@ -1,0 +1,108 @@
+"""Loops over runtime sizes are scheduled as those of fixed sizes, with remainders."""
+
+import numpy as np
+import pytest
+from graphs import lowered, scheduled
+
+from transpile import ShapeDtypeStruct, lax, nn
+from transpile.analysis.oracle.loop_interpreter import run
+from transpile.ir.dims import evaluate
+from transpile.ir.indices.size_constraints import dims
+from transpile.ir.loop_ir import Alloc, For
+from transpile.ir.loop_rewrite import walk
+from transpile.machine import Machine
+from transpile.options import Options
+
+# Small arrays meet all transformations.
+SMALL = Options(
+    machine=Machine(
+        tile=4,
+        fewest_tiles=2,
+        sum_block=8,
+        element_tile=4,
+        least_elements=8,
+        shortest_innermost=4,
+        fewest_jammed_rows=4,
+        least_product_terms=1,
+        least_product_flops=1,
+        most_flops_alone=1,
+        usual_block_rows=4,
+        transposed_row_bytes=32,
+        least_parallel_work=200,
+    )
+)
+
+
+def struct(*shape):
+    return ShapeDtypeStruct(shape, np.float64)
+
+
+def escaped(x, y):
+    def step(state):
+        k, z, count = state
+        inside = abs(z) < 4
+        return k + 1, np.where(inside, z * z + x, z), count + inside
+
+    start = 0, y, np.zeros(x.shape, np.int64)
+    return lax.while_loop(lambda s: (s[0] < 9) & (abs(s[1]) < 4).any(), step, start)[2]
+
+
+def dense(x, w, b):
+    return np.tanh(x @ w + b) * 2
+
+
+# Function, types, and what its loops have where the machine makes them of small arrays.
+CASES = {
+    "tiles": (lambda x, y: x + y.T, [struct("n", "m"), struct("m", "n")], "transpose_tile"),
+    "columns": (lambda x: (x.sum(0), x.max(0)), [struct("n", 9)], "group"),
+    "strips": (lambda x: x.mean(0), [struct(5, "n")], "strip"),
+    "blocks": (lambda x, y: (x * y).sum(), [struct("n"), struct("n")], "block"),
+    "loops of elements": (escaped, [struct("n"), struct("n")], "i_tile"),
+    "products": (lambda x, y: x @ y, [struct("n", "k"), struct("k", "m")], "call matmul"),
+    "stacks": (lambda x, y: x @ y, [struct("n", 5, "k"), struct("n", "k", 6)], "call matmul"),
+    "fused products": (dense, [struct("n", 6), struct(6, 8), struct(8)], "matmul_panel_rows"),
+    "rows": (lambda x: nn.softmax(x, axis=1), [struct("n", "m")], "local"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_those_of_the_loops_before(name):
+    function, types, expected = CASES[name]
+    before = lowered(function, *types)
+    after = scheduled(function, *types, options=SMALL)
+    assert expected in str(after)
+    for n, m, k in (1, 1, 1), (8, 12, 4), (9, 3, 17), (21, 10, 6):
+        shapes = [[evaluate(d, {"n": n, "m": m, "k": k}) for d in t.shape] for t in types]
+        args = [np.sin(np.arange(np.prod(s)) * 0.7).reshape(s) for s in shapes]
+        for one, other in zip(run(before, args), run(after, args), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_threads_share_a_loop_where_its_size_is_large_enough():
+    def loops(*types):
+        program = scheduled(lambda x: np.exp(x) * 2, *types)
+        return [s for k in program.kernels for s in walk(k.body) if isinstance(s, For)]
+
+    (of_any,) = loops(struct("n"))
+    assert of_any.parallel and of_any.simd
+    assert evaluate(of_any.slack, {"n": 10}) < 0 < evaluate(of_any.slack, {"n": 1_000_000})
+    (n,) = dims("n", "n <= 4096")
+    assert [loop.parallel for loop in loops(struct(n))] == [False]
+    (n,) = dims("n", "n >= 1000000")
+    assert [(loop.parallel, loop.slack) for loop in loops(struct(n))] == [(True, 0)]
+
+
+def test_local_arrays_of_unknown_length_are_not_on_the_stack():
+    program = scheduled(lambda x: nn.softmax(x, axis=1), struct("n", "m"))
+    arrays = [s for k in program.kernels for s in walk(k.body) if isinstance(s, Alloc)]
+    assert all(s.slot is not None for s in arrays)
+    n, m = dims("n, m", "m <= 100")
+    program = scheduled(lambda x: nn.softmax(x, axis=1), struct(n, m))
+    arrays = [s for k in program.kernels for s in walk(k.body) if isinstance(s, Alloc)]
+    assert arrays and all(s.slot is None for s in arrays)
+
+
+def test_a_divisor_leaves_no_remainder():
+    (n,) = dims("n", "n % 64 == 0")
+    program = scheduled(lambda x, y: x + y.T, struct(n, n), struct(n, n))
+    assert all(s.limit is None for k in program.kernels for s in walk(k.body) if isinstance(s, For))
