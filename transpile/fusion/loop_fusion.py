@@ -31,10 +31,11 @@ from transpile.fusion.nodes import (
     Reduce,
     Scan,
 )
-from transpile.ir.dims import Dim, Index
+from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of
 from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import Apply
 from transpile.ir.loop_rewrite import loads_of, subexpressions
+from transpile.machine import Machine
 from transpile.primitives.indexing import gather
 
 
@@ -251,9 +252,19 @@ def _home(
     kept = tuple(a for a, i in enumerate(node.index) if i not in bound and i != 0)
     shape = tuple(node.var.type.shape[a] for a in kept)
     size: Index = product(shape) * node.var.type.dtype.itemsize
-    if isinstance(size, int) and size <= block.scope.machine.row_bytes:
+    if _fits_a_row(size, node.order[:shared], block.scope.machine):
         return InRow(shared, path[shared - 1], kept, shape)
     return InMemory(shared)
+
+
+def _fits_a_row(size: Index, outer: Sequence[Symbol], machine: Machine) -> bool:
+    """Tell whether so many bytes are kept for a row. One of unknown size, which lies in the
+    workspace, is where the whole array would be as many times larger: of n rows of n."""
+    most = bounds(size)[1]
+    if most is not None:
+        return most <= machine.row_bytes
+    around = frozenset[Symbol]().union(*(symbols_of(s.extent or 0) for s in outer))
+    return {s for s in symbols_of(size) if s.extent is None} <= around
 
 
 def _common(a: Sequence[Nest], b: Sequence[Nest]) -> int:

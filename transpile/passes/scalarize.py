@@ -13,6 +13,7 @@ from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_COMPOSITES
 from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.machine import USUAL, Machine
 from transpile.primitives import axes
@@ -34,10 +35,13 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     reduced: tuple[int, ...] = equation.params["axes"]
     last = x.type.ndim - 1
     count, length = x.type.shape[last], product(x.type.shape[a] for a in reduced)
-    if last in reduced or not isinstance(count, int) or not isinstance(length, int):
+    if last in reduced or not isinstance(count, int):
         return None
     machine = builder.machine
-    if not 2 <= count <= machine.most_components or length < machine.shortest_component_sum:
+    if (
+        not 2 <= count <= machine.most_components
+        or estimate(length) < machine.shortest_component_sum
+    ):
         return None
     shape = equation.output.type.shape
     totals: list[Atom] = []
