@@ -67,6 +67,10 @@ def donated_positions(known: Signature, kept: tuple[int, ...]) -> tuple[int, ...
     )
 
 
+# What changes the dtype of an array in place; from NumPy 2.5 on it is no assignment any more.
+_set_dtype = getattr(np.ndarray, "_set_dtype", None) or vars(np.ndarray)["dtype"].__set__
+
+
 def with_deletion(run: Run, positions: tuple[int, ...]) -> Run:
     """The program `run`, after which those of its inputs are deleted whose memory results have."""
 
@@ -81,7 +85,7 @@ def with_deletion(run: Run, positions: tuple[int, ...]) -> Run:
                 view = array.view(np.ndarray)
                 for number in taken:
                     outputs[number] = view if outputs[number] is array else outputs[number]
-                setattr(array, "dtype", deleted_dtype(array.dtype))  # noqa: B010
+                _set_dtype(array, deleted_dtype(array.dtype))
         return outputs
 
     return execute
