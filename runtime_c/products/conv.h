@@ -187,20 +187,22 @@ static void conv_pack_F(int64_t width, int64_t size, int64_t count, const F *w, 
 static void conv_planes_tile_F(int64_t count, const int64_t *at, const F *x, const F *panel,
                                bool wide, F tile[MATMUL_ROWS * MATMUL_COLUMNS_F])
 {
-    matmul_vector_F sum[MATMUL_ROWS][2] = {{{0}}};
+    lanes_F sum[MATMUL_ROWS][2] = {{{0}}};
     for (int64_t k = 0; k < count && wide; k++) {
-        const matmul_vector_F *pixels = (const matmul_vector_F *)(x + at[k]);
+        const lanes_F *pixels = (const lanes_F *)(x + at[k]);
         #pragma GCC unroll 8
         for (int i = 0; i < MATMUL_ROWS; i++) {
-            sum[i][0] = matmul_multiply_add_F(panel[k * MATMUL_ROWS + i], pixels[0], sum[i][0]);
-            sum[i][1] = matmul_multiply_add_F(panel[k * MATMUL_ROWS + i], pixels[1], sum[i][1]);
+            lanes_F weight = lanes_of_F(panel[k * MATMUL_ROWS + i]);
+            sum[i][0] = multiply_add_lanes_F(weight, pixels[0], sum[i][0]);
+            sum[i][1] = multiply_add_lanes_F(weight, pixels[1], sum[i][1]);
         }
     }
     for (int64_t k = 0; k < count && !wide; k++) {
-        const matmul_vector_F *pixels = (const matmul_vector_F *)(x + at[k]);
+        const lanes_F *pixels = (const lanes_F *)(x + at[k]);
         #pragma GCC unroll 8
         for (int i = 0; i < MATMUL_ROWS; i++) {
-            sum[i][0] = matmul_multiply_add_F(panel[k * MATMUL_ROWS + i], pixels[0], sum[i][0]);
+            lanes_F weight = lanes_of_F(panel[k * MATMUL_ROWS + i]);
+            sum[i][0] = multiply_add_lanes_F(weight, pixels[0], sum[i][0]);
         }
     }
     memcpy(tile, sum, sizeof sum);
@@ -211,12 +213,12 @@ static void conv_planes_tile_F(int64_t count, const int64_t *at, const F *x, con
 static void conv_band_F(int64_t count, const int64_t *at, const F *x, const F *panel,
                         F tile[CONV_ACROSS * MATMUL_COLUMNS_F])
 {
-    matmul_vector_F sum[2 * CONV_ACROSS] = {{0}};
+    lanes_F sum[2 * CONV_ACROSS] = {{0}};
     for (int64_t k = 0; k < count; k++) {
-        const matmul_vector_F *pixels = (const matmul_vector_F *)(x + at[k]);
+        const lanes_F *pixels = (const lanes_F *)(x + at[k]);
         #pragma GCC unroll 8
         for (int i = 0; i < 2 * CONV_ACROSS; i++) {
-            sum[i] = matmul_multiply_add_F(panel[k * MATMUL_ROWS], pixels[i], sum[i]);
+            sum[i] = multiply_add_lanes_F(lanes_of_F(panel[k * MATMUL_ROWS]), pixels[i], sum[i]);
         }
     }
     memcpy(tile, sum, sizeof sum);
@@ -226,20 +228,21 @@ static void conv_band_F(int64_t count, const int64_t *at, const F *x, const F *p
 static void conv_features_tile_F(int64_t count, const int64_t *at, const F *const row[MATMUL_ROWS],
                                  const F *panel, bool wide, F tile[MATMUL_ROWS * MATMUL_COLUMNS_F])
 {
-    matmul_vector_F sum[MATMUL_ROWS][2] = {{{0}}};
+    lanes_F sum[MATMUL_ROWS][2] = {{{0}}};
     for (int64_t k = 0; k < count && wide; k++) {
-        const matmul_vector_F *w = (const matmul_vector_F *)(panel + k * MATMUL_COLUMNS_F);
+        const lanes_F *w = (const lanes_F *)(panel + k * MATMUL_COLUMNS_F);
         #pragma GCC unroll 8
         for (int i = 0; i < MATMUL_ROWS; i++) {
-            sum[i][0] = matmul_multiply_add_F(row[i][at[k]], w[0], sum[i][0]);
-            sum[i][1] = matmul_multiply_add_F(row[i][at[k]], w[1], sum[i][1]);
+            lanes_F pixel = lanes_of_F(row[i][at[k]]);
+            sum[i][0] = multiply_add_lanes_F(pixel, w[0], sum[i][0]);
+            sum[i][1] = multiply_add_lanes_F(pixel, w[1], sum[i][1]);
         }
     }
     for (int64_t k = 0; k < count && !wide; k++) {
-        const matmul_vector_F *w = (const matmul_vector_F *)(panel + k * MATMUL_COLUMNS_F);
+        const lanes_F *w = (const lanes_F *)(panel + k * MATMUL_COLUMNS_F);
         #pragma GCC unroll 8
         for (int i = 0; i < MATMUL_ROWS; i++) {
-            sum[i][0] = matmul_multiply_add_F(row[i][at[k]], w[0], sum[i][0]);
+            sum[i][0] = multiply_add_lanes_F(lanes_of_F(row[i][at[k]]), w[0], sum[i][0]);
         }
     }
     memcpy(tile, sum, sizeof sum);
@@ -320,7 +323,7 @@ static void conv_planes_band_F(const int64_t *plan, int64_t g, int64_t band, int
     }
     for (int64_t place = start; place < end && features > CONV_FEW; place += across) {
         int64_t columns = matmul_min(across, end - place);
-        conv_planes_tile_F(terms, at, source + place, weights, columns > MATMUL_LANES_F, tile);
+        conv_planes_tile_F(terms, at, source + place, weights, columns > LANES_F, tile);
         conv_planes_store_F(plan, matmul_min(MATMUL_ROWS, features - i), columns, place, tile,
                             target);
     }
@@ -401,7 +404,7 @@ static void conv_features_part_F(const int64_t *plan, int64_t start, int64_t pix
             for (int64_t j = start; j < end; j += across) {
                 int64_t columns = matmul_min(across, end - j);
                 conv_features_tile_F(terms, at + k, row, panels + j * count + k * across,
-                                     columns > MATMUL_LANES_F, tile);
+                                     columns > LANES_F, tile);
                 for (int64_t i = 0; i < matmul_min(MATMUL_ROWS, last - p); i++) {
                     F *first = place[i] + j * step, *sum = tile + i * across;
                     for (int64_t lane = 0; lane < columns; lane++) {

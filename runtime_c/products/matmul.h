@@ -26,34 +26,20 @@
    indices for the same k: its value depends on neither m, n, the strides, the number of threads nor
    the vector width. */
 
-#if defined(__AVX512F__)
-enum { MATMUL_BYTES = 64, MATMUL_ROWS = 8 };
-#elif defined(__AVX__)
-enum { MATMUL_BYTES = 32, MATMUL_ROWS = 6 };
-#elif defined(__SSE2__)
-enum { MATMUL_BYTES = 16, MATMUL_ROWS = 6 };
+#if defined(__SSE2__) && !defined(__AVX512F__)
+enum { MATMUL_ROWS = 6 };
 #else
-enum { MATMUL_BYTES = 16, MATMUL_ROWS = 8 };
+enum { MATMUL_ROWS = 8 };
 #endif
 
 enum { MATMUL_HALF = MATMUL_ROWS / 2 };
-
-/* The remainder of a row takes a narrow vector if it fits: many processors run two of them in the
-   time of one of 64 bytes. */
-enum { MATMUL_NARROW_BYTES = MATMUL_BYTES > 32 ? MATMUL_BYTES / 2 : MATMUL_BYTES };
 
 enum { MATMUL_FEW = 32, MATMUL_LONG = 4096, MATMUL_PARTS = 48 };
 
 enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64,
        MATMUL_COPY = 128 * 128, MATMUL_NEAR = 1024 };
 
-enum { MATMUL_LANES_F = MATMUL_BYTES / sizeof(F), MATMUL_COLUMNS_F = 2 * MATMUL_LANES_F };
-
-enum { MATMUL_NARROW_F = MATMUL_NARROW_BYTES / sizeof(F) };
-
-typedef F matmul_vector_F __attribute__((vector_size(MATMUL_BYTES), aligned(sizeof(F)), may_alias));
-
-typedef F matmul_narrow_F __attribute__((vector_size(MATMUL_NARROW_BYTES), aligned(sizeof(F)), may_alias));
+enum { MATMUL_COLUMNS_F = 2 * LANES_F };
 
 static inline int64_t matmul_min(int64_t x, int64_t y)
 {
@@ -68,29 +54,11 @@ static inline int64_t matmul_part_length(int64_t size, int64_t limit)
     return (size + parts - 1) / parts;
 }
 
-/* x * y + sum in each lane. The loop compiles to one vector instruction. */
-static inline matmul_vector_F matmul_multiply_add_F(F x, matmul_vector_F y, matmul_vector_F sum)
-{
-    for (int lane = 0; lane < MATMUL_LANES_F; lane++) {
-        sum[lane] = multiply_add_F(x, y[lane], sum[lane]);
-    }
-    return sum;
-}
-
-static inline matmul_narrow_F matmul_multiply_add_narrow_F(F x, matmul_narrow_F y,
-                                                           matmul_narrow_F sum)
-{
-    for (int lane = 0; lane < MATMUL_NARROW_F; lane++) {
-        sum[lane] = multiply_add_F(x, y[lane], sum[lane]);
-    }
-    return sum;
-}
-
-/* to[i] = from[i] for i < count < MATMUL_LANES, in moves of 1, 2, 4, ... elements. */
+/* to[i] = from[i] for i < count < LANES, in moves of 1, 2, 4, ... elements. */
 static inline void matmul_copy_few_F(int64_t count, const F *from, F *to)
 {
     #pragma GCC unroll 4
-    for (int64_t part = MATMUL_LANES_F / 2; part > 0; part /= 2) {
+    for (int64_t part = LANES_F / 2; part > 0; part /= 2) {
         if (count & part) {
             memcpy(to, from, (size_t)part * sizeof(F));
             from += part;
@@ -104,17 +72,17 @@ __attribute__((noinline))
 static void matmul_store_F(int64_t rows, int64_t columns, const F *sums,
                            F *c, int64_t c_row, bool add)
 {
-    int64_t whole = columns / MATMUL_LANES_F * MATMUL_LANES_F, left = columns - whole;
+    int64_t whole = columns / LANES_F * LANES_F, left = columns - whole;
     for (int64_t i = 0; i < rows; i++, sums += MATMUL_COLUMNS_F, c += c_row) {
-        for (int64_t j = 0; j < whole; j += MATMUL_LANES_F) {
-            matmul_vector_F sum = *(const matmul_vector_F *)(sums + j);
+        for (int64_t j = 0; j < whole; j += LANES_F) {
+            lanes_F sum = *(const lanes_F *)(sums + j);
             if (add) {
-                sum += *(const matmul_vector_F *)(c + j);
+                sum += *(const lanes_F *)(c + j);
             }
-            *(matmul_vector_F *)(c + j) = sum;
+            *(lanes_F *)(c + j) = sum;
         }
         const F *rest = sums + whole;
-        matmul_vector_F sum = {0}, before = {0};
+        lanes_F sum = {0}, before = {0};
         if (add) {
             matmul_copy_few_F(left, rest, (F *)&sum);
             matmul_copy_few_F(left, c + whole, (F *)&before);
@@ -126,7 +94,7 @@ static void matmul_store_F(int64_t rows, int64_t columns, const F *sums,
 }
 
 /* C[rows][columns] = (or += if `add`) A[rows][k] @ B[k][columns] for up to `tall` rows and up to
-   `vectors` * MATMUL_LANES columns, or MATMUL_NARROW if `vectors` is 0. Callers pass constants for
+   `vectors` * LANES columns, or LANES_NARROW if `vectors` is 0. Callers pass constants for
    both, so that the sums are in registers. Missing rows repeat the last one. Rows are addressed
    from two base pointers, which takes fewer registers than a pointer for each. */
 static inline __attribute__((always_inline)) void matmul_accumulate_F(
@@ -135,58 +103,55 @@ static inline __attribute__((always_inline)) void matmul_accumulate_F(
     F *c, int64_t c_row, bool add)
 {
     int64_t from[MATMUL_ROWS];
-    matmul_vector_F sum[MATMUL_ROWS][2] = {{{0}}};
-    matmul_narrow_F narrow[MATMUL_ROWS] = {{0}};
+    lanes_F sum[MATMUL_ROWS][2] = {{{0}}};
+    lanes_narrow_F narrow[MATMUL_ROWS] = {{0}};
     #pragma GCC unroll 8
     for (int64_t i = 0; i < tall; i++) {
         from[i] = (matmul_min(i, rows - 1) - (i < MATMUL_HALF ? 0 : MATMUL_HALF)) * a_row;
     }
     for (int64_t p = 0; p < k; p++) {
-        const matmul_vector_F *b_p = (const matmul_vector_F *)(b + p * b_row);
+        const lanes_F *b_p = (const lanes_F *)(b + p * b_row);
         const F *upper = a + p * a_col, *lower = a + MATMUL_HALF * a_row + p * a_col;
         #pragma GCC unroll 8
         for (int64_t i = 0; i < tall; i++) {
             F x = i < MATMUL_HALF ? upper[from[i]] : lower[from[i]];
             if (vectors == 0) {
-                matmul_narrow_F y = *(const matmul_narrow_F *)b_p;
-                narrow[i] = matmul_multiply_add_narrow_F(x, y, narrow[i]);
+                lanes_narrow_F y = *(const lanes_narrow_F *)b_p;
+                narrow[i] = multiply_add_narrow_F(x - (lanes_narrow_F){0}, y, narrow[i]);
             }
             if (vectors > 0) {
-                sum[i][0] = matmul_multiply_add_F(x, b_p[0], sum[i][0]);
+                sum[i][0] = multiply_add_lanes_F(lanes_of_F(x), b_p[0], sum[i][0]);
             }
             if (vectors == 2) {
-                sum[i][1] = matmul_multiply_add_F(x, b_p[1], sum[i][1]);
+                sum[i][1] = multiply_add_lanes_F(lanes_of_F(x), b_p[1], sum[i][1]);
             }
         }
     }
     F sums[MATMUL_ROWS * MATMUL_COLUMNS_F];
-    bool whole = columns == (vectors == 0 ? MATMUL_NARROW_F : vectors * MATMUL_LANES_F);
+    bool whole = rows == tall && columns == (vectors == 0 ? LANES_NARROW_F : vectors * LANES_F);
     F *to = whole ? c : sums;
     int64_t to_row = whole ? c_row : MATMUL_COLUMNS_F;
     if (whole && add) {
         #pragma GCC unroll 8
         for (int64_t i = 0; i < tall; i++) {
-            const F *before = c + matmul_min(i, rows - 1) * c_row;
+            const F *before = c + i * c_row;
             if (vectors == 0) {
-                narrow[i] += *(const matmul_narrow_F *)before;
+                narrow[i] += *(const lanes_narrow_F *)before;
             }
             #pragma GCC unroll 2
             for (int64_t v = 0; v < vectors; v++) {
-                sum[i][v] += ((const matmul_vector_F *)before)[v];
+                sum[i][v] += ((const lanes_F *)before)[v];
             }
         }
     }
     #pragma GCC unroll 8
     for (int64_t i = 0; i < tall; i++) {
-        bool counts = i < rows || !whole;
-        if (counts && vectors == 0) {
-            *(matmul_narrow_F *)(to + i * to_row) = narrow[i];
+        if (vectors == 0) {
+            *(lanes_narrow_F *)(to + i * to_row) = narrow[i];
         }
         #pragma GCC unroll 2
         for (int64_t v = 0; v < vectors; v++) {
-            if (counts) {
-                ((matmul_vector_F *)(to + i * to_row))[v] = sum[i][v];
-            }
+            ((lanes_F *)(to + i * to_row))[v] = sum[i][v];
         }
     }
     if (!whole) {
@@ -201,21 +166,15 @@ static __attribute__((noinline)) void matmul_microkernel_F(
     F *c, int64_t c_row, bool add)
 {
     const int64_t tall = MATMUL_ROWS, half = MATMUL_HALF;
-    const int64_t lanes = MATMUL_LANES_F, narrow = MATMUL_NARROW_F % MATMUL_LANES_F;
-    if (columns > lanes && rows == tall) {
-        matmul_accumulate_F(tall, 2, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else if (columns > lanes && rows > half) {
+    const int64_t lanes = LANES_F, narrow = LANES_NARROW_F % LANES_F;
+    if (columns > lanes && rows > half) {
         matmul_accumulate_F(tall, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (columns > lanes) {
         matmul_accumulate_F(half, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else if (columns > narrow && rows == tall) {
-        matmul_accumulate_F(tall, 1, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (columns > narrow && rows > half) {
         matmul_accumulate_F(tall, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (columns > narrow) {
         matmul_accumulate_F(half, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else if (rows == tall) {
-        matmul_accumulate_F(tall, 0, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (rows > half) {
         matmul_accumulate_F(tall, 0, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else {
@@ -230,7 +189,7 @@ static inline void matmul_tile_F(int64_t rows, int64_t columns, int64_t k,
                                  const F *a, int64_t a_row, int64_t a_col,
                                  const F *b, int64_t b_row, F *c, int64_t c_row, bool add)
 {
-    const int64_t lanes = MATMUL_LANES_F, narrow = MATMUL_NARROW_F % MATMUL_LANES_F;
+    const int64_t lanes = LANES_F, narrow = LANES_NARROW_F % LANES_F;
     if (columns > lanes && columns <= lanes + narrow) {
         matmul_microkernel_F(rows, lanes, k, a, a_row, a_col, b, b_row, c, c_row, add);
         b += lanes;
@@ -278,21 +237,21 @@ static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
 }
 
 /* rows[p] = B[p][0 .. n - 1], padded to a whole vector with unspecified values, for n <
-   MATMUL_LANES. */
+   LANES. */
 static inline void matmul_pad_rows_F(int64_t n, int64_t k,
                                      const F *b, int64_t b_row, int64_t b_col, F *rows)
 {
     int64_t p = 0;
-    for (; b_col == 1 && b_row >= n && p * b_row + MATMUL_LANES_F <= (k - 1) * b_row + n; p++) {
-        matmul_vector_F row = *(const matmul_vector_F *)(b + p * b_row);
-        *(matmul_vector_F *)(rows + p * MATMUL_LANES_F) = row;
+    for (; b_col == 1 && b_row >= n && p * b_row + LANES_F <= (k - 1) * b_row + n; p++) {
+        lanes_F row = *(const lanes_F *)(b + p * b_row);
+        *(lanes_F *)(rows + p * LANES_F) = row;
     }
     for (; p < k; p++) {
-        matmul_vector_F row = {0};
+        lanes_F row = {0};
         for (int64_t j = 0; j < n; j++) {
             ((F *)&row)[j] = b[p * b_row + j * b_col];
         }
-        *(matmul_vector_F *)(rows + p * MATMUL_LANES_F) = row;
+        *(lanes_F *)(rows + p * LANES_F) = row;
     }
 }
 
@@ -303,13 +262,13 @@ static void matmul_small_F(int64_t m, int64_t n, int64_t k,
                            const F *b, int64_t b_row, int64_t b_col,
                            F *c, int64_t c_row, F *packed)
 {
-    const int64_t lanes = MATMUL_LANES_F, narrow = MATMUL_NARROW_F, rest = narrow % lanes;
+    const int64_t lanes = LANES_F, narrow = LANES_NARROW_F, rest = narrow % lanes;
     bool slim = n < lanes && n != narrow;
     int64_t vector = n < narrow ? narrow : lanes;
     if (slim) {
         matmul_pad_rows_F(n, k, b, b_row, b_col, packed);
         b = packed;
-        b_row = MATMUL_LANES_F;
+        b_row = LANES_F;
     } else if (b_col != 1) {
         for (int64_t p = 0; p < k; p++) {
             for (int64_t j = 0; j < n; j++) {
@@ -355,7 +314,7 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     for (int64_t j0 = 0; j0 < n; j0 += n_part) {
         int64_t columns = matmul_min(n_part, n - j0);
         /* columns of B that are read in place: whole tiles, or whole vectors */
-        int64_t in_place = columns % MATMUL_LANES_F == 0 ? columns : columns / wide * wide;
+        int64_t in_place = columns % LANES_F == 0 ? columns : columns / wide * wide;
         in_place = pack_b ? 0 : in_place;
         for (int64_t p0 = 0; p0 < k; p0 += k_part) {
             int64_t depth = matmul_min(k_part, k - p0);
@@ -397,8 +356,8 @@ static void matmul_small_on_stack_F(int64_t m, int64_t n, int64_t k,
                                     const F *a, int64_t a_row, int64_t a_col,
                                     const F *b, int64_t b_row, int64_t b_col, F *c, int64_t c_row)
 {
-    F packed[MATMUL_DEPTH * MATMUL_LANES_F];
-    int64_t wide = b_col == 1 ? n : MATMUL_LANES_F;
+    F packed[MATMUL_DEPTH * LANES_F];
+    int64_t wide = b_col == 1 ? n : LANES_F;
     for (int64_t j = 0; j < n; j += wide) {
         matmul_small_F(m, matmul_min(wide, n - j), k, a, a_row, a_col, b + j * b_col, b_row,
                        b_col, c + j, c_row, packed);
@@ -414,7 +373,7 @@ static void matmul_split_k_F(int64_t m, int64_t n, int64_t k,
                              const F *b, int64_t b_row, int64_t b_col,
                              F *c, int64_t c_row, F *sums)
 {
-    bool transposed = a_row == 1 && n < MATMUL_LANES_F && m >= MATMUL_LANES_F;
+    bool transposed = a_row == 1 && n < LANES_F && m >= LANES_F;
     int64_t to_row = transposed ? 1 : n, to_col = transposed ? m : 1;
     int64_t k_part = matmul_part_length(k, MATMUL_DEPTH);
     for (int64_t start = 0; start < k; start += MATMUL_PARTS * k_part) {

@@ -1,7 +1,7 @@
 /* numpy.fft.fft, ifft, rfft and irfft, of any length n:
    X[k] = sum over j of x[j] exp(-2 pi i j k / n).
 
-   The kernel is a transform in lanes (fft_lanes.h): FFT_LANES transforms of one length side by side
+   The kernel is a transform in lanes (fft_lanes.h): LANES transforms of one length side by side
    in vector registers. There are three methods to fill the lanes.
      FFT_TOGETHER  many transforms of one length.
      FFT_SPLIT     one transform of length n = rows x columns, the four-step method: transforms
@@ -52,13 +52,13 @@ static inline int64_t fft_max(int64_t x, int64_t y)
 static inline void fft_twiddle_F(int64_t rows, const fft_pair_F *x, const F *w, int64_t block,
                                  int64_t plane, const F *turn, fft_pair_F *out, int64_t count)
 {
-    fft_vector_F re[FFT_LANES_F], im[FFT_LANES_F], zero = {0};
+    lanes_F re[LANES_F], im[LANES_F], zero = {0};
     #pragma GCC unroll 16
-    for (int64_t l = 0; l < FFT_LANES_F; l++) {
+    for (int64_t l = 0; l < LANES_F; l++) {
         re[l] = im[l] = zero;
         if (l < rows) {
-            fft_pair_F factor = {*(const fft_vector_F *)(w + l * block),
-                                 *(const fft_vector_F *)(w + l * block + plane)};
+            fft_pair_F factor = {*(const lanes_F *)(w + l * block),
+                                 *(const lanes_F *)(w + l * block + plane)};
             factor = fft_times_all_F(x[l], factor);
             if (turn != NULL) {
                 factor = fft_times_F(factor, turn + 2 * l);
@@ -69,18 +69,18 @@ static inline void fft_twiddle_F(int64_t rows, const fft_pair_F *x, const F *w, 
     }
     fft_transpose_F(re);
     fft_transpose_F(im);
-    if (count == FFT_LANES_F) {
+    if (count == LANES_F) {
         #pragma GCC unroll 16
-        for (int64_t l = 0; l < FFT_LANES_F; l++) {
+        for (int64_t l = 0; l < LANES_F; l++) {
             out[l] = (fft_pair_F){re[l], im[l]};
         }
     }
-    for (int64_t l = 0; l < count && count < FFT_LANES_F; l++) {
+    for (int64_t l = 0; l < count && count < LANES_F; l++) {
         out[l] = (fft_pair_F){re[l], im[l]};
     }
 }
 
-/* First step of a split transform: the groups [from, to) of FFT_LANES columns. Element (j, k) of
+/* First step of a split transform: the groups [from, to) of LANES columns. Element (j, k) of
    the (rows, columns) matrix is at (j * columns + k) * step. Results times exp(-2 pi i j k / n) are
    transposed into `middle`: for each group of rows `columns` pairs with the rows in lanes. */
 __attribute__((noinline))
@@ -91,12 +91,12 @@ static void fft_columns_F(const int64_t *plan, const F *table, const F *re, cons
     int64_t rows = plan[FFT_ROWS], columns = plan[FFT_COLUMNS], block = plan[FFT_BLOCK];
     const F *fine = table + plan[FFT_FINE];
     for (int64_t group = from; group < to; group++) {
-        int64_t column = group * FFT_LANES_F, lane[FFT_LANES_F];
-        if (block == columns && columns >= FFT_LANES_F) {
-            column = fft_min(column, columns - FFT_LANES_F);
+        int64_t column = group * LANES_F, lane[LANES_F];
+        if (block == columns && columns >= LANES_F) {
+            column = fft_min(column, columns - LANES_F);
         }
-        int64_t count = fft_min(FFT_LANES_F, columns - column);
-        for (int64_t l = 0; l < FFT_LANES_F; l++) {
+        int64_t count = fft_min(LANES_F, columns - column);
+        for (int64_t l = 0; l < LANES_F; l++) {
             lane[l] = fft_min(l, count - 1) * step;
         }
         int64_t first = column * step, within = column % block;
@@ -105,13 +105,13 @@ static void fft_columns_F(const int64_t *plan, const F *table, const F *re, cons
         const fft_pair_F *x = fft_lanes_F(rows, plan + plan[FFT_ROW_RADICES],
                                           table + plan[FFT_ROW_TABLE], scratch, scratch + rows);
         const F *coarse = table + plan[FFT_COARSE] + 2 * rows * (column / block);
-        for (int64_t row = 0; row < rows; row += FFT_LANES_F) {
-            int64_t end = fft_min(FFT_LANES_F, rows - row);
+        for (int64_t row = 0; row < rows; row += LANES_F) {
+            int64_t end = fft_min(LANES_F, rows - row);
             const F *w = fine + row * block + within;
             const F *turn = block < columns ? coarse + 2 * row : NULL;
-            fft_pair_F *out = middle + row / FFT_LANES_F * columns + column;
-            if (end == FFT_LANES_F) {
-                fft_twiddle_F(FFT_LANES_F, x + row, w, block, rows * block, turn, out, count);
+            fft_pair_F *out = middle + row / LANES_F * columns + column;
+            if (end == LANES_F) {
+                fft_twiddle_F(LANES_F, x + row, w, block, rows * block, turn, out, count);
             } else {
                 fft_twiddle_F(end, x + row, w, block, rows * block, turn, out, count);
             }
@@ -119,23 +119,23 @@ static void fft_columns_F(const int64_t *plan, const F *table, const F *re, cons
     }
 }
 
-/* Second step: the groups [from, to) of FFT_LANES rows. Element row + rows * k of the result goes
+/* Second step: the groups [from, to) of LANES rows. Element row + rows * k of the result goes
    to that multiple of `step` if it is below `limit`. */
 __attribute__((noinline))
 static void fft_rows_F(const int64_t *plan, const F *table, fft_pair_F *middle,
                        fft_pair_F *scratch, F *re, F *im, int64_t step, int64_t limit,
                        int64_t from, int64_t to)
 {
-    int64_t rows = plan[FFT_ROWS], columns = plan[FFT_COLUMNS], lane[FFT_LANES_F];
+    int64_t rows = plan[FFT_ROWS], columns = plan[FFT_COLUMNS], lane[LANES_F];
     int64_t whole = limit / rows, rest = limit - whole * rows;
-    for (int64_t l = 0; l < FFT_LANES_F; l++) {
+    for (int64_t l = 0; l < LANES_F; l++) {
         lane[l] = l * step;
     }
     for (int64_t group = from; group < to; group++) {
         const fft_pair_F *x = fft_lanes_F(columns, plan + plan[FFT_COLUMN_RADICES],
                                           table + plan[FFT_COLUMN_TABLE],
                                           middle + group * columns, scratch);
-        int64_t row = group * FFT_LANES_F, count = fft_min(FFT_LANES_F, rows - row);
+        int64_t row = group * LANES_F, count = fft_min(LANES_F, rows - row);
         F *to_re = re == NULL ? re : re + row * step, *to_im = im == NULL ? im : im + row * step;
         fft_store_F(whole, x, table[0], to_re, to_im, rows * step, lane, count);
         if (rest > row) {
@@ -153,8 +153,8 @@ static void fft_split_F(const int64_t *plan, const F *table, const F *re, const 
                         int64_t step, F *to_re, F *to_im, int64_t to_step, int64_t limit,
                         fft_pair_F *middle, fft_pair_F *scratch, int64_t room, int64_t slots)
 {
-    int64_t columns = (plan[FFT_COLUMNS] + FFT_LANES_F - 1) / FFT_LANES_F;
-    int64_t rows = (plan[FFT_ROWS] + FFT_LANES_F - 1) / FFT_LANES_F;
+    int64_t columns = (plan[FFT_COLUMNS] + LANES_F - 1) / LANES_F;
+    int64_t rows = (plan[FFT_ROWS] + LANES_F - 1) / LANES_F;
     if (slots == 1) {
         fft_columns_F(plan, table, re, im, step, middle, scratch, 0, columns);
         fft_rows_F(plan, table, middle, scratch, to_re, to_im, to_step, limit, 0, rows);
@@ -209,7 +209,7 @@ static void fft_chirp_F(const int64_t *plan, const F *table, const F *re, const 
     }
 }
 
-/* FFT_LANES transforms, whose operands and results begin at offsets `lane` and `to_lane`. */
+/* LANES transforms, whose operands and results begin at offsets `lane` and `to_lane`. */
 __attribute__((noinline))
 static void fft_together_F(const int64_t *plan, const F *table, const F *x, int64_t step,
                            const int64_t *lane, F *y, int64_t to_step, const int64_t *to_lane,
@@ -323,8 +323,8 @@ static inline void fft_scratch_sizes_F(const int64_t *plan, int64_t *rooms)
     int64_t numbers = plan[FFT_METHOD] == FFT_CHIRP ? rows * columns : 0;
     numbers += plan[FFT_KIND] == FFT_HERMITIAN ? core : 0;
     rooms[2] = 2 * (fft_max(rows, columns) + 1);
-    rooms[1] = together ? 0 : (rows + FFT_LANES_F - 1) / FFT_LANES_F * columns;
-    rooms[0] = rooms[1] + rooms[2] + (together ? 0 : numbers / FFT_LANES_F + 1);
+    rooms[1] = together ? 0 : (rows + LANES_F - 1) / LANES_F * columns;
+    rooms[0] = rooms[1] + rooms[2] + (together ? 0 : numbers / LANES_F + 1);
 }
 
 /* The size in bytes of the workspace of fft_all. */
@@ -333,7 +333,7 @@ static inline int64_t fft_workspace_F(const int64_t *plan)
     int64_t rooms[3], slots = plan[FFT_SLOTS];
     fft_scratch_sizes_F(plan, rooms);
     int64_t pairs = plan[FFT_INSIDE] ? rooms[0] + (slots - 1) * rooms[2] : slots * rooms[0];
-    return pairs * 2 * FFT_BYTES + 64;
+    return pairs * 2 * LANES_BYTES + 64;
 }
 
 /* All transforms of a plan: number (i, j) of outer x inner ones reads x from i * x_outer + j *
@@ -349,7 +349,7 @@ static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_
     fft_pair_F *scratch = (fft_pair_F *)((char *)workspace + (-(uintptr_t)workspace & 63));
     int64_t rooms[3], total = outer * inner;
     bool together = plan[FFT_METHOD] == FFT_TOGETHER, inside = plan[FFT_INSIDE] != 0;
-    int64_t groups = together ? (total + FFT_LANES_F - 1) / FFT_LANES_F : total;
+    int64_t groups = together ? (total + LANES_F - 1) / LANES_F : total;
     int64_t slots = thread_count(plan[FFT_SLOTS]);
     slots = total * plan[FFT_LENGTH] < FFT_SHARED ? 1 : slots;
     fft_scratch_sizes_F(plan, rooms);
@@ -368,15 +368,15 @@ static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_
     for (int64_t slot = 0; slot < slots; slot++) {
         fft_pair_F *middle = scratch + slot * rooms[0], *lanes = middle + rooms[1];
         for (int64_t g = groups * slot / slots; g < groups * (slot + 1) / slots; g++) {
-            int64_t first = together ? g * FFT_LANES_F : g, i = first / inner, j = first % inner;
-            int64_t lane[FFT_LANES_F], to_lane[FFT_LANES_F], from = i * x_outer + j * x_inner;
+            int64_t first = together ? g * LANES_F : g, i = first / inner, j = first % inner;
+            int64_t lane[LANES_F], to_lane[LANES_F], from = i * x_outer + j * x_inner;
             int64_t to = i * y_outer + j * y_inner;
             if (!together) {
                 fft_alone_F(plan, table, x + from, x_step, y + to, y_step, is_complex, middle,
                             lanes, rooms[2], 1, (F *)(lanes + rooms[2]));
                 continue;
             }
-            for (int64_t l = 0; l < FFT_LANES_F; l++) {
+            for (int64_t l = 0; l < LANES_F; l++) {
                 lane[l] = i * x_outer + j * x_inner - from;
                 to_lane[l] = i * y_outer + j * y_inner - to;
                 if (first + l + 1 < total && ++j == inner) {
@@ -385,7 +385,7 @@ static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_
                 }
             }
             fft_together_F(plan, table, x + from, x_step, lane, y + to, y_step, to_lane,
-                           fft_min(FFT_LANES_F, total - first), is_complex, lanes);
+                           fft_min(LANES_F, total - first), is_complex, lanes);
         }
     }
 }

@@ -6,43 +6,33 @@
    1(1), 1984): no bit reversal, and every access is a whole vector. Transforms along the contiguous
    axis are transposed in registers as they are loaded and stored. */
 
-#if defined(__AVX512F__)
-enum { FFT_BYTES = 64 };
-#elif defined(__AVX__)
-enum { FFT_BYTES = 32 };
-#else
-enum { FFT_BYTES = 16 };
-#endif
-
 /* The largest prime radix. */
 enum { FFT_LARGEST_RADIX = 101 };
 
-enum { FFT_LANES_F = FFT_BYTES / sizeof(F), FFT_HALF_F = FFT_LANES_F / 2 };
+enum { FFT_HALF_F = LANES_F / 2 };
 
-typedef F fft_vector_F __attribute__((vector_size(FFT_BYTES), aligned(sizeof(F)), may_alias));
+typedef struct { lanes_F re, im; } fft_pair_F;
 
-typedef struct { fft_vector_F re, im; } fft_pair_F;
+typedef int32_t fft_places_f32 __attribute__((vector_size(LANES_BYTES)));
 
-typedef int32_t fft_places_f32 __attribute__((vector_size(FFT_BYTES)));
-
-typedef int64_t fft_places_f64 __attribute__((vector_size(FFT_BYTES)));
+typedef int64_t fft_places_f64 __attribute__((vector_size(LANES_BYTES)));
 
 /* A shuffle: lane i is lane first + i % 2 * odd + i / 2 * two of the concatenation of a and b. The
    loops compile to constants, or to one instruction. */
-static inline fft_vector_F fft_shuffle_F(fft_vector_F a, fft_vector_F b, int first, int odd,
+static inline lanes_F fft_shuffle_F(lanes_F a, lanes_F b, int first, int odd,
                                          int two)
 {
 #if defined(__clang__)
-    fft_vector_F result = a;
-    for (int i = 0; i < FFT_LANES_F; i++) {
+    lanes_F result = a;
+    for (int i = 0; i < LANES_F; i++) {
         int k = first + i % 2 * odd + i / 2 * two;
-        result[i] = k < FFT_LANES_F ? a[k] : b[k - FFT_LANES_F];
+        result[i] = k < LANES_F ? a[k] : b[k - LANES_F];
     }
     return result;
 #else
     fft_places_F places = {0};
     #pragma GCC unroll 16
-    for (int i = 0; i < FFT_LANES_F; i++) {
+    for (int i = 0; i < LANES_F; i++) {
         places[i] = first + i % 2 * odd + i / 2 * two;
     }
     return __builtin_shuffle(a, b, places);
@@ -50,63 +40,45 @@ static inline fft_vector_F fft_shuffle_F(fft_vector_F a, fft_vector_F b, int fir
 }
 
 /* Interleaves the first halves: a0 b0 a1 b1 ... */
-static inline fft_vector_F fft_low_F(fft_vector_F a, fft_vector_F b)
+static inline lanes_F fft_low_F(lanes_F a, lanes_F b)
 {
-    return fft_shuffle_F(a, b, 0, FFT_LANES_F, 1);
+    return fft_shuffle_F(a, b, 0, LANES_F, 1);
 }
 
 /* Interleaves the second halves: a0 b0 a1 b1 ... */
-static inline fft_vector_F fft_high_F(fft_vector_F a, fft_vector_F b)
+static inline lanes_F fft_high_F(lanes_F a, lanes_F b)
 {
-    return fft_shuffle_F(a, b, FFT_HALF_F, FFT_LANES_F, 1);
+    return fft_shuffle_F(a, b, FFT_HALF_F, LANES_F, 1);
 }
 
 /* The even lanes: a0 a2 ... b0 b2 ... */
-static inline fft_vector_F fft_even_F(fft_vector_F a, fft_vector_F b)
+static inline lanes_F fft_even_F(lanes_F a, lanes_F b)
 {
     return fft_shuffle_F(a, b, 0, 2, 4);
 }
 
 /* The odd lanes: a1 a3 ... b1 b3 ... */
-static inline fft_vector_F fft_odd_F(fft_vector_F a, fft_vector_F b)
+static inline lanes_F fft_odd_F(lanes_F a, lanes_F b)
 {
     return fft_shuffle_F(a, b, 1, 2, 4);
 }
 
 /* Transposes a square block in registers: lane j of vector i becomes lane i of vector j. */
-static inline void fft_transpose_F(fft_vector_F *rows)
+static inline void fft_transpose_F(lanes_F *rows)
 {
     #pragma GCC unroll 4
-    for (int done = 1; done < FFT_LANES_F; done *= 2) {
-        fft_vector_F next[FFT_LANES_F];
+    for (int done = 1; done < LANES_F; done *= 2) {
+        lanes_F next[LANES_F];
         #pragma GCC unroll 8
         for (int i = 0; i < FFT_HALF_F; i++) {
             next[2 * i] = fft_low_F(rows[i], rows[i + FFT_HALF_F]);
             next[2 * i + 1] = fft_high_F(rows[i], rows[i + FFT_HALF_F]);
         }
         #pragma GCC unroll 16
-        for (int i = 0; i < FFT_LANES_F; i++) {
+        for (int i = 0; i < LANES_F; i++) {
             rows[i] = next[i];
         }
     }
-}
-
-/* x * y + sum in each lane. The loop compiles to one vector instruction. */
-static inline fft_vector_F fft_multiply_add_F(F x, fft_vector_F y, fft_vector_F sum)
-{
-    for (int lane = 0; lane < FFT_LANES_F; lane++) {
-        sum[lane] = multiply_add_F(x, y[lane], sum[lane]);
-    }
-    return sum;
-}
-
-/* x * y + sum in each lane, for a vector x. */
-static inline fft_vector_F fft_multiply_all_F(fft_vector_F x, fft_vector_F y, fft_vector_F sum)
-{
-    for (int lane = 0; lane < FFT_LANES_F; lane++) {
-        sum[lane] = multiply_add_F(x[lane], y[lane], sum[lane]);
-    }
-    return sum;
 }
 
 static inline fft_pair_F fft_add_F(fft_pair_F a, fft_pair_F b)
@@ -134,21 +106,24 @@ static inline fft_pair_F fft_add_i_times_F(fft_pair_F a, fft_pair_F b)
 /* a + x b */
 static inline fft_pair_F fft_add_scaled_F(fft_pair_F a, F x, fft_pair_F b)
 {
-    return (fft_pair_F){fft_multiply_add_F(x, b.re, a.re), fft_multiply_add_F(x, b.im, a.im)};
+    lanes_F factor = lanes_of_F(x);
+    return (fft_pair_F){multiply_add_lanes_F(factor, b.re, a.re),
+                        multiply_add_lanes_F(factor, b.im, a.im)};
 }
 
 /* a times the complex number at w. */
 static inline fft_pair_F fft_times_F(fft_pair_F a, const F *w)
 {
-    return (fft_pair_F){fft_multiply_add_F(w[0], a.re, -(w[1] * a.im)),
-                        fft_multiply_add_F(w[0], a.im, w[1] * a.re)};
+    lanes_F real = lanes_of_F(w[0]);
+    return (fft_pair_F){multiply_add_lanes_F(real, a.re, -(w[1] * a.im)),
+                        multiply_add_lanes_F(real, a.im, w[1] * a.re)};
 }
 
 /* a times w in each lane. */
 static inline fft_pair_F fft_times_all_F(fft_pair_F a, fft_pair_F w)
 {
-    return (fft_pair_F){fft_multiply_all_F(w.re, a.re, -(w.im * a.im)),
-                        fft_multiply_all_F(w.re, a.im, w.im * a.re)};
+    return (fft_pair_F){multiply_add_lanes_F(w.re, a.re, -(w.im * a.im)),
+                        multiply_add_lanes_F(w.re, a.im, w.im * a.re)};
 }
 
 /* A Stockham pass of radix r: for p < m and q < s, the transform of x[(k m + p) s + q], k < r,
@@ -367,18 +342,18 @@ static int64_t fft_load_along_F(int64_t n, const F *x, bool exchanged, const int
                                 fft_pair_F *to)
 {
     int64_t j = 0;
-    for (; j + FFT_LANES_F <= n; j += FFT_LANES_F) {
-        fft_vector_F re[FFT_LANES_F], im[FFT_LANES_F];
+    for (; j + LANES_F <= n; j += LANES_F) {
+        lanes_F re[LANES_F], im[LANES_F];
         #pragma GCC unroll 16
-        for (int l = 0; l < FFT_LANES_F; l++) {
-            const fft_vector_F *in = (const fft_vector_F *)(x + lane[l] + 2 * j);
+        for (int l = 0; l < LANES_F; l++) {
+            const lanes_F *in = (const lanes_F *)(x + lane[l] + 2 * j);
             re[l] = fft_even_F(in[0], in[1]);
             im[l] = fft_odd_F(in[0], in[1]);
         }
         fft_transpose_F(re);
         fft_transpose_F(im);
         #pragma GCC unroll 16
-        for (int l = 0; l < FFT_LANES_F; l++) {
+        for (int l = 0; l < LANES_F; l++) {
             to[j + l] = exchanged ? (fft_pair_F){im[l], re[l]} : (fft_pair_F){re[l], im[l]};
         }
     }
@@ -392,10 +367,10 @@ static void fft_load_F(int64_t n, const F *re, const F *im, int64_t step, const 
                        fft_pair_F *to)
 {
     int64_t j = 0;
-    if (re != NULL && im != NULL && fft_adjacent_F(re, im, lane, FFT_LANES_F)) {
+    if (re != NULL && im != NULL && fft_adjacent_F(re, im, lane, LANES_F)) {
         for (; j < n; j++) {
-            const fft_vector_F *in = (const fft_vector_F *)((im == re + 1 ? re : im) + j * step);
-            fft_vector_F even = fft_even_F(in[0], in[1]), odd = fft_odd_F(in[0], in[1]);
+            const lanes_F *in = (const lanes_F *)((im == re + 1 ? re : im) + j * step);
+            lanes_F even = fft_even_F(in[0], in[1]), odd = fft_odd_F(in[0], in[1]);
             to[j] = im == re + 1 ? (fft_pair_F){even, odd} : (fft_pair_F){odd, even};
         }
         return;
@@ -405,7 +380,7 @@ static void fft_load_F(int64_t n, const F *re, const F *im, int64_t step, const 
     }
     for (; j < n; j++) {
         fft_pair_F value = {{0}, {0}};
-        for (int l = 0; l < FFT_LANES_F; l++) {
+        for (int l = 0; l < LANES_F; l++) {
             value.re[l] = re != NULL ? re[j * step + lane[l]] : 0;
             value.im[l] = im != NULL ? im[j * step + lane[l]] : 0;
         }
@@ -419,18 +394,18 @@ static int64_t fft_store_along_F(int64_t n, const fft_pair_F *from, F scale, F *
                                  const int64_t *lane)
 {
     int64_t j = 0;
-    for (; j + FFT_LANES_F <= n; j += FFT_LANES_F) {
-        fft_vector_F re[FFT_LANES_F], im[FFT_LANES_F];
+    for (; j + LANES_F <= n; j += LANES_F) {
+        lanes_F re[LANES_F], im[LANES_F];
         #pragma GCC unroll 16
-        for (int l = 0; l < FFT_LANES_F; l++) {
+        for (int l = 0; l < LANES_F; l++) {
             re[l] = scale * (exchanged ? from[j + l].im : from[j + l].re);
             im[l] = scale * (exchanged ? from[j + l].re : from[j + l].im);
         }
         fft_transpose_F(re);
         fft_transpose_F(im);
         #pragma GCC unroll 16
-        for (int l = 0; l < FFT_LANES_F; l++) {
-            fft_vector_F *out = (fft_vector_F *)(x + lane[l] + 2 * j);
+        for (int l = 0; l < LANES_F; l++) {
+            lanes_F *out = (lanes_F *)(x + lane[l] + 2 * j);
             out[0] = fft_low_F(re[l], im[l]);
             out[1] = fft_high_F(re[l], im[l]);
         }
@@ -446,20 +421,20 @@ static void fft_store_F(int64_t n, const fft_pair_F *from, F scale, F *re, F *im
     int64_t j = 0;
     if (re != NULL && im != NULL && fft_adjacent_F(re, im, lane, count)) {
         for (; j < n; j++) {
-            fft_vector_F even = scale * (im == re + 1 ? from[j].re : from[j].im);
-            fft_vector_F odd = scale * (im == re + 1 ? from[j].im : from[j].re);
-            fft_vector_F both[2] = {fft_low_F(even, odd), fft_high_F(even, odd)};
+            lanes_F even = scale * (im == re + 1 ? from[j].re : from[j].im);
+            lanes_F odd = scale * (im == re + 1 ? from[j].im : from[j].re);
+            lanes_F both[2] = {fft_low_F(even, odd), fft_high_F(even, odd)};
             F *out = (im == re + 1 ? re : im) + j * step;
-            if (count == FFT_LANES_F) {
-                ((fft_vector_F *)out)[0] = both[0];
-                ((fft_vector_F *)out)[1] = both[1];
+            if (count == LANES_F) {
+                ((lanes_F *)out)[0] = both[0];
+                ((lanes_F *)out)[1] = both[1];
             } else {
                 memcpy(out, both, (size_t)count * 2 * sizeof(F));
             }
         }
         return;
     }
-    if (step == 2 && count == FFT_LANES_F && re != NULL && (im == re + 1 || re == im + 1)) {
+    if (step == 2 && count == LANES_F && re != NULL && (im == re + 1 || re == im + 1)) {
         j = fft_store_along_F(n, from, scale, im == re + 1 ? re : im, re == im + 1, lane);
     }
     for (; j < n; j++) {

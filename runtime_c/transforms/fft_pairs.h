@@ -2,33 +2,33 @@
    and imaginary parts. The steps that convert between the two spectra; see W. Press and others,
    Numerical Recipes, the section on the FFT of real functions. */
 
-/* Loads and stores of FFT_LANES complex numbers from x on, or backwards from x. */
+/* Loads and stores of LANES complex numbers from x on, or backwards from x. */
 static inline fft_pair_F fft_load_complex_F(const F *x)
 {
-    const fft_vector_F *in = (const fft_vector_F *)x;
+    const lanes_F *in = (const lanes_F *)x;
     return (fft_pair_F){fft_even_F(in[0], in[1]), fft_odd_F(in[0], in[1])};
 }
 
-static inline fft_vector_F fft_reversed_F(fft_vector_F a)
+static inline lanes_F fft_reversed_F(lanes_F a)
 {
-    return fft_shuffle_F(a, a, FFT_LANES_F - 1, -1, -2);
+    return fft_shuffle_F(a, a, LANES_F - 1, -1, -2);
 }
 
 static inline fft_pair_F fft_load_reversed_F(const F *x)
 {
-    fft_pair_F found = fft_load_complex_F(x - 2 * (FFT_LANES_F - 1));
+    fft_pair_F found = fft_load_complex_F(x - 2 * (LANES_F - 1));
     return (fft_pair_F){fft_reversed_F(found.re), fft_reversed_F(found.im)};
 }
 
 static inline void fft_store_complex_F(F *x, fft_pair_F value)
 {
-    ((fft_vector_F *)x)[0] = fft_low_F(value.re, value.im);
-    ((fft_vector_F *)x)[1] = fft_high_F(value.re, value.im);
+    ((lanes_F *)x)[0] = fft_low_F(value.re, value.im);
+    ((lanes_F *)x)[1] = fft_high_F(value.re, value.im);
 }
 
 static inline void fft_store_reversed_F(F *x, fft_pair_F value)
 {
-    fft_store_complex_F(x - 2 * (FFT_LANES_F - 1),
+    fft_store_complex_F(x - 2 * (LANES_F - 1),
                         (fft_pair_F){fft_reversed_F(value.re), fft_reversed_F(value.im)});
 }
 
@@ -63,7 +63,7 @@ static void fft_from_pairs_F(int64_t half, F *x, int64_t step, const F *w)
     x[half * step] = re - im;
     x[half * step + 1] = 0;
     int64_t k = 1;
-    for (; step == 2 && 2 * (k + FFT_LANES_F) <= half; k += FFT_LANES_F) {
+    for (; step == 2 && 2 * (k + LANES_F) <= half; k += LANES_F) {
         fft_pair_F a = fft_load_complex_F(x + 2 * k), b = fft_load_reversed_F(x + 2 * (half - k));
         fft_pair_to_real_F(&a, &b, fft_load_complex_F(w + 2 * k));
         fft_store_complex_F(x + 2 * k, a);
@@ -90,7 +90,7 @@ static void fft_to_pairs_F(int64_t half, const F *x, int64_t step, const F *w, F
     out[0] = first + last;
     out[1] = first - last;
     int64_t k = 1;
-    for (; step == 2 && 2 * (k + FFT_LANES_F) <= half; k += FFT_LANES_F) {
+    for (; step == 2 && 2 * (k + LANES_F) <= half; k += LANES_F) {
         fft_pair_F a = fft_load_complex_F(x + 2 * k), b = fft_load_reversed_F(x + 2 * (half - k));
         fft_real_to_pair_F(&a, &b, fft_load_complex_F(w + 2 * k));
         fft_store_complex_F(out + 2 * k, a);
@@ -114,7 +114,7 @@ static void fft_to_pairs_F(int64_t half, const F *x, int64_t step, const F *w, F
 __attribute__((noinline))
 static void fft_lanes_from_pairs_F(int64_t half, fft_pair_F *x, const F *w)
 {
-    fft_vector_F re = x[0].re, im = x[0].im, zero = {0};
+    lanes_F re = x[0].re, im = x[0].im, zero = {0};
     x[0] = (fft_pair_F){re + im, zero};
     x[half] = (fft_pair_F){re - im, zero};
     for (int64_t k = 1; k <= half / 2; k++) {
@@ -131,7 +131,7 @@ static void fft_lanes_from_pairs_F(int64_t half, fft_pair_F *x, const F *w)
 __attribute__((noinline))
 static void fft_lanes_to_pairs_F(int64_t half, fft_pair_F *x, const F *w)
 {
-    fft_vector_F first = x[0].re, last = x[half].re;
+    lanes_F first = x[0].re, last = x[half].re;
     x[0] = (fft_pair_F){first + last, first - last};
     for (int64_t k = 1; k <= half / 2; k++) {
         fft_pair_F a = x[k], b = x[half - k];

@@ -56,5 +56,5 @@ def _linked(name: str, threads: int, dialect: Dialect) -> LinkedHelper:
         helpers=items[:-1],
         last=items[-1],
     )
-    is_product = any(each.startswith("matmul_vector_") for item in items for each in item.names)
+    is_product = any(each == "MATMUL_ROWS" for item in items for each in item.names)
     return LinkedHelper(name, items[-1], source, "vectors" if is_product else "usual")
