@@ -1,8 +1,10 @@
 """What is not run as a compiler: what others could have put there. And what no compiler is told:
 options that write files, load code or read further options."""
 
+import contextlib
 import os
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -202,3 +204,69 @@ def test_a_refused_option_runs_no_compiler(monkeypatch, tmp_path, plant):
     with pytest.raises(ValueError, match="'march' takes the name of a processor"):
         transpile.jit(np.sin, compiler_options={"march": "native -fplugin=x"})(np.ones(3))
     assert (tmp_path / "thesis").read_text() == "ten years of work" and not was_run(tmp_path)
+
+
+# -- a probe beside other work ---------------------------------------------------------------------
+
+
+def test_a_probe_beside_a_block_runs_the_compiler_once(tmp_path, plant):
+    path = plant(tmp_path / "bin" / "cc")
+    text = path.read_text()
+    path.write_text(text.replace("touch", f"echo x >> {tmp_path}/times; touch"))
+    options = Options(cc=str(path))
+    alone = toolchain.find_compiler(options)
+    times = (tmp_path / "times").read_text()
+    compiler_probe._known.clear()
+    (tmp_path / "times").unlink()
+    for file in (tmp_path / "cache").glob("compiler-*"):
+        file.unlink()
+    with compiler_probe.probing(options):
+        assert compiler_probe._begun and not toolchain.is_probed(options)
+        assert toolchain.find_compiler(options) == alone
+        assert not compiler_probe._begun
+    with compiler_probe.probing(options):  # known by now
+        assert not compiler_probe._begun
+    assert (tmp_path / "times").read_text() == times
+
+
+def test_a_probe_ends_with_its_block(tmp_path, plant):
+    path = plant(tmp_path / "bin" / "cc")
+    path.write_text("#!/bin/sh\nsleep 100\n")
+    begun = []
+    with (
+        pytest.raises(ZeroDivisionError),
+        compiler_probe.probing(Options(cc=str(path))),
+    ):
+        begun += compiler_probe._begun.values()
+        raise ZeroDivisionError
+    (probe,) = begun
+    assert probe._version.has_ended() and not probe._directory.exists()
+    assert not compiler_probe._begun
+
+
+def test_a_probe_is_its_thread_s_and_not_a_child_s(tmp_path, plant):
+    options = Options(cc=str(plant(tmp_path / "bin" / "cc")))
+    with compiler_probe.probing(options):
+        (probe,) = compiler_probe._begun.values()
+        with ThreadPoolExecutor(1) as pool:
+            compiler = pool.submit(toolchain.find_compiler, options).result()
+        compiler_probe._known.clear()
+        for file in (tmp_path / "cache").glob("compiler-*"):
+            file.unlink()
+        if (child := os.fork()) == 0:
+            status = 1
+            with contextlib.suppress(BaseException):
+                status = int(toolchain.find_compiler(options) != compiler)
+            os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        assert probe._directory.exists()
+        assert toolchain.find_compiler(options) == compiler
+
+
+def test_a_probe_beside_a_block_runs_nothing_that_find_compiler_would_not(tmp_path, plant):
+    path = plant(tmp_path / "bin" / "cc")
+    path.chmod(0o777)
+    for text in (str(path), "cc -o elsewhere", "./cc", "missing"):
+        with compiler_probe.probing(Options(cc=text)):
+            assert not compiler_probe._begun
+    assert not was_run(tmp_path)

@@ -60,6 +60,8 @@ LATER = {
         "executable",
         "transpile.build.driver",
     ): "a warm start lowers nothing; this takes 40 ms to import",
+    ("executable", "transpile.build.pool_linking"): "a warm start links nothing",
+    ("tracing", "transpile.build.compiler_probe"): "belongs to the first call",
     ("templates", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
     ("loader", "cffi"): "its front end reads declarations; programs from the cache have tables",
     ("library_threads", "ctypes"): "for programs with `num_threads` that call a BLAS or LAPACK",

@@ -17,7 +17,7 @@ import pytest
 from sanitize_threads import SANITIZER, built, has_sanitizer, under_load
 
 import transpile
-from transpile.build import driver, toolchain
+from transpile.build import driver, pool_linking, toolchain
 from transpile.build.pool_linking import FLAGS, pool_for, wrap_flags
 from transpile.build.support_libraries import support_library
 from transpile.disk_cache.cache_entry import PROGRAM, THREADS
@@ -337,8 +337,8 @@ def test_the_pool_is_compiled_while_a_large_program_is_lowered(tmp_path, monkeyp
 
 def test_a_pool_that_was_begun_in_vain_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(driver.Pipeline, "_is_large", lambda self: True)
-    monkeypatch.setattr(driver, "most_commands", lambda: 2)
+    monkeypatch.setattr(pool_linking, "is_large", lambda graph, options: True)
+    monkeypatch.setattr(pool_linking, "most_commands", lambda: 2)
     entry = transpile.jit(lambda x: x + 2).lower(np.ones(3)).compile()._executable.entry
     assert not entry.path(THREADS).exists() and not entry.path("libgomp.so").exists()
     assert not list(tmp_path.glob("transpile_threads-*"))

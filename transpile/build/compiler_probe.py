@@ -5,18 +5,21 @@ and modification time and of the probes. So a later process does not run the com
 result of an earlier compiler.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import os
 import re
 import shlex
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
-from transpile.build.commands import ChildProcess, environment, output_of
+from transpile.build.commands import ChildProcess, environment
 from transpile.disk_cache.cache_ownership import recall, remember
 from transpile.disk_cache.process_directory import advising, check_space, scratch_directory
 from transpile.errors import CompilerNotFoundError
@@ -90,6 +93,8 @@ class Compiler:
 
 
 _known: dict[str, Compiler] = {}
+# Those that are under way, by process, thread and the identity of the compiler.
+_begun: dict[tuple[int, int, str], _Probe] = {}
 
 
 def find_compiler(options: Options) -> Compiler:
@@ -144,9 +149,39 @@ def find_compiler(options: Options) -> Compiler:
 
 def is_probed(options: Options) -> bool:
     """True if `find_compiler` finds facts about the compiler, and runs none."""
-    named = _named(options)
-    command = _resolve(named[0]) if named is not None else next(_usual_commands(), None)
+    command = _first(options)
     return command is not None and _remembered(command_identity(command)) is not None
+
+
+@contextmanager
+def probing(options: Options) -> Iterator[None]:
+    """Run the compiler beside what the `with` block does, where nothing is known about it, so that
+    a `find_compiler` of this thread inside the block waits for less. Where that is not possible,
+    `find_compiler` says why."""
+    place, probe = None, None
+    with suppress(OSError):
+        command = _first(options)
+        if command is not None and _may_run(command):
+            identity = command_identity(command)
+            if _remembered(identity) is None:
+                place, probe = (os.getpid(), get_ident(), identity), _Probe(command)
+                _begun[place] = probe
+    try:
+        yield
+    finally:
+        if place is not None and probe is not None:
+            _begun.pop(place, None)
+            probe.close()
+
+
+def _first(options: Options) -> tuple[str, ...] | None:
+    """The command that `find_compiler` tries first."""
+    named = _named(options)
+    return _resolve(named[0]) if named is not None else next(_usual_commands(), None)
+
+
+def _may_run(command: tuple[str, ...]) -> bool:
+    return writes_elsewhere(command[1:]) is None and not _writable_by_all(command[0])
 
 
 def command_identity(command: Sequence[str]) -> str:
@@ -265,7 +300,8 @@ def _facts(command: tuple[str, ...]) -> Compiler:
     identity = command_identity(command)
     compiler = _remembered(identity)
     if compiler is None:
-        compiler = _known[identity] = _probe(command)
+        begun = _begun.pop((os.getpid(), get_ident(), identity), None) or _Probe(command)
+        compiler = _known[identity] = begun.compiler()
         remember(_file_of_facts(identity), {"identity": identity, **asdict(compiler)})
     return compiler
 
@@ -293,25 +329,55 @@ def _from_values(values: dict[str, Any], identity: str) -> Compiler:
     return Compiler(command=command, accepted=accepted, **values)
 
 
-def _probe(command: tuple[str, ...]) -> Compiler:
-    """Compile tiny programs; raises _NotACompiler, with the reason, where none compiles."""
-    with advising(), ExitStack() as stack:
-        directory = Path(stack.enter_context(scratch_directory()))
-        (directory / "probe.c").write_text(_PROBE)
-        (directory / "openmp.c").write_text(_PROBE_OPENMP)
-        # Beside the versions. Most compilers accept all of it, so that one trial is enough.
-        trial = _Trial(stack, command, directory, "openmp.c", "all", _ALL)
-        version = output_of([*command, "--version"])
-        machine = output_of([*command, "-dumpmachine"]).strip()
-        linked, accepted = True, _PROBED
-        if not trial.succeeds():
-            linked, accepted = _accepted_in_parts(stack, command, directory)
-    kind = "clang" if "clang" in version.lower() else "gcc"
-    if command[-1] == "cc" and os.path.basename(command[0]).startswith("zig"):
-        kind = "zig"
-    stated = re.search(r"^Target: (\S+)", version, re.MULTILINE)
-    first = version.strip().partition("\n")[0] or "unknown version"
-    return Compiler(command, kind, first, stated[1] if stated else machine, linked, accepted)
+class _Probe:
+    """Commands that find the facts about a compiler, started. `close` kills what still runs."""
+
+    def __init__(self, command: tuple[str, ...]) -> None:
+        self._command = command
+        self.owner = os.getpid()
+        with advising(), ExitStack() as stack:
+            self._directory = Path(stack.enter_context(scratch_directory()))
+            (self._directory / "probe.c").write_text(_PROBE)
+            (self._directory / "openmp.c").write_text(_PROBE_OPENMP)
+            # Beside the versions. Most compilers accept all of it, so that one trial is enough.
+            self._trial = _Trial(stack, command, self._directory, "openmp.c", "all", _ALL)
+            self._version = _asked(stack, [*command, "--version"], self._directory)
+            self._machine = _asked(stack, [*command, "-dumpmachine"], self._directory)
+            self._stack = stack.pop_all()
+
+    def close(self) -> None:
+        """End it; the files are removed."""
+        if os.getpid() == self.owner:
+            self._stack.close()
+
+    def compiler(self) -> Compiler:
+        """The facts; raises _NotACompiler, with the reason, where nothing compiles."""
+        command = self._command
+        with advising(), self._stack:
+            version, machine = _said(self._version), _said(self._machine).strip()
+            linked, accepted = True, _PROBED
+            if not self._trial.succeeds():
+                linked, accepted = _accepted_in_parts(self._stack, command, self._directory)
+        kind = "clang" if "clang" in version.lower() else "gcc"
+        if command[-1] == "cc" and os.path.basename(command[0]).startswith("zig"):
+            kind = "zig"
+        stated = re.search(r"^Target: (\S+)", version, re.MULTILINE)
+        first = version.strip().partition("\n")[0] or "unknown version"
+        return Compiler(command, kind, first, stated[1] if stated else machine, linked, accepted)
+
+
+def _asked(stack: ExitStack, command: Sequence[str], directory: Path) -> ChildProcess | None:
+    """A command whose standard output is wanted, started; None where that is not possible."""
+    process = ChildProcess(command, directory, environment(directory), errors=False)
+    try:
+        stack.enter_context(process).start()
+    except OSError:
+        return None
+    return process
+
+
+def _said(process: ChildProcess | None) -> str:
+    return process.wait()[1] if process is not None else ""
 
 
 def _accepted_in_parts(

@@ -7,7 +7,6 @@ so this module, which imports all of them, is imported then.
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -19,16 +18,16 @@ from transpile.build.commands import TimeLimitError
 from transpile.build.compiler_probe import Compiler
 from transpile.build.helper_objects import helper_objects
 from transpile.build.link_libraries import link_words
-from transpile.build.pool_linking import pool_for
+from transpile.build.pool_linking import Pool
 from transpile.build.stopwatch import Stopwatch
 from transpile.codegen.compile_budget import MOST_RETREATS, retreat_flags
 from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
 from transpile.codegen.render import Text, render
 from transpile.disk_cache.cache_entry import PROGRAM, PROGRAM_OBJECT
-from transpile.disk_cache.concurrent_steps import SideBySide, Steps, finished, most_commands
+from transpile.disk_cache.concurrent_steps import SideBySide, Steps, finished
 from transpile.ir.calls import Call
-from transpile.ir.graph import Donated, Equation, Graph
+from transpile.ir.graph import Donated, Graph
 from transpile.ir.loop_ir import Program
 from transpile.lower.kernels import lower
 from transpile.options import Options
@@ -163,35 +162,22 @@ class Pipeline:
             "bytes accessed": float(cost.bytes),
         }
 
-    def write(self, directory: Path) -> None:
+    def write(self, directory: Path, compiler: Compiler, jobs: SideBySide, pool: Pool) -> None:
         """Write and compile the program for Python: with the entry that `program_call.py` calls,
-        and linked with the pool of threads."""
-        compiler, most = toolchain.find_compiler(self.options), most_commands()
-        with (
-            SideBySide(most) as jobs,
-            pool_for(compiler, self.options, directory, jobs) as pool,
-        ):
-            if most > 1 and self._is_large():  # where it has to be compiled, while Python goes on
-                pool.begin()
-            source = self._write_sources(directory)
-            # The pool before the helpers, in all processes: see `Cache.obtaining`.
-            pool.settle(runs_threads=self.text.runs_threads)
-            objects_for = helper_objects(compiler, self.options, source, self.text, jobs)
-            with objects_for as (included, objects):
-                entry = directory / "entry.c"
-                text = python_entry(self.program, included, "program.h")
-                entry.write_text(text, encoding="utf-8")
-                before = _children_seconds()
-                with self._times.phase("compile"):
-                    build = self._compile(entry, (*objects, *pool.link_flags), jobs)
+        and linked with the pool of threads. See `begun` of `pool_linking.py` for the arguments."""
+        source = self._write_sources(directory)
+        # The pool before the helpers, in all processes: see `Cache.obtaining`.
+        pool.settle(runs_threads=self.text.runs_threads)
+        objects_for = helper_objects(compiler, self.options, source, self.text, jobs)
+        with objects_for as (included, objects):
+            entry = directory / "entry.c"
+            text = python_entry(self.program, included, "program.h")
+            entry.write_text(text, encoding="utf-8")
+            before = _children_seconds()
+            with self._times.phase("compile"):
+                build = self._compile(entry, (*objects, *pool.link_flags), jobs)
         self._log(_children_seconds() - before)
         _write_meta(directory, self._meta() | {"build": build | {"seconds": self._times.seconds}})
-
-    def _is_large(self) -> bool:
-        """True if an equation has enough work for threads, as far as a look at it can tell: then
-        the program is likely to have parallel loops."""
-        least = self.options.machine.least_parallel_work
-        return any(_work(equation) >= least for equation in self.graph.equations)
 
     def write_standalone(self, directory: Path) -> None:
         """Write and compile the program for processes without Python, an object file and the shared
@@ -299,18 +285,6 @@ class Pipeline:
                 "Loops of Python are unrolled; those of `fori_loop` and `scan` are not",
                 *(name, busy, size),
             )
-
-
-def _work(equation: Equation) -> float:
-    """The operations of an equation: those for each element of its largest array; of a product of
-    matrices of m, k and n rows and columns, (mk kn mn)**0.5."""
-    sizes = [
-        math.prod(extent for extent in atom.type.shape if isinstance(extent, int))
-        for atom in (*equation.inputs, *equation.outputs)
-    ]
-    if equation.primitive.kind == "contract":
-        return math.sqrt(math.prod(sizes))
-    return float(max(sizes, default=0) * equation.primitive.weight)
 
 
 def _children_seconds() -> float:

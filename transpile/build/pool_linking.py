@@ -9,17 +9,19 @@ the cache entry of every program with parallel loops, so that a warm start needs
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from transpile.build.compiler_probe import Compiler
+from transpile.build.compiler_probe import Compiler, find_compiler
 from transpile.build.elf import read_dynamic
 from transpile.build.support_libraries import obtaining_library
 from transpile.disk_cache.cache_entry import PROGRAM, THREADS
-from transpile.disk_cache.concurrent_steps import SideBySide, Steps
+from transpile.disk_cache.concurrent_steps import SideBySide, Steps, most_commands
 from transpile.errors import InternalError
+from transpile.ir.graph import Equation, Graph
 from transpile.options import Options
 from transpile.util.data_files import data_directory
 
@@ -65,6 +67,42 @@ class Pool:
             self.begin()
         elif self._steps is not None:
             self._jobs.drop(self._steps)
+
+
+@contextmanager
+def begun(
+    graph: Graph, options: Options, directory: Path
+) -> Iterator[tuple[Compiler, SideBySide, Pool]]:
+    """Yield what the program of a graph is built with in `directory`: the compiler, what runs its
+    commands, and the pool.
+
+    Where the pool has to be compiled and the program is likely to need it, its compiler runs from
+    now on, beside what makes the program, and beside the imports of that.
+    """
+    compiler, most = find_compiler(options), most_commands()
+    with SideBySide(most) as jobs, pool_for(compiler, options, directory, jobs) as pool:
+        if most > 1 and is_large(graph, options):
+            pool.begin()
+        yield compiler, jobs, pool
+
+
+def is_large(graph: Graph, options: Options) -> bool:
+    """True if an equation has enough work for threads, as far as a look at it can tell: then the
+    program is likely to have parallel loops."""
+    least = options.machine.least_parallel_work
+    return any(_work(equation) >= least for equation in graph.equations)
+
+
+def _work(equation: Equation) -> float:
+    """The operations of an equation: those for each element of its largest array; of a product of
+    matrices of m, k and n rows and columns, (mk kn mn)**0.5."""
+    sizes = [
+        math.prod(extent for extent in atom.type.shape if isinstance(extent, int))
+        for atom in (*equation.inputs, *equation.outputs)
+    ]
+    if equation.primitive.kind == "contract":
+        return math.sqrt(math.prod(sizes))
+    return float(max(sizes, default=0) * equation.primitive.weight)
 
 
 @contextmanager

@@ -106,6 +106,9 @@ class SideBySide:
 
     def may_gain(self) -> bool:
         """True if a command runs beside which another one may."""
+        for steps in [s for s, command in self._running.items() if command.has_ended()]:
+            del self._running[steps]
+            self._next(steps)
         return bool(self._running) and self._most > 1
 
     def finish(self) -> None:

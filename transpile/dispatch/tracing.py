@@ -50,9 +50,11 @@ from transpile.util.lazy.imports import Later
 from transpile.util.lazy.loggers import Log
 
 if TYPE_CHECKING:
+    from transpile.build import compiler_probe
     from transpile.dispatch import value_checks, warm_up
     from transpile.runtime.dispatcher import Specialization
 else:
+    compiler_probe = Later("transpile.build.compiler_probe")
     value_checks = Later("transpile.dispatch.value_checks")
     warm_up = Later("transpile.dispatch.warm_up")
 
@@ -87,6 +89,10 @@ class Tracing:
         # While another function is traced, this one becomes a part of its graph.
         if is_jit_disabled() or current_trace() is not None:
             return resolved(self.function)(*args, **kwargs)
+        with compiler_probe.probing(self.config.options):
+            return self._first_call(args, kwargs)
+
+    def _first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         traced, key, leaves = self.traced(args, kwargs)
         for path, leaf in zip(traced.in_paths, leaves, strict=True):
             if not isinstance(leaf, ndarray) and type(leaf) not in PYTHON_SCALARS:

@@ -33,7 +33,7 @@ from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
-    from transpile.build import driver
+    from transpile.build import driver, pool_linking
     from transpile.build.driver import Pipeline
     from transpile.codegen.render import Text
     from transpile.ir.loop_ir import Program
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 else:
     identifiers = Later("transpile.symbols.identifiers")
     driver = Later("transpile.build.driver")
+    pool_linking = Later("transpile.build.pool_linking")
 
 _Used = TypeVar("_Used")
 # Calls with other runtime sizes that an executable keeps; one takes microseconds to make.
@@ -165,7 +166,11 @@ class Lowering:
         return self._obtain(self._write, lambda entry: entry.read(name))
 
     def _write(self, directory: Path) -> None:
-        with_tables(self._pipeline.write)(directory)
+        def write(directory: Path) -> None:
+            with pool_linking.begun(self.graph, self.options, directory) as tools:
+                self._pipeline.write(directory, *tools)
+
+        with_tables(write)(directory)
 
     def _obtain(
         self,
