@@ -30,7 +30,7 @@ def copy(tmp_path):
     return tmp_path
 
 
-def digest(copy, expression="own_digest()", cache=None, command=()):
+def digest(copy, expression="own_digest()", cache=None, command=(), keeps=False):
     code = f"""
 from transpile.disk_cache import package_fingerprint
 from transpile.disk_cache.package_fingerprint import *
@@ -39,7 +39,7 @@ print({expression})
     environment = {
         **os.environ,
         "PYTHONPATH": str(copy),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONDONTWRITEBYTECODE": "" if keeps else "1",
         "TRANSPILE_CACHE_DIR": str(cache or copy / "cache"),
     }
     done = subprocess.run(
@@ -99,6 +99,21 @@ def test_what_is_remembered_and_damaged_is_made_anew(copy):
     assert digest(copy) == "1" * 32
     kept.chmod(0o666)  # not private: not trusted
     assert digest(copy) == first
+
+
+def test_it_is_remembered_beside_compiled_modules_whatever_the_cache(copy, tmp_path_factory):
+    def other(keeps):
+        return {"cache": tmp_path_factory.mktemp("cache"), "keeps": keeps}
+
+    first = digest(copy, SETTLED, **other(True))
+    (kept,) = (copy / "transpile" / "__pycache__").glob("files-*.pyc")
+    for keeps in (True, False):
+        assert digest(copy, READS_NOTHING, **other(keeps)) == first
+    kept.write_bytes(kept.read_bytes()[:-5])
+    assert digest(copy, **other(False)) == first
+    helper = copy / "runtime_c" / "arithmetic" / "sign.h"
+    helper.write_text(helper.read_text() + "\n")
+    assert digest(copy, **other(True)) != first
 
 
 def test_in_an_image_the_files_are_read(copy, tmp_path_factory):

@@ -18,8 +18,10 @@ import contextlib
 import os
 import re
 import stat
+import sys
 import time
 from collections.abc import Iterator, Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +203,24 @@ def remember(name: str, values: Mapping[str, Any]) -> None:
     """
     with contextlib.suppress(OSError), owned(cache_directory()) as own:
         write_atomically(name, seal(values), own.root)
+
+
+def recall_compiled(beside: str, name: str) -> dict[str, Any]:
+    """The values that `remember_compiled` has kept; OSError or ValueError where there are none."""
+    with contextlib.suppress(OSError, ValueError):
+        return unseal(Path(beside).read_bytes())
+    return recall(name)
+
+
+def remember_compiled(beside: str, name: str, values: Mapping[str, Any]) -> None:
+    """Keep values that are made of transpile's files in the file `beside` among the modules that
+    Python has compiled: what may be written there is trusted as they are. Where Python keeps
+    nothing (PYTHONDONTWRITEBYTECODE), or the directory cannot be written, as `remember` does."""
+    if not sys.dont_write_bytecode:
+        data = seal(values)
+        # As for a module: by rename, with missing directories, and silent where it fails.
+        SourceFileLoader("kept", beside).set_data(beside, data)
+        with contextlib.suppress(OSError):
+            if Path(beside).read_bytes() == data:
+                return
+    remember(name, values)

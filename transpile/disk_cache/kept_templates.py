@@ -10,13 +10,11 @@ import marshal
 import sys
 from base64 import b64decode, b64encode
 from contextlib import suppress
-from importlib.machinery import SourceFileLoader
 from importlib.util import cache_from_source
 from pathlib import Path
 from types import CodeType
 
-from transpile.disk_cache.cache_ownership import recall, remember
-from transpile.disk_cache.sealed_json import seal, unseal
+from transpile.disk_cache.cache_ownership import recall_compiled, remember_compiled
 from transpile.util.hashing import blake2b
 
 
@@ -37,9 +35,7 @@ class KeptTemplates:
 
     def _read(self) -> dict[str, str]:
         with suppress(OSError, ValueError):
-            return unseal(Path(self._beside).read_bytes())
-        with suppress(OSError, ValueError):
-            return recall(self._in_cache)
+            return recall_compiled(self._beside, self._in_cache)
         return {}
 
     def find(self, key: str, checksum: str) -> CodeType | None:
@@ -58,11 +54,4 @@ class KeptTemplates:
         if not self._is_changed:
             return
         self._is_changed = False
-        if not sys.dont_write_bytecode:
-            data = seal(self._codes)
-            # As for a module: by rename, with missing directories, and silent where it fails.
-            SourceFileLoader("templates", self._beside).set_data(self._beside, data)
-            with suppress(OSError):
-                if Path(self._beside).read_bytes() == data:
-                    return
-        remember(self._in_cache, self._codes)
+        remember_compiled(self._beside, self._in_cache, self._codes)

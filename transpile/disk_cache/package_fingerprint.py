@@ -1,10 +1,10 @@
 """A digest of transpile's own files: an ingredient of the key of every program.
 
-Reading all files takes longer than a first call should. So the digest is kept in the cache
-directory together with a stamp of the files' metadata, and is computed again where the stamp
-differs. The stamp has sizes, inodes, and both times: mtime and ctime, which programs that copy or
-unpack files cannot set. The maker of a read-only image can; there, where both times are equal, the
-files are read.
+Reading all files takes longer than a first call should. So the digest is kept, beside Python's
+compiled modules or in the cache directory, together with a stamp of the files' metadata, and is
+computed again where the stamp differs. The stamp has sizes, inodes, and both times: mtime and
+ctime, which programs that copy or unpack files cannot set. The maker of a read-only image can;
+there, where both times are equal, the files are read.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import os
 import stat
 import time
 from functools import cache
+from importlib.util import cache_from_source
 
-from transpile.disk_cache.cache_ownership import recall, remember
+from transpile.disk_cache.cache_ownership import recall_compiled, remember_compiled
 from transpile.util.data_files import PACKAGE, data_directory
 from transpile.util.hashing import blake2b
 
@@ -34,21 +35,22 @@ def own_digest() -> str:
         return _digest(paths)
     stamp = blake2b(repr(files).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     try:
-        stored = recall(_file_name())
+        stored = recall_compiled(*_file_names())
         if stored["stamp"] == stamp:
             return str(stored["digest"])
     except (OSError, ValueError, KeyError):
         pass
     digest = _digest(paths)
     if abs(time.time_ns() - max(changed for *_, changed in files)) > _SETTLED:
-        remember(_file_name(), {"stamp": stamp, "digest": digest})
+        remember_compiled(*_file_names(), {"stamp": stamp, "digest": digest})
     return digest
 
 
-def _file_name() -> str:
-    """The name under which the digest and the stamp of the package at this path are kept."""
+def _file_names() -> tuple[str, str]:
+    """The file beside compiled modules, and the name in the cache directory, for the digest and the
+    stamp of the package at this path."""
     location = blake2b(str(PACKAGE).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-    return f"transpile-{location}.json"
+    return cache_from_source(str(PACKAGE / f"files-{location}.py")), f"transpile-{location}.json"
 
 
 def _is_image(files: list[_File]) -> bool:
@@ -79,7 +81,7 @@ def _digest(paths: list[str]) -> str:
     """The hash of files and their names, the same for a checkout and an installed wheel."""
     digest = blake2b(digest_size=16)
     for name, path in sorted((_name(path), path) for path in paths):
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:
             content = file.read()
         digest.update(b"%s\0%d\0" % (name, len(content)))
         digest.update(content)
