@@ -29,7 +29,7 @@ from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
 from transpile.ir.indices.polynomial_text import whole_units
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Ref, Within
-from transpile.ir.types import HALVES, INT32, INT64, SHORT_NAMES, UINT8
+from transpile.ir.types import INT32, INT64, SHORT_NAMES, UINT8, is_half
 from transpile.symbols import c_helpers
 from transpile.util.frozen_records import dataclass
 
@@ -106,8 +106,8 @@ class Printer:
             if (
                 not self._is_choice(expr.args[0], expr.dtype)
                 and not _is_narrow(expr.args[0], expr.dtype)
-                and source not in HALVES
-                and expr.dtype not in HALVES
+                and not is_half(source)
+                and not is_half(expr.dtype)
                 and expr.dtype.kind not in "bc"
                 and source.kind not in "c"
                 and np.can_cast(source, expr.dtype, "safe")
@@ -134,7 +134,7 @@ class Printer:
             case Apply():
                 dtype = dtype_of_column(expr)
                 node = parsed_column(expr.op, dtype)
-                if dtype in HALVES and not isinstance(node, ast.Name | ast.IfExp | ast.Call):
+                if is_half(dtype) and not isinstance(node, ast.Name | ast.IfExp | ast.Call):
                     raise InternalError(f"widen_halves has left {expr.op} of {dtype.name}")
                 return self._fill(node, expr, dtype)
 
@@ -240,7 +240,7 @@ class Printer:
     def _convert(self, expr: Apply) -> tuple[str, int]:
         (x,) = expr.args
         source, target = x.dtype, expr.dtype
-        if source in HALVES:
+        if is_half(source):
             return self._from_half(x, target)
         if target.kind == "b":
             test = "!= 0" if source.kind in "iu" else f"!= {self.dialect.literal(0, source)}"
@@ -371,7 +371,7 @@ class Printer:
 
 def _is_real(dtype: DType) -> bool:
     """True for floats, halves among them."""
-    return dtype.kind == "f" or dtype in HALVES
+    return dtype.kind == "f" or is_half(dtype)
 
 
 def _is_narrow(x: Expr, target: DType) -> bool:

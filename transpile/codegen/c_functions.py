@@ -19,7 +19,7 @@ from transpile.errors import InternalError
 from transpile.ir.loop_ir import Apply, Expr, Statement, Update
 from transpile.ir.loop_rewrite import expressions
 from transpile.ir.primitive import TABLE
-from transpile.ir.types import BFLOAT16, FLOAT32, FLOAT64, HALVES
+from transpile.ir.types import FLOAT32, FLOAT64, is_bfloat16, is_half
 from transpile.symbols import c_helpers
 from transpile.util.frozen_records import dataclass
 
@@ -49,7 +49,7 @@ def parsed(text: str) -> ast.expr:
 @cache
 def infix(op: str, dtype: DType) -> str:
     """The C operator of a primitive with the column `x operator y`; `""` for the others."""
-    words = [] if dtype in HALVES else column(op, dtype).split()
+    words = [] if is_half(dtype) else column(op, dtype).split()
     return words[1] if len(words) == 3 and words[0] == "x" and words[2] == "y" else ""
 
 
@@ -87,7 +87,7 @@ def accumulated(statement: Update) -> Expr | None:
 
 def applied(op: str, args: tuple[Expr, ...], dtype: DType) -> Expr:
     """An operation on operands of its dtype; one on halves is computed in float32 and rounded."""
-    if dtype not in HALVES:
+    if not is_half(dtype):
         return Apply(op, args, dtype)
     result = Apply(op, tuple(map(as_float32, args)), FLOAT32)
     return Apply("convert_element_type", (result,), dtype)
@@ -130,19 +130,19 @@ def function(name: str, dtype: DType, precise: bool = False, near: bool = False)
 def via(source: DType, target: DType) -> DType | None:
     """The intermediate dtype of a conversion to or from a half, or None. Halves are bits in C,
     which helpers convert from and to float32, and to float16 from float64 too."""
-    if source in HALVES:
+    if is_half(source):
         return None if target == FLOAT32 else FLOAT32
     if source.kind == "c":  # the real part is converted
         source = np.dtype(f"f{source.itemsize // 2}")
-    direct = source == FLOAT32 or (source == FLOAT64 and target != BFLOAT16)
-    return FLOAT32 if target in HALVES and not direct else None
+    direct = source == FLOAT32 or (source == FLOAT64 and not is_bfloat16(target))
+    return FLOAT32 if is_half(target) and not direct else None
 
 
 def conversion(source: DType, target: DType) -> str:
     """The helper for a conversion without an intermediate dtype; `""` for a cast."""
     if source.kind == "c":
         source = np.dtype(f"f{source.itemsize // 2}")
-    if source in HALVES or target in HALVES or (source.kind == "f" and target.kind in "iu"):
+    if is_half(source) or is_half(target) or (source.kind == "f" and target.kind in "iu"):
         return f"convert_{suffix(source)}_{suffix(target)}"
     return ""
 
@@ -151,7 +151,7 @@ def unrounded(expr: Expr, target: DType) -> Expr | None:
     """The float32 x of `float32(half(x))`, which is a rounding alone; None for others."""
     match expr:
         case Apply(op="convert_element_type", args=(x,)) if target == x.dtype == FLOAT32:
-            return x if expr.dtype in HALVES else None
+            return x if is_half(expr.dtype) else None
         case _:
             return None
 

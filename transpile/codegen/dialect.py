@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.number_text import bits_of, nan_bits, number_text
-from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES
+from transpile.ir.types import FLOAT16, SHORT_NAMES, is_bfloat16, is_half
 from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]
@@ -41,7 +41,7 @@ def c_literal(value: Any, dtype: DType) -> str:
     kind = dtype.kind
     if kind == "f" and dtype.itemsize > 2:  # first, as most literals are floats
         return _float_literal(value, dtype)
-    if dtype in HALVES:  # which are passed as their bits
+    if is_half(dtype):  # which are passed as their bits
         return f"0x{bits_of(value, dtype):04x}"
     if kind == "b":
         return "true" if value else "false"
@@ -72,15 +72,31 @@ def _float_literal(value: Any, dtype: DType) -> str:
     return text + ending
 
 
-_C_TYPES = {
-    **{d: f"{d.name}_t" for d in DTYPES if d.kind in "iu"},
-    **dict.fromkeys(HALVES, "uint16_t"),
-    np.dtype("bool"): "bool",
-    np.dtype("float32"): "float",
-    np.dtype("float64"): "double",
-    np.dtype("complex64"): "float complex",
-    np.dtype("complex128"): "double complex",
-}
+class _Types(dict[DType, str]):
+    """The types of dtypes; bfloat16 is added at its first use, as its package takes long to
+    import."""
+
+    def __missing__(self, dtype: DType) -> str:
+        if not is_bfloat16(dtype):
+            raise KeyError(dtype)
+        return self.setdefault(dtype, self[FLOAT16])
+
+    def __contains__(self, dtype: object) -> bool:
+        return super().__contains__(dtype) or is_bfloat16(dtype)
+
+
+_INTEGERS = [np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)]
+_C_TYPES = _Types(
+    {
+        **{d: f"{d.name}_t" for d in _INTEGERS},
+        FLOAT16: "uint16_t",
+        np.dtype("bool"): "bool",
+        np.dtype("float32"): "float",
+        np.dtype("float64"): "double",
+        np.dtype("complex64"): "float complex",
+        np.dtype("complex128"): "double complex",
+    }
+)
 
 C = Dialect(
     name="c",

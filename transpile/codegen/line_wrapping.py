@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.loop_ir import Buffer, Program
-from transpile.ir.types import HALVES, ArrayType
+from transpile.ir.types import ArrayType, is_half
 from transpile.util.escapes import one_line
 
 # The longest line.
@@ -148,5 +148,5 @@ def renamed(text: str, types: Sequence[tuple[str, ...]]) -> str:
 
 def type_text(buffer: Buffer | ArrayType) -> str:
     """An array's dtype and shape, as in the comment of a program."""
-    bits = " as bits" if buffer.dtype in HALVES else ""
+    bits = " as bits" if is_half(buffer.dtype) else ""
     return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]{bits}"

@@ -42,7 +42,7 @@ from transpile.ir.loop_ir import (
     Statement,
 )
 from transpile.ir.loop_rewrite import used_buffers, walk
-from transpile.ir.types import BOOL, HALVES
+from transpile.ir.types import BOOL, is_half
 from transpile.options import Options
 from transpile.schedule.stack import STACK
 from transpile.symbols import c_helpers
@@ -272,7 +272,7 @@ def _includes_of_header(dtypes: set[DType], has_sizes: bool) -> list[str]:
     """The headers that the types of arrays and of runtime sizes need."""
     needed = {"stddef.h"}
     needed |= (
-        {"stdint.h"} if has_sizes or any(d.kind in "iu" or d in HALVES for d in dtypes) else set()
+        {"stdint.h"} if has_sizes or any(d.kind in "iu" or is_half(d) for d in dtypes) else set()
     )
     needed |= {"stdbool.h"} if BOOL in dtypes else set()
     return sorted(needed)

@@ -26,7 +26,7 @@ from transpile.ir.contracts.graphs import (
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE
-from transpile.ir.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, computed_dtype
+from transpile.ir.types import FLOAT32, FLOAT64, computed_dtype, is_bfloat16, is_half
 from transpile.machine import USUAL, Machine
 from transpile.primitives import elementwise
 
@@ -42,7 +42,7 @@ _OWN_FORMAT = ("view", "generate", "piecewise", "scan", "scatter", "control", "c
 def widen_halves(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Leave float16 and bfloat16 to loads, stores and moves of elements; compute in float32."""
     dtypes = {a.type.dtype for e in graph.equations for a in (*e.inputs, *e.outputs)}
-    if dtypes.isdisjoint(HALVES):
+    if not any(map(is_half, dtypes)):
         return graph
     return rewrite(graph, _WidenHalves())
 
@@ -58,7 +58,7 @@ class _WidenHalves:
     def __call__(self, builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         """The atoms that replace the outputs of an equation, or None to keep it."""
         primitive = equation.primitive
-        if not any(a.type.dtype in HALVES for a in (*equation.inputs, *equation.outputs)):
+        if not any(is_half(a.type.dtype) for a in (*equation.inputs, *equation.outputs)):
             return None
         if primitive.kind in _OWN_FORMAT or primitive.own_format:
             return None
@@ -66,7 +66,7 @@ class _WidenHalves:
             return self._convert(builder, equation)
         name, builder.name = builder.name, ""
         inputs = [self._widen(builder, a) for a in equation.inputs]
-        if primitive is elementwise.sign and equation.inputs[0].type.dtype == BFLOAT16:
+        if primitive is elementwise.sign and is_bfloat16(equation.inputs[0].type.dtype):
             results: Sequence[Atom] = [self._sign(builder, inputs[0])]
         else:
             results = self._in_float32(builder, equation, inputs)
@@ -97,7 +97,7 @@ class _WidenHalves:
 
     def _widen(self, builder: Builder, atom: Atom) -> Atom:
         """The float32 value of a half; other values as they are."""
-        if atom.type.dtype not in HALVES:
+        if not is_half(atom.type.dtype):
             return atom
         widened = self.wide.get(atom)
         if widened is None:
@@ -110,7 +110,7 @@ class _WidenHalves:
 
     def _round(self, builder: Builder, result: Atom, dtype: np.dtype[Any], is_exact: bool) -> Atom:
         """A result rounded to the half that it has to be; results of other dtypes as they are."""
-        if dtype not in HALVES:
+        if not is_half(dtype):
             return result
         half = builder.apply(elementwise.convert, result, dtype=dtype)
         if is_exact:
@@ -131,7 +131,7 @@ class _WidenHalves:
         dtype: np.dtype[Any] = equation.params["dtype"]
         if x.type.dtype == dtype:
             return [x]
-        if x.type.dtype in HALVES:
+        if is_half(x.type.dtype):
             wide = self._widen(builder, x)
             if dtype == FLOAT32:
                 return [wide]

@@ -17,7 +17,7 @@ from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_DEAD_CODE
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var, calls_python
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE, Primitive
-from transpile.ir.types import FLOAT32, FLOAT64, HALVES, ArrayType, kind_letter
+from transpile.ir.types import FLOAT32, FLOAT64, ArrayType, is_half, kind_letter
 from transpile.machine import USUAL, Machine
 from transpile.primitives import axes, dot, elementwise, indexing
 from transpile.primitives.reductions import identity
@@ -225,7 +225,7 @@ def _convert(builder: Builder, equation: Equation) -> Atom | None:
         return x
     inner = builder.producer(x, elementwise.convert)
     # Widening a half and rounding it back is exact.
-    if inner is not None and inner.inputs[0].type.dtype == dtype and dtype in HALVES:
+    if inner is not None and inner.inputs[0].type.dtype == dtype and is_half(dtype):
         return inner.inputs[0] if x.type.dtype in (FLOAT32, FLOAT64) else None
     return None
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from transpile.ir.contracts import Property
 from transpile.ir.graph import Atom, Equation, Graph, graphs_in, has_effect
 from transpile.ir.graph_rewrite import live_equations
-from transpile.ir.types import HALVES
+from transpile.ir.types import is_half
 from transpile.machine import Machine
 
 # Kinds of primitives that are expanded into others; sums of complex numbers are as well.
@@ -30,7 +30,7 @@ def _computes_halves(equation: Equation) -> bool:
     primitive, values = equation.primitive, (*equation.inputs, *equation.outputs)
     if primitive.kind in _MOVING or primitive.own_format or "dtype" in equation.params:
         return False
-    return any(value.type.dtype in HALVES for value in values)
+    return any(is_half(value.type.dtype) for value in values)
 
 
 def _is_composite(equation: Equation) -> bool:

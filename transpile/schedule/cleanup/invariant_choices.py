@@ -38,7 +38,7 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
-from transpile.ir.types import HALVES
+from transpile.ir.types import is_half
 from transpile.options import Options
 from transpile.schedule.cleanup.licm import is_invariant
 from transpile.symbols.identifiers import Names
@@ -161,8 +161,8 @@ def _is_choice(expr: Expr) -> bool:
             return True
         case Apply(op="convert_element_type", args=(x,), dtype=dtype):
             is_cut = x.dtype.kind == "f" and dtype.kind in "iu"
-            is_half = x.dtype in HALVES or dtype in HALVES
-            return is_half or is_cut or (x.dtype.kind == "b" and dtype.kind == "f")
+            is_rounded = is_half(x.dtype) or is_half(dtype)
+            return is_rounded or is_cut or (x.dtype.kind == "b" and dtype.kind == "f")
         case Apply():
             return not expr.primitive.speculatable
         case _:
