@@ -17,9 +17,10 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: compiler
 	@$(BIN)/python examples/demo.py
 
-# Networks, gradients, a Hessian, and loops with gradients at work, a few seconds each.
+# Networks, gradients, a Hessian, loops with gradients, and two devices at work, a few seconds each.
 examples: $(VENV)/.installed-examples compiler
-	@for name in digits per_example_gradients newton fit_an_ode hamiltonian_monte_carlo jax_model; do \
+	@for name in digits per_example_gradients newton fit_an_ode hamiltonian_monte_carlo jax_model \
+	    data_parallel heat; do \
 	    echo "--- examples/$$name.py"; $(BIN)/python examples/$$name.py || exit 1; echo; done
 
 test: $(VENV)/.installed-developer compiler

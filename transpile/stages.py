@@ -184,12 +184,8 @@ class Traced(_Stage):
                 leaves = dict(zip(self._graph.inputs, self._signature.traced, strict=True))
                 kept = tuple(leaves[v] for v in program.inputs)
                 donated = self._signature.donated
-                lowering = programs.Lowering(
-                    program,
-                    self._options,
-                    donated_inputs(kept, donated, self._signature.written, program),
-                    self._seconds,
-                )
+                given = donated_inputs(kept, donated, self._signature.written, program)
+                lowering = programs.Lowering(program, self._options, given, self._seconds)
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
 
@@ -242,15 +238,25 @@ class _ProgramStage(_Stage):
 
     @api_boundary
     def save(
-        self, directory: str | Path, name: str | None = None, *, private_libraries: bool = False
+        self,
+        directory: str | Path,
+        name: str | None = None,
+        *,
+        private_libraries: bool = False,
+        communicator: str | None = None,
     ) -> list[Path]:
-        """Write NAME.so, NAME.h and NAME.c for use from C; returns their paths.
+        """Write NAME.so, NAME.h and NAME.c for use from C; returns their paths. With
+        `communicator="mpi"` a program for several devices comes with mpi_devices.h and .c, by which
+        processes of an MPI program are the devices, and NAME_main.c, an example of one; ValueError
+        for another communicator, or a program that needs none.
 
         They replace those of an earlier `save` all together, or where an OSError is raised not at
         all. A program that is linked with a library of this installation of Python, such as NumPy's
         own LAPACK, is refused (LibraryNotFoundError) unless `private_libraries` is given.
         """
-        return self._lowering.save(directory, name, private_libraries=private_libraries)
+        return self._lowering.save(
+            directory, name, private_libraries=private_libraries, communicator=communicator
+        )
 
 
 class Lowered(_ProgramStage):
@@ -461,15 +467,9 @@ class Wrapped(Protocol):
         """Forget every trace and executable of this function; later calls trace again."""
 
 
-# ------------------------------------------------------------------------------------- helpers
-
-
 def _listed(types: Sequence[ArrayType]) -> str:
     shown = [str(t) for t in types[:_MOST_SHOWN]] + ["..."] * (len(types) > _MOST_SHOWN)
     return f"({', '.join(shown)})"
-
-
-# ------------------------------------------------------------------------------------- pickling
 
 
 def _state(stage: Lowered | Compiled) -> tuple[Any, ...]:

@@ -6,8 +6,8 @@
    values stand; each of them makes the same call. `x` is read and `out` written; they do not
    overlap, and are the caller's again when a function returns.
 
-   begin      a run of a program begins, whose text is the same on all devices: its function, types and
-              a digest. It is compared where they exchange, and exists as long as they do
+   begin      a run of a program for so many devices begins, whose text is the same on all of them: its
+              function, types and a digest. It is compared where they exchange, and stays what it is
    reduce     out[i] = the values x[i] of all members, combined by '+', '>' (the greatest, or NaN) or
               '<'. An element is of a kind, 'b' (bool), 'i', 'u', 'f' or 'c' (complex), and of
               `width` bytes
@@ -27,7 +27,7 @@ typedef struct transpile_communicator transpile_communicator;
 struct transpile_communicator {
     int64_t rank;  /* the number of this device */
     int64_t count; /* how many there are */
-    int (*begin)(const transpile_communicator *self, const char *program);
+    int (*begin)(const transpile_communicator *self, const char *program, int64_t devices);
     int (*reduce)(const transpile_communicator *self, char by, char kind, int64_t width,
                   int64_t count, const void *x, void *out, const int64_t *members, int64_t size);
     int (*scatter)(const transpile_communicator *self, char by, char kind, int64_t width,

@@ -276,10 +276,14 @@ static int permute(const transpile_communicator *self, int64_t bytes, const void
     return meet(d, partners, 2) ? 0 : FAILED;
 }
 
-static int begin_program(const transpile_communicator *self, const char *program)
+static int begin_program(const transpile_communicator *self, const char *program, int64_t devices)
 {
     ((device *)self)->post.program = program;
-    return 0;
+    if (devices == self->count)
+        return 0;
+    fail(((device *)self)->set, "%s is for %lld devices, and there are %lld", program,
+         (long long)devices, (long long)self->count);
+    return FAILED;
 }
 
 /* -- the set of devices ------------------------------------------------------------------------ */

@@ -154,9 +154,12 @@ static int permute(const transpile_communicator *self, int64_t bytes, const void
     return ended_with(d, is_small || pass_on(d, x, out, bytes, target, source));
 }
 
-static int begin_program(const transpile_communicator *self, const char *program)
+static int begin_program(const transpile_communicator *self, const char *program, int64_t devices)
 {
     device *d = (device *)self;
+    if (devices != self->count)
+        return fail(d->set->world, "%s is for %lld devices, and there are %lld", program,
+                    (long long)devices, (long long)self->count);
     snprintf(d->program, sizeof d->program, "%s", program);
     d->runs++;
     return 0;
@@ -294,7 +297,7 @@ int transpile_mpi_gather(void *devices, int64_t rank, const char *what, int64_t 
         return fail(s->world, "there is no memory for a gather");
     for (int64_t k = 0; k < s->count; k++)
         members[k] = k;
-    begin_program(&d->base, what);
+    begin_program(&d->base, what, s->count);
     int code = gather(&d->base, bytes, x, out, members, s->count);
     free(members);
     return code;

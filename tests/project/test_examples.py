@@ -163,3 +163,23 @@ def test_a_model_of_jax_is_called_from_c(tmp_path):
     # The last state, which is a tanh.
     assert all(0 < abs(x) < 1 for x in slope)
     assert "for (int64_t i = 0; i < 8; i++)" in text  # the scan is a loop
+
+
+LOSS = r"^ +\d+  ([\d.]+)$"
+
+
+def test_devices_learn_together(tmp_path):
+    text = output("data_parallel.py", tmp_path)
+    assert text.startswith("2 devices on 1 process(es), 2000 examples each")
+    losses = [float(loss) for loss in re.findall(LOSS, text, re.MULTILINE)]
+    assert len(losses) == 7 and losses == sorted(losses, reverse=True)
+    # A linear model leaves more than 0.2 of it; the noise is 0.0025.
+    assert losses[0] > 0.5 and losses[-1] < 0.05
+
+
+def test_strips_of_a_plate_are_the_plate(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEAT_SIZE", "96")
+    monkeypatch.setenv("HEAT_STEPS", "60")
+    text = output("heat.py", tmp_path)
+    assert text.startswith("96 x 96 points, 60 steps, 2 devices on 1 process(es)")
+    assert numbers(r"^strips are (\S+) from the whole plate at most$", text)[0] < 1e-13

@@ -118,7 +118,15 @@ class Pipeline:
         title = f"{name}, from {source}" if source.line else name
         libraries = (self._blas, self._lapack)
         return without_collector(
-            lambda: render(self.program, self.options, header, title, libraries, self._identity())
+            lambda: render(
+                self.program,
+                self.options,
+                header,
+                title,
+                libraries,
+                self._identity(),
+                self.graph.devices,
+            )
         )
 
     def _identity(self) -> tuple[str, ...]:

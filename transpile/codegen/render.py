@@ -103,14 +103,16 @@ def render(
     title: str = "",
     libraries: Libraries = (None, None),
     identity: Sequence[str] = (),
+    devices: int = 0,
 ) -> Text:
     """The texts of the program and of its header, which it includes by the name `header`.
 
     Long constants are in a file beside it with the header's name and the extension `.bin`. By
-    `identity`, parts of a text, devices that exchange values tell whether all run the same program.
+    `identity`, parts of a text, devices that exchange values tell whether all run the same program,
+    which is for so many of them.
     """
     renderer = _Renderer(program, options, C, title or program.name, libraries)
-    return renderer.render(header, identity)
+    return renderer.render(header, identity, devices)
 
 
 class _Renderer:
@@ -126,7 +128,7 @@ class _Renderer:
         self.convention = CallingConvention(program)
         self.scope = ProgramScope(program, options, dialect, libraries)
 
-    def render(self, header: str, identity: Sequence[str]) -> Text:
+    def render(self, header: str, identity: Sequence[str], devices: int) -> Text:
         program = self.program
         groups, effort = functions_for(program, self.convention, self.options)
         firsts = [group[0] for group in groups]
@@ -170,6 +172,7 @@ class _Renderer:
             checks=size_checks(program),
             scope=self.scope.of_entry(),
             identity=identity,
+            devices=devices,
         )
         inlined = c_helpers.needed(names - linked.keys(), threads) if linked else helpers
         declared = [helper.item for helper in linked.values()]

@@ -191,6 +191,7 @@ class Graph:
     name: str = "f"
     output_names: tuple[str, ...] = field(default=())
     source: Source = UNKNOWN_SOURCE
+    devices: int = 0  # on how many at once it runs, where they exchange values
 
     def __str__(self) -> str:
         return to_text(self)
@@ -288,7 +289,7 @@ class Graph:
         build. `paths`: a program for a debugger depends on the directories of files, too."""
         place = attrgetter("file" if paths else "file_name")
         # By `repr`: names of users and files may contain any separator.
-        names = [v.name for v in self.inputs], self.output_names
+        names = [v.name for v in self.inputs], self.output_names, self.devices
         consts = [f"{c.type}{c.digest}" for c in self.constants()]
         sources = [
             (place(s), s.line, s.scope, s.text, [v.name for v in e.outputs])

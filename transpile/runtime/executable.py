@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from transpile.build import toolchain
+from transpile.build.communicators import for_mpi
 from transpile.disk_cache.cache import Entry, default_cache
 from transpile.disk_cache.cache_entry import PROGRAM, DamagedError
 from transpile.disk_cache.package_fingerprint import own_digest
@@ -214,7 +215,12 @@ class Lowering:
         return toolchain.find_lapack(self.options).identity
 
     def save(
-        self, directory: str | Path, name: str | None = None, *, private_libraries: bool = False
+        self,
+        directory: str | Path,
+        name: str | None = None,
+        *,
+        private_libraries: bool = False,
+        communicator: str | None = None,
     ) -> list[Path]:
         """Write NAME.so, NAME.h and NAME.c, which do not need Python; returns their paths.
 
@@ -229,13 +235,17 @@ class Lowering:
         A program that decomposes matrices is linked with LAPACK. A LAPACK that belongs to this
         installation of Python, such as NumPy's, is refused (LibraryNotFoundError) unless an option
         or an environment variable names it or `private_libraries` is given.
+
+        communicator   "mpi": for a program of several devices, mpi_devices.h and mpi_devices.c, by
+                       which processes of an MPI program are the devices, and NAME_main.c, an
+                       example of such a program
         """
         lowering = self.called(name)
         if not private_libraries:
             lowering.check_public()
         # Replaced in this order: what the C file includes before it, and the library, which other
         # processes load, directly after the header that it has to agree with.
-        contents = lowering.sources()
+        contents = {**lowering.communicators(communicator), **lowering.sources()}
         chosen = lowering.program().name
         contents[f"{chosen}.so"] = lowering.standalone()
         return replace_files(Path(directory), contents)[::-1]
@@ -268,6 +278,17 @@ class Lowering:
     def libraries(self) -> list[SharedLibrary]:
         """The BLAS and LAPACK that the program is linked with."""
         return self._pipeline.libraries
+
+    def communicators(self, name: str | None) -> dict[str, bytes]:
+        """The files of a communicator for the program; ValueError where there is none such."""
+        if name is None:
+            return {}
+        if name != "mpi":
+            raise ValueError(f"the communicator of a saved program is 'mpi', not {name!r}")
+        if not self.graph.devices:
+            raise ValueError(f"{self.graph.name} runs on one device, and needs no communicator")
+        texts = for_mpi(self._pipeline.program, self.graph.devices)
+        return {file: text.encode() for file, text in texts.items()}
 
     def check_public(self) -> None:
         """Raise LibraryNotFoundError where the program is linked with a library of this

@@ -86,7 +86,8 @@ def on_devices(graph: Graph, axes: Axes) -> Graph:
         return [environment[a] for a in graph.outputs]
 
     made = close(emit, graph.inputs, name=graph.name, source=graph.source).graph
-    return replace(made, output_names=graph.output_names)
+    count = math.prod(axis.static_size for axis in axes)
+    return replace(made, output_names=graph.output_names, devices=count)
 
 
 def _with_regions(equation: Equation, axes: Axes) -> Equation:
