@@ -15,6 +15,7 @@ from pathlib import Path
 from transpile.analysis.cost_model import is_brief, program_cost
 from transpile.build import toolchain
 from transpile.build.commands import TimeLimitError
+from transpile.build.communicators import for_mpi
 from transpile.build.compiler_probe import Compiler
 from transpile.build.helper_objects import helper_objects
 from transpile.build.link_libraries import link_words
@@ -140,6 +141,10 @@ class Pipeline:
         shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 3]}..."
         digest = blake2b(graph.fingerprint().encode(), digest_size=8).hexdigest()
         return shown, f" of {graph.source.file_name}:{graph.source.line}", f" ({digest})"
+
+    def for_mpi(self) -> dict[str, str]:
+        """The texts of files by which processes of an MPI program run the program."""
+        return for_mpi(self.program, self.graph.devices)
 
     @property
     def libraries(self) -> list[SharedLibrary]:

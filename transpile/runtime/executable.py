@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from transpile.build import toolchain
-from transpile.build.communicators import for_mpi
 from transpile.disk_cache.cache import Entry, default_cache
 from transpile.disk_cache.cache_entry import PROGRAM, DamagedError
 from transpile.disk_cache.package_fingerprint import own_digest
@@ -287,8 +286,7 @@ class Lowering:
             raise ValueError(f"the communicator of a saved program is 'mpi', not {name!r}")
         if not self.graph.devices:
             raise ValueError(f"{self.graph.name} runs on one device, and needs no communicator")
-        texts = for_mpi(self._pipeline.program, self.graph.devices)
-        return {file: text.encode() for file, text in texts.items()}
+        return {file: text.encode() for file, text in self._pipeline.for_mpi().items()}
 
     def check_public(self) -> None:
         """Raise LibraryNotFoundError where the program is linked with a library of this
