@@ -167,6 +167,48 @@ def test_inside_of_other_transformations_it_is_a_part_of_them():
     np.testing.assert_allclose(transpile.jit(loss)(many), batched(many))
 
 
+def test_results_take_the_memory_of_donated_arguments():
+    @functools.partial(pmap, axis_name="i", donate_argnums=(0, 2), in_axes=(0, 0, None))
+    def step(state, x, scale):
+        total = lax.psum(state["a"], "i")
+        return {"a": state["a"] * 3 + total * scale, "b": x @ x + state["b"]}, total
+
+    random = np.random.default_rng(2)
+    values = random.normal(size=(4, 9)), random.normal(size=4)
+    want = vmap(
+        lambda a, b, x: (a * 3 + lax.psum(a, "i") * 2.0, x @ x + b, lax.psum(a, "i")), axis_name="i"
+    )(*values, X)
+    scale = np.array(2.0)
+    for _ in range(2):
+        state = {"a": values[0].copy(), "b": values[1].copy()}
+        a, b = state["a"], state["b"]
+        address = [x.ctypes.data for x in (a, b)]
+        new, total = step(state, X, scale)
+        np.testing.assert_allclose(new["a"], want[0])
+        np.testing.assert_allclose(new["b"], want[1])
+        np.testing.assert_allclose(total, want[2])
+        assert [new[name].ctypes.data for name in "ab"] == address
+        for x in (a, b):
+            with pytest.raises(TypeError, match="deleted"):
+                x + 1
+    assert scale == 2.0  # all devices read it
+
+    # Memory of others, or that may not be written, is left alone.
+    whole = np.stack([values[0], values[0]])
+    view, fixed = whole[0], values[1].copy()
+    fixed.flags.writeable = False
+    new, _ = step({"a": view, "b": fixed}, whole[0][:, :3] * 1, scale)
+    assert new["a"].ctypes.data == view.ctypes.data  # nothing else that is given lies there
+    assert not np.shares_memory(new["b"], fixed)
+    np.testing.assert_array_equal(fixed, values[1])
+    both = values[0].copy()
+    swap = pmap(lambda x, y: (y + 1, x), donate_argnums=(0, 1))
+    np.testing.assert_allclose(swap(both, both)[0], values[0] + 1)
+    np.testing.assert_array_equal(both, values[0])
+    with pytest.raises(ValueError, match=r"donate_argnums .* cannot intersect"):
+        pmap(lambda x: x, donate_argnums=0, static_broadcasted_argnums=(0,))
+
+
 # ------------------------------------------------------------------------------------------ errors
 
 ERRORS = [

@@ -58,9 +58,11 @@ class DevicePrograms:
         found: Traced = self._jitted[axes].trace(*args, **kwargs)
         return found
 
-    def program(self, traced: Traced, axes: tuple[Axis, ...]) -> DeviceProgram:
+    def program(
+        self, traced: Traced, axes: tuple[Axis, ...], donated: tuple[int, ...] = ()
+    ) -> DeviceProgram:
         """The program of a trace, built at its first call. Its devices are numbered over these axes
-        and those of maps inside.
+        and those of maps inside; its results may take the memory of the donated inputs.
 
         Raises ValueError where there are fewer devices.
         """
@@ -71,7 +73,7 @@ class DevicePrograms:
             self._check_count(math.prod(a.static_size for a in axes))
             own = self.fun
             options = own.options if isinstance(own, Wrapped | BoundWrapped) else Options()
-            executable = Lowering(on_devices(graph, axes), options).build()
+            executable = Lowering(on_devices(graph, axes), options, donated).build()
             found = self._programs[traced] = DeviceProgram(executable, axes)
         self._check_count(found.count)
         return found

@@ -29,6 +29,7 @@ from transpile.parallel.device_programs import (
 )
 from transpile.pytree.extended_dtypes import flatten_arrays, has_extended
 from transpile.runtime.devices import devices as every_device
+from transpile.runtime.mutated_arguments import with_deletion
 from transpile.runtime.parallel.processes import processes
 from transpile.runtime.parallel.program_on_devices import run_on_devices
 from transpile.stages import Lowered, Traced
@@ -66,7 +67,9 @@ def pmap(
     devices       those to use, one for each example
     backend       "cpu", or None
     axis_size     how many devices, where no argument has the axis
-    donate_argnums   accepted for compatibility: results are new arrays
+    donate_argnums   positions of arguments whose memory results may take, after which they are
+                     deleted, as those of `jit`: arrays that are mapped along their first axis, for
+                     results that are, too, and have their type
 
     Devices are threads of this process, as many as the environment variable TRANSPILE_NUM_DEVICES
     says. In an MPI program they are those of all processes: each process calls the function with
@@ -84,8 +87,14 @@ def pmap(
         raise ValueError("pmap must have at least one non-None value in in_axes")
     statics = static_broadcasted_argnums
     statics = (statics,) if isinstance(statics, int) else tuple(statics)
+    donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+    if set(statics) & set(donated):
+        raise ValueError(
+            f"{user_source()}: static_broadcasted_argnums {statics} and donate_argnums {donated} "
+            f"cannot intersect"
+        )
     every_device(backend)
-    mapped = _Mapped(fun, axis_name, in_axes, out_axes, statics, devices, axis_size)
+    mapped = _Mapped(fun, axis_name, in_axes, out_axes, statics, devices, axis_size, donated)
 
     @functools.wraps(fun)
     @api_boundary
@@ -126,13 +135,14 @@ class _Unnamed:
 @dataclass(frozen=True, eq=False)
 class _Call:
     """A call's trace and program, and the leaves of its arguments, the mapped axes in front; `size`
-    is that of the axis over all processes."""
+    is that of the axis over all processes, `given` are the leaves as they were."""
 
     traced: Traced
     program: DeviceProgram
     size: int
     leaves: list[Any]
     is_mapped: list[bool]
+    given: list[Any]
     structure: tree.TreeDef
 
     def of_device(self, number: int) -> list[Any]:
@@ -154,7 +164,9 @@ class _Mapped:
         statics: tuple[int, ...],
         devices: Sequence[Any] | None,
         axis_size: int | None,
+        donated: tuple[int, ...],
     ) -> None:
+        self.donated = donated
         self.fun, self.axis_name = fun, axis_name
         self.in_axes, self.out_axes = in_axes, out_axes
         self.statics, self.axis_size, self.devices = statics, axis_size, devices
@@ -218,8 +230,22 @@ class _Mapped:
         axis = Axis(self._size_of_all(int(size), everywhere), name, level=1)
         spread = _spread(args, statics, example_args)
         traced = self._programs.traced((axis,), spread, example_kwargs)
-        program = self._programs.program(traced, (axis,))
-        return _Call(traced, program, axis.static_size, fronted, is_mapped, structure)
+        program = self._programs.program(traced, (axis,), self._donated(args, statics, axes))
+        return _Call(traced, program, axis.static_size, fronted, is_mapped, leaves, structure)
+
+    def _donated(
+        self, args: Sequence[Any], statics: set[int], axes: Sequence[int | None]
+    ) -> tuple[int, ...]:
+        """The leaves whose memory results may take: those that each device has a part of."""
+        donated = {n % len(args) for n in self.donated if -len(args) <= n < len(args)}
+        flags = [
+            k in donated
+            for k, x in enumerate(args)
+            if k not in statics
+            for _ in range(tree.structure(x).num_leaves)
+        ]
+        pairs = enumerate(zip(flags, axes, strict=False))
+        return tuple(number for number, (is_given, axis) in pairs if is_given and axis == 0)
 
     def _sizes_given(self) -> tuple[int | None, int | None]:
         """How many examples this process has, and how many all of them have, where the devices or
@@ -262,7 +288,12 @@ class _Mapped:
         copies = call.program.count // call.size
         size = len(placement.ranks) // copies
         inputs = [leaves for k in range(size) for leaves in [call.of_device(k)] * copies]
-        results = [new_array((size, *shape), dtype) for shape, dtype in array_types(traced)]
+        positions = prefix_axes("pmap out_axes", self.out_axes, traced.out_tree)
+        taken = _memory_taken(call, size, copies, positions)
+        results = [
+            new_array((size, *shape), dtype) if memory is None else memory.view()
+            for (shape, dtype), memory in zip(array_types(traced), taken, strict=True)
+        ]
 
         def outputs_of(place: int) -> list[Any]:
             """The slices of the results; of devices that have the same ones, other arrays."""
@@ -272,7 +303,8 @@ class _Mapped:
 
         outputs = [outputs_of(place) for place in range(len(inputs))]
         run_on_devices(call.program.executable, inputs, outputs, placement)
-        positions = prefix_axes("pmap out_axes", self.out_axes, traced.out_tree)
+        of_results = [k for k, x in enumerate(call.given) if any(x is memory for memory in taken)]
+        results = with_deletion(lambda _: results, tuple(of_results))(call.given)
         return traced.out_tree.unflatten(
             whole[0, ...] if a is None else np.ascontiguousarray(np.moveaxis(whole, 0, a))
             for whole, a in zip(results, positions, strict=True)
@@ -320,6 +352,24 @@ class _Mapped:
             )
 
         return with_axes([axis], on_one)
+
+
+def _memory_taken(
+    call: _Call, size: int, copies: int, positions: Sequence[int | None]
+) -> list[Any]:
+    """For each result the donated argument whose memory it takes, or None: a whole array, of which
+    each device has a row."""
+    arrays = [x for x in call.given if isinstance(x, np.ndarray)]
+    taken: list[Any] = []
+    aliases = call.program.executable.call.aliases
+    for (shape, dtype), alias, axis in zip(
+        array_types(call.traced), aliases, positions, strict=True
+    ):
+        x: Any = call.given[alias] if alias >= 0 and axis == 0 and copies == 1 else None
+        fits = type(x) is np.ndarray and x.flags.carray and x.dtype == dtype
+        alone = fits and sum(np.may_share_memory(x, y) for y in arrays) == 1
+        taken.append(x if alone and x.shape == (size, *shape) else None)
+    return taken
 
 
 def _spread(args: tuple[Any, ...], statics: set[int], values: Sequence[Any]) -> tuple[Any, ...]:
