@@ -83,6 +83,14 @@ def test_what_processes_are_told():
 
 
 @needs_mpi
+def test_children_are_no_processes_of_the_program():
+    done = launch("parents")
+    assert done.returncode == 0, done.stderr
+    line = "1 3 a forked child is no process of the MPI program: only its own devices exchange 2.0"
+    assert done.stdout.splitlines() == [line] * 2
+
+
+@needs_mpi
 def test_errors_of_arguments():
     done = launch("refused")
     assert done.returncode == 0, done.stderr

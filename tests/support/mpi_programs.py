@@ -5,6 +5,7 @@ Those with results are run by the tests, too, on threads: the same function of a
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -170,6 +171,26 @@ def refused(_):
             if transpile.process_index() == 0:
                 print(type(error).__name__, str(error).split(": ", 1)[-1])
     assert pmap(f, "i")(np.ones(1)) == 2
+
+
+def parents(_):
+    """Children of processes: one that is started, one that is forked."""
+    total = pmap(lambda x: lax.psum(x, "i"), "i")
+    total(np.ones(1))
+    program = "import transpile; print(transpile.process_count())"
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    reading, writing = os.pipe()
+    if not os.fork():
+        try:
+            total(np.ones(1))
+        except transpile.errors.DeviceError as error:
+            os.write(writing, str(error).encode())
+        os._exit(3)  # mpi4py would end MPI
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        said = file.read()
+    status = os.waitstatus_to_exitcode(os.wait()[1])
+    sys.stdout.write(f"{child.stdout.strip()} {status} {said} {total(np.ones(1))[0]}\n")
 
 
 def joined(_):

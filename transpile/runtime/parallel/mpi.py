@@ -47,10 +47,16 @@ class World:
         if self.address == self._library.ffi.NULL:
             raise MemoryError("no memory for the devices of an MPI program")
         self._is_closed = False
+        self._process = os.getpid()
         atexit.register(self.close)
 
     def devices(self, placement: Placement) -> MpiDeviceSet:
-        """The devices of one run, of which this process has some."""
+        """The devices of one run, of which this process has some; DeviceError in a forked child,
+        which is no process of the MPI program."""
+        if self._process != os.getpid():
+            raise DeviceError(
+                "a forked child is no process of the MPI program: only its own devices exchange"
+            )
         return MpiDeviceSet(self, self._library, placement)
 
     def fail(self, message: str) -> None:
@@ -65,7 +71,7 @@ class World:
 
     def close(self) -> None:
         """Say that this process exchanges nothing more, and why, where an exception ends it."""
-        if not self._is_closed:
+        if not self._is_closed and self._process == os.getpid():
             self._is_closed = True
             error = getattr(sys, "last_value", None)
             reason = "" if error is None else f"{type(error).__name__}: {error}"

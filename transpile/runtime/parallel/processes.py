@@ -44,7 +44,7 @@ def joined_world() -> mpi.World | None:
     """The MPI program that this process is one of, which it joins first; None where it is alone."""
     with _lock:
         if not _joined and _is_one_of_several():
-            _joined.append(mpi.World(device_count_here()))
+            _join_now()
         return _joined[0] if _joined else None
 
 
@@ -59,7 +59,7 @@ def join() -> None:
         if _setting() == "0":
             raise RuntimeError(f"{user_source()}: TRANSPILE_MPI=0 says that the process is alone")
         _check_installed("transpile.distributed.initialize() is called")
-        _joined.append(mpi.World(device_count_here()))
+        _join_now()
 
 
 def is_joined() -> bool:
@@ -81,6 +81,13 @@ def device_count_here() -> int:
     if not text.isdecimal() or not int(text):
         raise ValueError(f"TRANSPILE_NUM_DEVICES is a positive number, not {text!r}")
     return int(text)
+
+
+def _join_now() -> None:
+    """Join the others. Processes that this one starts then are alone: MPI takes those of the
+    launcher only, and their variables are these."""
+    _joined.append(mpi.World(device_count_here()))
+    os.environ["TRANSPILE_MPI"] = "0"
 
 
 def _setting() -> str:
