@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from transpile.dispatch.dynamic_shapes import setting as dynamic_shapes_setting
 from transpile.dispatch.jitted import BoundWrapped, Wrapped
 from transpile.dispatch.switches import disable_jit, explain_cache_misses, warm_up_requested
 from transpile.dispatch.trace_cache import clear_caches
@@ -59,6 +60,7 @@ def jit(
     out_shardings: Any = None,
     compiler_options: Mapping[str, Any] | None = None,
     warm_up: str | None = None,
+    dynamic_shapes: Any = None,
 ) -> Any:
     """Compile a function to C when it is called: a decorator, with or without parentheses.
 
@@ -88,6 +90,9 @@ def jit(
                       errors of the build are raised by a later call. A program from the cache is
                       used at once. "off": the first call waits. None: as the environment variable
                       TRANSPILE_WARM_UP says, "off" by default (docs/environment.md)
+    dynamic_shapes    extents that one program takes when it is called (docs/runtime_sizes.md):
+                      `{"x": ("n", 3)}` by arguments; True: all axes, equally long ones together;
+                      "auto": those that have had two lengths. None: there are none
 
     Arrays, numbers and lists that the function takes from its surroundings are copied while
     tracing. A later change of what it or its helpers name is noticed, and traces again: globals,
@@ -116,11 +121,15 @@ def jit(
             keep_unused,
             options,
             warms_up,
+            sizes,
         )
         return Wrapped(function, config)
 
     _check_switches(static=static, show_graph=show_graph, auto_device=auto_device)
     options, warms_up = Options().replace(compiler_options), warm_up_requested(warm_up)
+    sizes = dynamic_shapes_setting(dynamic_shapes)
+    if sizes and not static:
+        raise ValueError("dynamic_shapes is for static mode: a graph of djit knows its sizes")
     return wrap if func is None else wrap(func)
 
 

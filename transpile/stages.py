@@ -387,8 +387,7 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
             its last reference."""
             return specialization(*known, executable.for_sizes(sizes))
 
-        self._specialized = specialized
-        calls = CheckedCall(self._signature, specialized, where)
+        self.calls = calls = CheckedCall(self._signature, specialized, where)
         Dispatcher(calls.table, described, calls.on_miss, [], lambda: False).attach(self)
 
     @property
@@ -399,7 +398,7 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
     @cached_property
     def specialization(self) -> Specialization:
         """That of a program without runtime sizes."""
-        return self._specialized({})
+        return self.calls.specialize({})
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Run on the leaves of the arguments, in order, without checks."""

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from transpile import tree
+from transpile.dispatch import dynamic_shapes
 from transpile.dispatch.flat_function import FlatFunction, output_names
 from transpile.dispatch.switches import checked_values, explains_misses, is_jit_disabled
 from transpile.dispatch.trace_cache import Traces, traces_of
+from transpile.errors import TranspileError
 from transpile.ir.graph import Graph
 from transpile.ir.primitive import Order
 from transpile.ir.source_info import user_source
@@ -73,6 +75,7 @@ class Config:
     keep_unused: bool = False
     options: Options = field(default_factory=Options)
     warms_up: bool = False
+    dynamic_shapes: dynamic_shapes.Setting = False
 
 
 class Tracing:
@@ -94,15 +97,12 @@ class Tracing:
 
     def _first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         traced, key, leaves = self.traced(args, kwargs)
-        for path, leaf in zip(traced.in_paths, leaves, strict=True):
-            if not isinstance(leaf, ndarray) and type(leaf) not in PYTHON_SCALARS:
-                raise TypeError(
-                    f"{user_source()}: argument {path!r} of {place_of(self.function)} has a shape "
-                    f"and a dtype, but no values: {leaf}. Pass an array, or use `lower`."
-                )
+        self._check_values(traced, leaves)
         if self.config.show_graph:
             self._show(traced)
         lowered = traced.lower()
+        if traced.jaxpr.sizes:
+            return self._sized_call(traced, lowered, key, leaves)
         orders = [memory_order(x) if isinstance(x, ndarray) else () for x in leaves]
         if explains_misses():
             self._log_orders(traced, lowered, orders)
@@ -120,6 +120,23 @@ class Tracing:
             if searched
             else (specialization.run(leaves))
         )
+
+    def _check_values(self, traced: Traced, leaves: list[Any]) -> None:
+        for path, leaf in zip(traced.in_paths, leaves, strict=True):
+            if not isinstance(leaf, ndarray) and type(leaf) not in PYTHON_SCALARS:
+                raise TypeError(
+                    f"{user_source()}: argument {path!r} of {place_of(self.function)} has a shape "
+                    f"and a dtype, but no values: {leaf}. Pass an array, or use `lower`."
+                )
+
+    def _sized_call(self, traced: Traced, lowered: Lowered, key: Any, leaves: list[Any]) -> Any:
+        """Make a call of a program with runtime sizes."""
+        specialization = lowered.compile().calls.for_leaves(leaves)
+        with self.table.lock:
+            self.table.keep_sized(key, specialization, traced.watch)
+        if checked_values():
+            return self._searched(traced, specialization, leaves)
+        return specialization.run(leaves)
 
     def _searched(self, traced: Traced, specialization: Specialization, leaves: list[Any]) -> Any:
         """The result of a call, which is searched for NaN or infinities."""
@@ -154,21 +171,50 @@ class Tracing:
             return self._traced_dynamically(bound, call, leaves)
         describe, natives = self.config.parameters.describe, map(_native, leaves, call.types)
         key, _ = describe(*bound.join(*call.in_tree.unflatten(natives)), abstract)
+        with self.table.lock:
+            return self._generalised(bound, call, leaves), key, leaves
+
+    def _generalised(self, bound: Bound, call: Signature, leaves: list[Any]) -> Traced:
+        """The trace for a call, whose extents may be runtime sizes."""
+        chosen, seen = self.config.dynamic_shapes, self.table.seen
+        types = dynamic_shapes.generalised(chosen, call, seen)
+        if types == call.types:
+            return self._known_or_new(bound, call, leaves)
+        try:
+            general = dataclasses.replace(call, types=types)
+            traced = self._known_or_new(bound, general, leaves)
+            if chosen == "auto":
+                traced.lower().compile()
+        except (TranspileError, TypeError, ValueError, NotImplementedError) as error:
+            if chosen != "auto":
+                raise
+            if explains_misses():
+                logger.warning(
+                    "%s: %s has no program for all sizes, but one for each: %s",
+                    user_source(),
+                    place_of(self.function),
+                    error,
+                )
+            dynamic_shapes.refuse(types, call, seen)
+            return self._known_or_new(bound, call, leaves)
+        return traced
+
+    def _known_or_new(self, bound: Bound, call: Signature, leaves: list[Any]) -> Traced:
+        """The trace of these types, if its guards hold; else a new one. The table is locked."""
+        table, describe = self.table, self.config.parameters.describe
         pairs = zip(leaves, call.types, strict=True)
         unplaced = [t if isinstance(x, ndarray) else x for x, t in pairs]
         graph_key, _ = describe(*bound.join(*call.in_tree.unflatten(unplaced)), abstract)
-        table = self.table
-        with table.lock:
-            traced = table.traced.get(graph_key)
-            changed = traced.watch.changed() if traced and traced.watch else ""
-            if traced is None or changed:
-                if explains_misses():
-                    self._log_miss(call, changed)
-                if changed:
-                    self._count(changed)
-                traced = self._trace_now(bound, call, leaves, guarded=True)
-                table.traced[graph_key] = traced
-        return traced, key, leaves
+        traced = table.traced.get(graph_key)
+        changed = traced.watch.changed() if traced and traced.watch else ""
+        if traced is None or changed:
+            if explains_misses():
+                self._log_miss(call, changed)
+            if changed:
+                self._count(changed)
+            traced = self._trace_now(bound, call, leaves, guarded=True)
+            table.traced[graph_key] = traced
+        return traced
 
     def _traced_dynamically(
         self, bound: Bound, call: Signature, leaves: list[Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from transpile import tree
@@ -50,6 +50,7 @@ def specialization(
 class CheckedCall:
     """The calls of one executable, with a check of their arguments where the key is new.
 
+    specialize  the specialization for values of the runtime sizes
     table   the specializations under the keys of calls whose arguments need no conversion: one, or
             one for each set of runtime sizes
     """
@@ -63,7 +64,7 @@ class CheckedCall:
         self.table = Specializations()
         self._signature = signature
         self._sizes = sizes_of(kind.shape for kind in signature.types)
-        self._specialize = specialize
+        self.specialize = specialize
         self._where = where
 
     def on_miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -110,10 +111,16 @@ class CheckedCall:
             raise TypeError(
                 "an argument has a shape and a dtype, but no values; pass arrays"
             ) from None
-        specialization = self._specialize(self._solved(types))
+        specialization = self.specialize(self._solved(types))
         if not known.fixed and all(a is b for a, b in zip(plain, leaves, strict=True)):
             self.table.keep(described(args, kwargs)[0], specialization, None)
         return specialization, plain
+
+    def for_leaves(self, leaves: Sequence[Any]) -> Specialization:
+        """The specialization for the runtime sizes of leaves of the right types."""
+        paths = self._signature.paths
+        types = [leaf_type(x, p, self._where) for x, p in zip(leaves, paths, strict=True)]
+        return self.specialize(self._solved(types))
 
     def _solved(self, types: list[ArrayType]) -> dict[str, int]:
         """The runtime sizes of a call with leaves of these types."""

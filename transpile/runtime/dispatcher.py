@@ -155,6 +155,12 @@ class Specializations:
         if calls == 1:
             self.tier_up(key, known, waits=True)
 
+    def drop(self, key: Key) -> None:
+        """Drop the specialization for calls with this key."""
+        with self.lock:
+            self._drop_entry(key)
+            self.known.pop(key, None)
+
     def tier_up(self, key: Key, known: _Cached, *, waits: bool = False) -> None:
         """Call the program from C for this key, and where C can make the whole call, add an entry
         for it; later, unless `waits`, where the module is still being built."""
