@@ -14,6 +14,7 @@ from transpile.intrinsics.convolutions import (
 from transpile.intrinsics.fourier import Fft
 from transpile.intrinsics.lapack import DECOMPOSITIONS, PivotsToPermutation, TriangularSolve
 from transpile.intrinsics.products import (
+    ComplexMatmul,
     Matmul,
     MatmulBatch,
     MatmulPanelRows,
@@ -116,6 +117,14 @@ def matmul(draw):
     m, n, k = draw.sizes(3, 40)
     a, b, c = draw.array((m, k)), draw.array((k, n)), draw.array((m, n), last_is_dense=True)
     yield draw.with_scratch(Matmul(m, n, k, a, b, draw.written(c)))
+
+
+def complex_matmul(draw):
+    m, n, k = draw.sizes(3, 40)
+    dtype = np.result_type(draw.dtype, np.complex64)
+    a, b = (draw.array(shape, dtype, last_is_dense=n % 2) for shape in ((m, k), (k, n)))
+    c = draw.array((m, n), dtype, last_is_dense=True)
+    yield draw.with_scratch(ComplexMatmul(m, n, k, a, b, draw.written(c)))
 
 
 def matmul_batch(draw):
@@ -327,6 +336,7 @@ FAMILIES = {
         (Matmul,): matmul,
         (MatmulBatch,): matmul_batch,
         (MatmulRows,): matmul_rows,
+        (ComplexMatmul,): complex_matmul,
         (MatmulPanels, MatmulPanelRows): matmul_panels,
     },
     "convolutions": {

@@ -134,6 +134,41 @@ class MatmulBatch(Product):
 
 
 @dataclass(frozen=True)
+class ComplexMatmul(Product):
+    """A matrix product of strided complex operands; the rows of the result are contiguous."""
+
+    m: int
+    n: int
+    k: int
+    a: Strided
+    b: Strided
+    c: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = "complex_matmul"
+    signature = "a(m,k), b(k,n) -> c(m,n)"
+
+    @property
+    def flops(self) -> Index:
+        return 4 * super().flops
+
+    @property
+    def scratch_bytes(self) -> int:
+        """As complex_matmul_workspace_C of products/complex_matmul.h computes."""
+        columns = min(self.n, _BLOCK // 2)
+        copied = 0 if self.a.strides[-1:] == (1,) else self.m
+        pairs = 4 * self.k * columns + 2 * self.k * copied + 16
+        panels = min(self.m, _BLOCK) + min(2 * columns, _BLOCK) + _FURTHER
+        numbers = pairs + panels * min(2 * self.k, _DEPTH)
+        return numbers * self.c.dtype.itemsize // 2 + 128
+
+    def in_c(self) -> Invocation:
+        sizes = (self.m, self.n, self.k)
+        arrays = (*self.a.with_strides, *self.b.with_strides, *self.c.with_row_strides)
+        return self.calling("complex_matmul", *sizes, *arrays, self.workspace.first)
+
+
+@dataclass(frozen=True)
 class MatmulPanels(Call):
     """Pack a right operand into panels, in the layout that the kernel reads."""
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from transpile.errors import InternalError
-from transpile.intrinsics.products import Matmul
+from transpile.intrinsics.products import ComplexMatmul, Matmul
+from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Equation
 from transpile.ir.indices.estimates import estimate
@@ -24,9 +25,13 @@ from transpile.util.frozen_records import dataclass
 
 def is_library_product(equation: Equation, machine: Machine) -> bool:
     """True if a contraction is large enough for the matrix product routine."""
-    if equation.primitive is not dot_general or equation.output.type.dtype.kind != "f":
+    kind = equation.output.type.dtype.kind
+    if equation.primitive is not dot_general or kind not in "fc":
         return False
-    m, n, k = map(estimate, _sizes(equation))
+    sizes = _sizes(equation)
+    if kind == "c" and not all(isinstance(size, int) for size in sizes):
+        return False  # its scratch memory grows with the sizes
+    m, n, k = map(estimate, sizes)
     is_wide = min(m, n, k) >= machine.shortest_product_side
     return is_wide and m * n * k >= machine.least_product_terms
 
@@ -53,7 +58,8 @@ def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan
     left = _operand(x, views, bx, free_axes(x.type.ndim, cx, bx), cx)
     right = _operand(y, views, by, cy, free_axes(y.type.ndim, cy, by))
     batch = tuple(x.type.shape[a] for a in bx)
-    stack = _stacked(batch, m * n * k, (left, right), machine)
+    is_complex = out.type.dtype.kind == "c"
+    stack = _ALONE if is_complex else _stacked(batch, m * n * k, (left, right), machine)
     axes = batch[: len(batch) - stack.axes]
     loops = tuple(Symbol(f"b{axis}", 0, extent) for axis, extent in enumerate(axes))
     where: Shape = tuple(0 if s.extent == 1 else Dim.of(s) for s in loops)
@@ -66,8 +72,11 @@ def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan
         )
         for name, matrix in (("a", left), ("b", right))
     )
-    one = Matmul(m, n, k, a, b, part("c", out, where, (n, 1)))
-    call = one.batch(stack.count, stack.strides, stack.slots) if stack.count > 1 else one
+    c = part("c", out, where, (n, 1))
+    one = Matmul(m, n, k, a, b, c)
+    call: Call = one.batch(stack.count, stack.strides, stack.slots) if stack.count > 1 else one
+    if is_complex:
+        call = ComplexMatmul(*map(estimate, (m, n, k)), a, b, c)
     reads = {"a": left.base, "b": right.base}
     return CallPlan(reads, {"c": out}, {}, (LoopedCall(loops, call),))
 
@@ -120,13 +129,15 @@ class _Stack:
     slots: int
 
 
+_ALONE = _Stack(0, 1, (0, 0), 1)
+
+
 def _stacked(batch: Shape, size: Index, operands: Sequence[_Matrix], machine: Machine) -> _Stack:
     """The batch of one call, if products are small: as many of the last batch axes as one stride of
     each operand describes."""
-    alone = _Stack(0, 1, (0, 0), 1)
     if not isinstance(size, int) or size > machine.most_stacked_terms:
-        return alone
-    axes, count, strides = 0, 1, alone.strides
+        return _ALONE
+    axes, count, strides = 0, 1, _ALONE.strides
     for axis in range(len(batch) - 1, -1, -1):
         extent = batch[axis]
         along_axis = tuple(o.batch_strides[axis] for o in operands)
@@ -138,5 +149,5 @@ def _stacked(batch: Shape, size: Index, operands: Sequence[_Matrix], machine: Ma
             strides = along_axis
         axes, count = axes + 1, count * extent
     if count == 1 or count * size < machine.least_stack_terms:
-        return alone
+        return _ALONE
     return _Stack(axes, count, strides, min(count, machine.slots))
