@@ -76,7 +76,7 @@ def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan
     one = Matmul(m, n, k, a, b, c)
     call: Call = one.batch(stack.count, stack.strides, stack.slots) if stack.count > 1 else one
     if is_complex:
-        call = ComplexMatmul(*map(estimate, (m, n, k)), a, b, c)
+        call = ComplexMatmul(estimate(m), estimate(n), estimate(k), a, b, c)
     reads = {"a": left.base, "b": right.base}
     return CallPlan(reads, {"c": out}, {}, (LoopedCall(loops, call),))
 

@@ -63,6 +63,24 @@ def test_the_innermost_loop_walks_along_a_row(name, width):
     assert 1 in walked and None not in walked
 
 
+def test_columns_from_right_to_left_are_columns():
+    x, y = np.round(ordinary("f8", (16, 11))), np.round(ordinary("f8", (9, 16))).astype(int)
+    for f, values in (
+        (lambda x: x[:, ::-1].sum(0), [x]),
+        (lambda x, y: y @ x.astype(int)[::-1, ::-1], [x, y]),
+    ):
+        program = assert_steps_agree(lowered(f, *values), values, vectorize_columns, SMALL)
+        innermost = [p for p in loops_of(program) if not any(isinstance(s, For) for s in p.body)]
+        strides = {
+            last_axis_stride(i, p.symbol)
+            for p in innermost
+            for s in p.body
+            for n, i in accesses(s)
+            if n == "x0" and i
+        }
+        assert strides == {-1}
+
+
 def test_a_matrix_on_its_side_times_a_vector_walks_along_the_rows_of_the_matrix():
     x, v = np.round(ordinary("f8", (16, 9))), np.round(ordinary("f8", (16,)))
     product = lowered(lambda x, v: (x * v[:, None]).sum(axis=0), x, v)

@@ -79,9 +79,9 @@ def _statement(statement: Statement, name: str, machine: Machine) -> Statement:
 
 
 def _reads_columns(loop: For, machine: Machine) -> bool:
-    """True if more accesses are contiguous along this loop than along innermost ones, weighed by
-    trip counts. Beside the columns of a matrix, an operand that all columns share (the vector of a
-    product) does not count."""
+    """True if more accesses are contiguous, in either direction, along this loop than along
+    innermost ones, weighed by trip counts. Beside the columns of a matrix, an operand that all
+    columns share (the vector of a product) does not count."""
     if loop.start != 0 or loop.limit is not None or trips(loop) < machine.fewest_columns:
         return False
     along_columns = along_rows = shared = 0
@@ -96,8 +96,8 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
                 for _, index in accesses(statement):
                     if index:
                         names = names_of(index)
-                        is_along_columns = last_axis_stride(index, loop.symbol) == 1
-                        is_along_rows = last_axis_stride(index, inner.symbol) == 1
+                        is_along_columns = last_axis_stride(index, loop.symbol) in (1, -1)
+                        is_along_rows = last_axis_stride(index, inner.symbol) in (1, -1)
                         is_shared = is_along_rows and loop.symbol not in names
                         along_columns += is_along_columns * trips(inner)
                         along_rows += is_along_rows * trips(inner)
