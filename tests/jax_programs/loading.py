@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 import types
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
 NAMES = (
     "belief_propagation",
+    "documentation_derivatives",
+    "documentation_topics",
     "dynamic_programming",
     "k_means",
     "kalman_filter",
@@ -36,5 +39,6 @@ def load(name, library="transpile"):
     """The module of a program, fresh, over transpile or jax."""
     text = source(name) if library == "jax" else ported(source(name))
     module = types.ModuleType(f"{library}_{name}")
+    sys.modules[module.__name__] = module  # where dataclasses look for names of annotations
     exec(compile(text, str(FOLDER / f"{name}.py"), "exec"), vars(module))
     return module

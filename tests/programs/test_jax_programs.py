@@ -1,4 +1,4 @@
-"""Ten programs written for JAX run with their imports changed, and give what JAX gives.
+"""Programs written for JAX run with their imports changed, and give what JAX gives.
 
 What JAX gives is written down in tests/jax_programs/figures.json, by the script of that name; where
 JAX is installed, it runs them too.
@@ -85,7 +85,7 @@ def test_a_program_gives_what_the_installed_jax_gives(name, ported):
 def test_a_program_is_written_for_jax_and_only_its_imports_change(name):
     text = LOADING.source(name)
     assert "transpile" not in text
-    assert 50 <= len(text.splitlines()) <= 200
+    assert 50 <= len(text.splitlines()) <= 300
     changed = [
         (before, after)
         for before, after in zip(text.splitlines(), LOADING.ported(text).splitlines(), strict=True)
