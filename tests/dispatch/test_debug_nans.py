@@ -1,5 +1,7 @@
 """`debug_nans` and `debug_infs`: the operation and the line of the first NaN in a result."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -101,3 +103,28 @@ def test_infinities_and_settings():
     finally:
         tp.config.update("jax_debug_nans", False)
     assert f(0.0) == np.inf
+
+
+def test_a_context_is_for_its_thread_and_the_configuration_for_all():
+    """As in JAX: what a context says goes before what `config` says."""
+    f, x = tp.jit(logarithm), np.array([1.0, -1.0])
+
+    def elsewhere():
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(f, x).result()
+
+    with tp.debug_nans(True):
+        assert np.isnan(elsewhere()[1]) and "nan" in found(f, x)
+        with tp.debug_nans(False), tp.debug_infs(True):
+            assert np.isnan(f(x)[1])
+        assert "nan" in found(f, x)
+    tp.config.update("jax_debug_nans", True)
+    try:
+        assert "nan" in found(elsewhere)
+        with tp.debug_nans(False):
+            assert np.isnan(f(x)[1]) and not tp.config.jax_debug_nans
+            assert "nan" in found(elsewhere)
+        assert tp.config.jax_debug_nans and "nan" in found(f, x)
+    finally:
+        tp.config.update("jax_debug_nans", False)
+    assert np.isnan(f(x)[1]) and np.isnan(elsewhere()[1])

@@ -36,6 +36,18 @@ def test_drawn_graphs_mean_the_same_to_xla(seed):
     assert_same_results(xla.run_stablehlo(to_stablehlo(module), values), expected, "StableHLO")
 
 
+def test_a_slice_of_a_slice_that_begins_too_far():
+    """XLA makes one slice of both, whose start is the sum of theirs."""
+
+    def f(x, i):
+        inner = lax.dynamic_slice(x, (i,), (4,))
+        return lax.dynamic_slice(inner, (i + 5,), (2,))
+
+    x, i = np.arange(7), np.int64(0)
+    (found,) = xla.run_stablehlo(xla_computation(f)(x, i).as_stablehlo_text(), [x, i])
+    assert found.tolist() == [2, 3]
+
+
 def test_a_scan_of_no_steps():
     def f(x):
         return lax.scan(lambda c, row: (c + row.sum(), row * 2), 1.0, x)

@@ -18,6 +18,7 @@ from transpile.dispatch.switches import (
     explain_cache_misses,
     is_jit_disabled,
     search_results,
+    searching,
     switch_jit,
 )
 from transpile.trace.tracebacks import show_all_frames
@@ -130,6 +131,10 @@ config = Config()
 def _context(name: str, default: Any = True) -> Callable[..., Any]:
     @contextmanager
     def setting(value: Any = default) -> Iterator[None]:
+        if name in _SEARCHED:
+            with searching(_SEARCHED[name], bool(value)):
+                yield
+            return
         before = config.read(name)
         config.update(name, value)
         try:
@@ -146,7 +151,7 @@ def _effect(name: str) -> str:
     """The effect of an option, for the docstring of its context."""
     if name in _SEARCHED:
         return (
-            "Results of jitted functions and of transformations are searched, in all threads: "
+            "Results of jitted functions and of transformations are searched, in this thread: "
             f"where one\n    has {_SEARCHED[name]}, a FloatingPointError names the operation that "
             "gave the first, and its line.\n    What NumPy computes outside is not searched: "
             "`numpy.errstate` does that."

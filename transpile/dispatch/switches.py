@@ -16,10 +16,12 @@ _searched: list[str] = []
 
 
 class _State(threading.local):
-    """The switch of `disable_jit` of each thread."""
+    """The switches of each thread: `disable_jit`, and the kinds of values that a context says are
+    searched for or not."""
 
     def __init__(self) -> None:
         self.disabled = False
+        self.searched: dict[str, bool] = {}
 
 
 _state = _State()
@@ -54,11 +56,12 @@ def is_jit_disabled() -> bool:
 def is_suspended() -> bool:
     """True if calls are not made by programs that are known: `disable_jit` is on, or results are
     searched."""
-    return _state.disabled or bool(_searched)
+    return _state.disabled or bool(checked_values())
 
 
 def search_results(category: str, is_searched: bool) -> None:
-    """Have results searched for NaN or infinities, in all threads."""
+    """Have results searched for NaN or infinities, in all threads but in contexts that say
+    otherwise."""
     if is_searched and category not in _searched:
         _searched.append(category)
         DISABLED.append(None)
@@ -67,9 +70,30 @@ def search_results(category: str, is_searched: bool) -> None:
         DISABLED.pop()
 
 
+@contextmanager
+def searching(category: str, is_searched: bool) -> Iterator[None]:
+    """In this context and thread, results are searched for values of a kind, or are not."""
+    own, before = _state.searched, _state.searched.get(category)
+    if is_searched:
+        DISABLED.append(None)
+    own[category] = is_searched
+    try:
+        yield
+    finally:
+        if before is None:
+            del own[category]
+        else:
+            own[category] = before
+        if is_searched:
+            DISABLED.pop()
+
+
 def checked_values() -> tuple[str, ...]:
-    """The kinds of values that results are searched for."""
-    return tuple(_searched)
+    """The kinds of values that results are searched for in this thread."""
+    own = _state.searched
+    if not own:
+        return tuple(_searched)
+    return tuple(c for c in dict.fromkeys([*_searched, *own]) if own.get(c, c in _searched))
 
 
 def explains_misses() -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from transpile.hlo.builder import Builder, Rules
 from transpile.hlo.module import Instruction
 from transpile.ir.graph import Equation
@@ -56,13 +58,29 @@ def iota(b: Builder, equation: Equation) -> Instruction:
 def dynamic_slice(
     b: Builder, equation: Equation, x: Instruction, *starts: Instruction
 ) -> Instruction:
-    """A slice whose starts are values; XLA clamps them as NumPy's reference here does."""
+    """A slice whose starts are values, and are clamped.
+
+    XLA clamps them, too, but adds the starts of a slice of a slice as they are.
+    """
     sizes = tuple(equation.params["sizes"])
     if not sizes:  # StableHLO has no slices of scalars
         return x
+    inside = [
+        _clamped(b, start, length - size)
+        for start, length, size in zip(starts, x.shape, sizes, strict=True)
+    ]
     return b.add(
-        "dynamic-slice", equation.output.type.strong, x, *starts, dynamic_slice_sizes=sizes
+        "dynamic-slice", equation.output.type.strong, x, *inside, dynamic_slice_sizes=sizes
     )
+
+
+def _clamped(b: Builder, start: Instruction, last: int) -> Instruction:
+    """A start from 0 to the last one at which there is a slice, as far as its dtype goes."""
+    last = min(last, int(np.iinfo(start.dtype).max))
+    if start.literal is not None:
+        return b.constant(np.asarray(min(max(int(start.literal), 0), last), start.dtype))
+    low, high = (b.constant(np.asarray(bound, start.dtype)) for bound in (0, last))
+    return b.add("clamp", start.array.strong, low, start, high)
 
 
 def dynamic_update(
