@@ -2,7 +2,9 @@
 properties, class methods. `self` is a static argument unless it is a pytree."""
 
 import functools
+import gc
 import inspect
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -178,3 +180,23 @@ def test_singledispatch_over_jitted_functions():
 
     assert moved(2.0, X).tolist() == DOUBLED
     assert moved((1.0,), X).tolist() == [1, 2, 3, 4]
+
+
+def test_instances_are_kept_by_the_traces_of_a_method_until_its_cache_is_cleared():
+    """The key and the guards of a trace hold the instance, as a static argument is held."""
+
+    class Scaled:
+        def __init__(self, by):
+            self.by = by
+
+        @tp.jit
+        def f(self, x):
+            return x * self.by
+
+    models = [Scaled(k) for k in range(3)]
+    assert [float(m.f(2.0)) for m in models] == [0, 2, 4] and Scaled.f._cache_size() == 3
+    alive = weakref.WeakSet(models)
+    del models
+    Scaled.f.clear_cache()
+    gc.collect()
+    assert not alive and Scaled.f._cache_size() == 0

@@ -196,6 +196,18 @@ def test_derivatives():
         assert error.get() == "x is -1.0 (`check` failed)"
 
 
+def test_the_result_of_a_users_solver_is_checked():
+    matrix = np.array([[4.0, 1.0], [1.0, 3.0]])
+
+    def solve(matvec, b):
+        return np.linalg.solve(matrix, b) / b.sum()
+
+    f = lambda b: lax.custom_linear_solve(lambda x: matrix @ x, b, solve, symmetric=True)
+    for way in WAYS:
+        assert message(way, f, np.zeros(2))[0] == NAN + "custom_linear_solve."
+        assert message(way, f, np.ones(2))[0] is None
+
+
 def test_calls_with_rules_and_rematerialisation():
     @tp.custom_jvp
     def by_jvp(x):

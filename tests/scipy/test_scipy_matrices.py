@@ -122,6 +122,14 @@ def test_schur_forms_are_similar_to_the_matrix(output):
         assert form.dtype == (np.complex128 if output == "complex" else np.float64)
 
 
+def test_compiled_schur_forms_have_their_eigenvalues_where_lapack_has_them():
+    """JAX's too: outside of `jit` the order may be another."""
+    x = np.array([[1.0, 2, 0], [0.5, 3, 1], [0, 1, -2]])
+    diagonals = [np.diag(f(x)[0]) for f in (transpile.jit(linalg.schur), linalg.schur)]
+    np.testing.assert_allclose(diagonals[0], [3.56884961, 0.63555194, -2.20440155], rtol=1e-8)
+    np.testing.assert_allclose(*map(np.sort, diagonals), rtol=1e-12)
+
+
 def test_a_real_schur_form_becomes_complex():
     form, vectors = linalg.rsf2csf(*linalg.schur(SQUARES[0]))
     assert np.abs(np.tril(form, -1)).max() < 1e-13

@@ -122,12 +122,14 @@ class Wrapped(metaclass=CalledBySlot):
         return self.trace(*args, **kwargs).out_info
 
     def clear_cache(self) -> None:
-        """Drop every trace and executable of this function; the cache on disk stays."""
+        """Drop every trace and executable of this function, those of calls as a method too, and the
+        instances that these keep alive; the cache on disk stays."""
         self._tracing.table.clear()
+        self._methods.clear()
 
     def _cache_size(self) -> int:
         """How many signatures (dynamic: graphs) have an executable or a trace."""
-        return len(self._tracing.table.traced)
+        return len(self._tracing.table.traced) + self._methods.count()
 
     # ------------------------------------------------------------------------------ methods
 
@@ -197,6 +199,15 @@ class _Methods:
         if not args or not _is_receiver(self._function, args[0]):
             return None
         return self.of_instance(args[0])
+
+    def clear(self) -> None:
+        """Drop the traces of the sibling."""
+        if self._sibling is not None:
+            self._sibling.clear_cache()
+
+    def count(self) -> int:
+        """How many signatures the sibling has."""
+        return 0 if self._sibling is None else self._sibling._cache_size()
 
     def first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call for which the function has no executable."""

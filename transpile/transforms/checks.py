@@ -28,8 +28,11 @@ from transpile.util.frozen_records import dataclass
 
 INT32 = np.dtype("int32")
 USER, DIVISION, INDEX, NAN, INFINITY = "user", "division", "index", "nan", "infinity"
-# Kinds of primitives that compute floats; the others move them.
-_COMPUTING = ("elementwise", "reduce", "scan", "contract", "fft", "convolve", "routine", "window")
+# Kinds of primitives that compute floats; the others move them. Calls are those without a rule of
+# their own, such as a user's solver, of which the results are checked.
+_COMPUTING = (
+    "elementwise", "reduce", "scan", "contract", "fft", "convolve", "routine", "window", "call",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
