@@ -7,6 +7,7 @@ import pytest
 
 import transpile
 from transpile import lax, xla_computation
+from transpile.errors import UnsupportedError
 from transpile.hlo.module import called
 
 
@@ -101,6 +102,16 @@ def test_errors_say_what_is_wrong():
         xla_computation(f, static_argnums=7)(1.0)
     with pytest.raises(ValueError, match="static"):
         xla_computation(f, static_argnums=0, donate_argnums=0)(1.0)
+
+
+@pytest.mark.parametrize("dialect", ["hlo", "stablehlo"])
+def test_sizes_that_are_known_at_run_time_are_refused(dialect):
+    points = transpile.ShapeDtypeStruct(("n", 3), np.float64)
+    said = r"but x of .* is f64\[n,3\]: give example arguments of known shapes"
+    with pytest.raises(UnsupportedError, match=said):
+        transpile.jit(f).lower(points).as_text(dialect)
+    with pytest.raises(UnsupportedError, match=said):
+        xla_computation(f)(points)
 
 
 def test_loops_and_branches_call_computations():

@@ -42,7 +42,10 @@ def module_of(
     """
     for var in graph.inputs:
         if not all(isinstance(d, int) for d in var.type.shape):
-            raise UnsupportedError(f"HLO has no sizes that are known at run time: {var.type}")
+            raise UnsupportedError(
+                f"HLO has no sizes that are known at run time, but {var.name or 'an argument'} of "
+                f"{name} is {var.type}: give example arguments of known shapes"
+            )
     shared = Shared.new(_emit, devices.axes)
     builder = Builder(shared, name)
     types = tuple(v.type.strong for v in graph.inputs)
