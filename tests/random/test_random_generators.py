@@ -183,6 +183,10 @@ def test_derivatives_go_around_keys():
 
 
 def test_errors_name_the_generators():
+    compiled = jax.jit(random.uniform).lower(random.key(0, impl="rbg")).compile()
+    assert compiled(random.key(0, impl="rbg")) == random.uniform(random.key(0, impl="rbg"))
+    with pytest.raises(TypeError, match=r"expected CustomNode\(KeyArray_rbg.*, got .*\(KeyArray\["):
+        compiled(random.key(0))
     with pytest.raises(ValueError, match='"rbg", "unsafe_rbg"') as raised:
         random.key(0, impl="philox")
     assert 'unrecognized PRNG implementation "philox"' in str(raised.value)

@@ -250,7 +250,8 @@ def class_of(kind: KeyType) -> type[KeyArray]:
     """The class of the arrays of a dtype of keys, made where it is first asked for."""
     if kind.implementation not in CLASSES:
         members: dict[str, Any] = {"__slots__": (), "_DTYPE": kind}
-        _register(type("KeyArray", (KeyArray,), members), kind)
+        name = f"KeyArray_{kind.implementation}"  # by which messages about structures tell them
+        _register(type(name, (KeyArray,), members), kind)
     return CLASSES[kind.implementation]
 
 
