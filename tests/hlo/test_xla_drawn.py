@@ -17,6 +17,7 @@ from transpile.hlo.emit import module_of
 from transpile.hlo.proto import serialised
 from transpile.hlo.stablehlo import to_stablehlo
 from transpile.hlo.text import to_text
+from transpile.primitives.rules import apply
 from transpile.transforms.interpret import interpret
 
 pytest.importorskip("jaxlib")
@@ -46,6 +47,13 @@ def test_a_slice_of_a_slice_that_begins_too_far():
     x, i = np.arange(7), np.int64(0)
     (found,) = xla.run_stablehlo(xla_computation(f)(x, i).as_stablehlo_text(), [x, i])
     assert found.tolist() == [2, 3]
+
+
+def test_a_range_of_bools():
+    index = lambda: apply("iota", shape=(2, 3), dimension=1, dtype=np.dtype(bool))
+    computation = xla_computation(index)()
+    (found,) = xla.run_stablehlo(computation.as_stablehlo_text(), [])
+    assert found.tolist() == [[False, True, True]] * 2
 
 
 def test_a_scan_of_no_steps():

@@ -11,7 +11,7 @@ import numpy as np
 from transpile.hlo.module import Computation, Instruction, Type
 from transpile.ir.graph import UNKNOWN_SOURCE, Graph, Source
 from transpile.ir.primitive import Axis
-from transpile.ir.types import BOOL, ArrayType
+from transpile.ir.types import BOOL, INT64, ArrayType
 from transpile.util.frozen_records import dataclass
 
 # A rule, or an expansion, by the name of a primitive.
@@ -139,7 +139,11 @@ class Builder:
         return self.add("concatenate", kind, *parts, dimensions=(axis,))
 
     def iota(self, kind: ArrayType, axis: int) -> Instruction:
-        """The index along an axis."""
+        """The index along an axis; of bools, which StableHLO has no ranges of, whether it is not
+        0."""
+        if kind.dtype == BOOL:
+            index = self.iota(ArrayType(kind.shape, INT64), axis)
+            return self.compare("NE", index, self.splat(0, index.array))
         return self.add("iota", kind.strong, iota_dimension=axis)
 
     def tuple(self, parts: Sequence[Instruction], **attributes: Any) -> Instruction:
