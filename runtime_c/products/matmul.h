@@ -199,9 +199,11 @@ static inline void matmul_tile_F(int64_t rows, int64_t columns, int64_t k,
     matmul_microkernel_F(rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
 }
 
-/* Packs a panel: panel[p][i] = x[i][p] for p < k and i < size, and 0 for size <= i < width. */
-static inline void matmul_pack_F(int64_t width, int64_t size, int64_t k,
-                                 const F *x, int64_t x_row, int64_t x_col, F *panel)
+/* Packs a panel: panel[p][i] = x[i][p] for p < k and i < size, and 0 for size <= i < width. Not
+   inlined: a program may pack before each of its products. */
+__attribute__((noinline))
+static void matmul_pack_F(int64_t width, int64_t size, int64_t k,
+                          const F *x, int64_t x_row, int64_t x_col, F *panel)
 {
     if (x_row == 1 && size == width) {
         for (int64_t p = 0; p < k; p++) {

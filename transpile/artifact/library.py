@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from transpile.runtime.executable import Lowering
 from transpile.stages import Lowered
 from transpile.symbols.identifiers import identifier, program_name
 from transpile.util.atomic_files import replace_files
+from transpile.util.frozen_records import cached_property
 
 # What further files are written for, and those of them that need no compiled library.
 KINDS = ("archive", "cmake", "meson", "metadata", "pkg-config", "python")
