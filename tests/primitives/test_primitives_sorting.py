@@ -8,7 +8,6 @@ from primitive_programs import EACH_DTYPE, edges
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.errors import UnsupportedError
-from transpile.ir.dims import Dim
 from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import DTYPES, SHORT_NAMES, ArrayType
@@ -72,11 +71,10 @@ def test_many_rows_share_a_bounded_workspace():
     assert program.workspace <= 64 + 16 * (1 << 20) + 64
 
 
-@pytest.mark.parametrize("size", [Dim.symbol("n"), 1 << 32])
-def test_a_row_of_unknown_or_enormous_length_is_refused(size):
-    x = Var(ArrayType((size,), np.dtype("int8")), "x")
+def test_a_row_of_enormous_length_is_refused():
+    x = Var(ArrayType((1 << 32,), np.dtype("int8")), "x")
     equation = Equation(sort, (x,), {"axis": 0}, (Var(x.type),))
-    with pytest.raises(UnsupportedError, match=r"runtime size|4294967296 elements in a row"):
+    with pytest.raises(UnsupportedError, match="4294967296 elements in a row"):
         lower(Graph((x,), (equation,), equation.outputs, "f"))
 
 

@@ -115,7 +115,6 @@ NUMBERS = {
     ("library/fft", "_PADDING"): "the tables of fft.h",
     ("library/fft", "_PAIR"): "the registers that fft.h is compiled for",
     ("library/fft", "_WORTH_SHARING"): "as in fft.h",
-    ("library/sort", "_LONGEST_ROW"): "the positions of sort.h have 32 bits",
     ("lower/kernels", "LONGEST_COMMENT"): "the format of the text",
     ("passes/control_flow", "_CONSTANT_DIVISOR_WEIGHT"): "what C compilers make of a division",
     ("passes/expand/convolutions", "SPACE"): "as in conv.h",

@@ -26,6 +26,7 @@ from transpile.intrinsics.lapack_routines import (
 )
 from transpile.intrinsics.routines import Routine
 from transpile.ir.calls import Invocation, Strided
+from transpile.ir.dims import Index
 from transpile.ir.loop_ir import UNALLOCATED
 from transpile.ir.types import SHORT_NAMES, real_dtype
 from transpile.util.frozen_records import dataclass
@@ -63,42 +64,44 @@ class Decomposition(Routine):
         return self.x.dtype
 
     @property
-    def pieces(self) -> Sequence[int]:
+    def pieces(self) -> Sequence[Index]:
         """The bytes of each part of the workspace."""
         return ()
 
     @property
-    def scratch_bytes(self) -> int:
-        return sum(self.pieces) + ALIGNMENT * (len(self.pieces) + 1)
+    def scratch_bytes(self) -> Index:
+        return sum(self.pieces, ALIGNMENT * (len(self.pieces) + 1))
 
     def in_lapack(self) -> Invocation:
         suffix = SHORT_NAMES[self.routine_dtype]
         return self.helper(tuple((routine.name, suffix) for routine in self.routines))
 
-    def _bytes(self, own: Sequence[int], real: Sequence[int] = (), whole: int = -1) -> list[int]:
+    def _bytes(
+        self, own: Sequence[Index], real: Sequence[Index] = (), whole: Index = -1
+    ) -> list[Index]:
         """The bytes of parts that hold so many numbers of the operand's dtype, of the real dtype of
         its precision, and integers."""
         dtype = self.x.dtype
-        pieces = [count * dtype.itemsize for count in own]
+        pieces: list[Index] = [count * dtype.itemsize for count in own]
         pieces += [count * real_dtype(dtype).itemsize for count in real]
-        return pieces + ([whole * _INTEGER] if whole >= 0 else [])
+        return pieces + ([] if whole == -1 else [whole * _INTEGER])
 
 
 @dataclass(frozen=True)
 class _Matrix(Decomposition):
     """A decomposition of an m x n matrix."""
 
-    m: int
-    n: int
+    m: Index
+    n: Index
     x: Strided
 
     @property
-    def least(self) -> int:
+    def least(self) -> Index:
         """The length of the diagonal."""
         return min(self.m, self.n)
 
     @property
-    def flops(self) -> int:
+    def flops(self) -> Index:
         return self.weight * self.m * self.n * self.least
 
 
@@ -106,7 +109,7 @@ class _Matrix(Decomposition):
 class _Square(Decomposition):
     """A decomposition of an n x n matrix."""
 
-    n: int
+    n: Index
     x: Strided
 
     @property
@@ -115,8 +118,8 @@ class _Square(Decomposition):
         return self.x.dtype.kind == "c"
 
     @property
-    def flops(self) -> int:
-        return self.weight * self.n**3
+    def flops(self) -> Index:
+        return self.weight * self.n * self.n * self.n
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class Lu(_Matrix):
     outcome = _SINGULAR
 
     @property
-    def pieces(self) -> Sequence[int]:
+    def pieces(self) -> Sequence[Index]:
         return self._bytes([self.m * self.n], whole=self.least)
 
 
@@ -155,7 +158,7 @@ class Cholesky(_Square):
 class TriangularSolve(_Square):
     """The solutions of a triangular system for k right sides."""
 
-    k: int
+    k: Index
     lower: bool
     unit_diagonal: bool
     form: int
@@ -169,7 +172,7 @@ class TriangularSolve(_Square):
     outcome = _SINGULAR
 
     @property
-    def flops(self) -> int:
+    def flops(self) -> Index:
         return self.n * self.n * self.k
 
 
@@ -188,20 +191,20 @@ class Qr(_Matrix):
     weight = 4
 
     @property
-    def columns(self) -> int:
+    def columns(self) -> Index:
         """The columns of q."""
         return self.m if self.full_matrices else self.least
 
     @property
-    def _length(self) -> int:
+    def _length(self) -> Index:
         return max(1, self.n, self.columns) * BLOCK
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> tuple[Index, ...]:
         return self.m, self.n, self.columns, self._length
 
     @property
-    def pieces(self) -> Sequence[int]:
+    def pieces(self) -> Sequence[Index]:
         wide = max(self.n, self.columns)
         return self._bytes([self.m * wide, self.least, self._length])
 
@@ -220,15 +223,15 @@ class Householder(_Matrix):
     weight = 2
 
     @property
-    def _length(self) -> int:
+    def _length(self) -> Index:
         return max(1, self.n) * BLOCK
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> tuple[Index, ...]:
         return self.m, self.n, self._length
 
     @property
-    def pieces(self) -> Sequence[int]:
+    def pieces(self) -> Sequence[Index]:
         return self._bytes([self._length])
 
 
@@ -244,7 +247,7 @@ class _Hermitian(_Square):
     weight = 9
 
     @property
-    def _lengths(self) -> tuple[int, int, int]:
+    def _lengths(self) -> tuple[Index, Index, Index]:
         """The numbers, real numbers and integers of LAPACK's work arrays."""
         n, vectors = self.n, self.where["vectors"]
         if self.is_complex:
@@ -256,11 +259,11 @@ class _Hermitian(_Square):
         return length + n * BLOCK, real, 3 + 5 * n if vectors else 1
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> tuple[Index, ...]:
         return self.n, int(self.lower), *self._lengths
 
     @property
-    def pieces(self) -> Sequence[int]:
+    def pieces(self) -> Sequence[Index]:
         length, real, whole = self._lengths
         return self._bytes([self.n * self.n, length], [real], whole)
 
@@ -297,11 +300,11 @@ class _General(_Square):
     outcome = _NOT_FINITE
 
     @property
-    def _length(self) -> int:
+    def _length(self) -> Index:
         return max(1, self.n) * (self.further + BLOCK)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> tuple[Index, ...]:
         return self.n, self._length
 
 
@@ -315,7 +318,7 @@ class _Eigenvalues(_General):
     further = 4
 
     @property
-    def pieces(self) -> Sequence[int]:
+    def pieces(self) -> Sequence[Index]:
         n = self.n
         return self._bytes([n * n, n * n, self._length], [n, n])
 
@@ -357,7 +360,7 @@ class _SingularValues(_Matrix):
     weight = 20
 
     @property
-    def _lengths(self) -> tuple[int, int]:
+    def _lengths(self) -> tuple[Index, Index]:
         """The numbers and real numbers of LAPACK's work arrays."""
         k, most, vectors = self.least, max(self.m, self.n), self.where["vectors"]
         if self.x.dtype.kind == "c":
@@ -383,21 +386,21 @@ class Svd(_SingularValues):
     where = VECTORS
 
     @property
-    def rows(self) -> int:
+    def rows(self) -> Index:
         """The number of left singular vectors."""
         return self.m if self.full_matrices else self.least
 
     @property
-    def columns(self) -> int:
+    def columns(self) -> Index:
         """The number of right singular vectors."""
         return self.n if self.full_matrices else self.least
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> tuple[Index, ...]:
         return self.m, self.n, self.rows, self.columns, *self._lengths
 
     @property
-    def pieces(self) -> Sequence[int]:
+    def pieces(self) -> Sequence[Index]:
         length, real = self._lengths
         m, n = self.m, self.n
         own = [m * n, m * self.rows, n * self.columns, length]
@@ -416,11 +419,11 @@ class Svdvals(_SingularValues):
     where = NO_VECTORS
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> tuple[Index, ...]:
         return self.m, self.n, *self._lengths
 
     @property
-    def pieces(self) -> Sequence[int]:
+    def pieces(self) -> Sequence[Index]:
         length, real = self._lengths
         return self._bytes([self.m * self.n, self.m, self.n, length], [real], 8 * self.least)
 
@@ -444,7 +447,7 @@ class Sqrtm(_General):
         return np.result_type(self.x.dtype, np.complex64)
 
     @property
-    def pieces(self) -> Sequence[int]:
+    def pieces(self) -> Sequence[Index]:
         n, each = self.n, 1 if self.is_complex else 2
         own = (each * n * n, each * n * n, each * n, each * self._length)
         return self._bytes(own, [n])
@@ -465,7 +468,7 @@ class Schur(_General):
     further = 3
 
     @property
-    def pieces(self) -> Sequence[int]:
+    def pieces(self) -> Sequence[Index]:
         n = self.n
         return self._bytes([n * n, n * n, 2 * n, self._length], [n])
 
@@ -474,7 +477,7 @@ class Schur(_General):
 class PivotsToPermutation(Routine):
     """The permutation of rows by successive exchanges with the pivots."""
 
-    n: int
+    n: Index
     x: Strided
     size: int
     permutation: Strided
@@ -484,7 +487,7 @@ class PivotsToPermutation(Routine):
     signature = "x(n) -> permutation(size)"
 
     @property
-    def scratch_bytes(self) -> int:
+    def scratch_bytes(self) -> Index:
         return ALIGNMENT
 
     def in_c(self) -> Invocation:

@@ -13,9 +13,13 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from transpile.ir.calls import Call, Invocation
+from transpile.ir.dims import Dim, Index
 from transpile.ir.operand_signature import parse
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import SHORT_NAMES
+
+# Of a size that is known at run time: twice its square is counted by LAPACK's integers.
+_LARGEST = (1 << 15) - 1
 
 
 class Routine(Call):
@@ -30,9 +34,14 @@ class Routine(Call):
     where: ClassVar[Mapping[str, Any]] = MappingProxyType({})
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> tuple[Index, ...]:
         """The leading integer arguments of the helper: the integer fields, unless overridden."""
-        return tuple(int(x) for x in self.operands.values() if isinstance(x, int))
+        numbers = (x for x in self.operands.values() if isinstance(x, int | Dim))
+        return tuple(int(x) if isinstance(x, int) else x for x in numbers)
+
+    @property
+    def limits(self) -> tuple[tuple[Index, int], ...]:
+        return tuple((self.operands[s], _LARGEST) for s in ("m", "n") if s in self.operands)
 
     def numpy(self, *arrays: Any) -> Any:
         sizes = {size for names in parse(self.signature).reads.values() for size in names or ()}

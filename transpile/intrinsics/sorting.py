@@ -14,6 +14,8 @@ from transpile.util.frozen_records import dataclass
 
 # The format of keys in sort.h: the width of a float's fraction, or a negative code for integers.
 _FRACTION = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
+# Positions have 32 bits while they are sorted.
+LONGEST_ROW = (1 << 32) - 1
 _INTEGERS = {"b": -2, "u": -2, "i": -1}
 
 
@@ -21,21 +23,25 @@ class _Sort(Call):
     """Sorts of an array [outer][n][inner] along its middle axis, by up to `slots` threads with a
     workspace each. A row is the elements along that axis."""
 
-    outer: int
-    n: int
-    inner: int
+    outer: Index
+    n: Index
+    inner: Index
     x: Strided
     slots: int
     workspace: Strided
 
     @property
-    def flops(self) -> int:
+    def flops(self) -> Index:
         return 2 * self.outer * self.n * self.inner
 
     @property
-    def scratch_bytes(self) -> int:
+    def scratch_bytes(self) -> Index:
         """Two 64-bit words for each element of the rows that are sorted concurrently."""
         return 64 + 16 * self.slots * self.n
+
+    @property
+    def limits(self) -> tuple[tuple[Index, int], ...]:
+        return ((self.n, LONGEST_ROW),)
 
     def _in_c(self, helper: str, *arguments: Index | Load) -> Invocation:
         """The helper for keys of this size, with their format and the words of an element."""
@@ -56,9 +62,9 @@ class _Sort(Call):
 class Sort(_Sort):
     """Sort each row."""
 
-    outer: int
-    n: int
-    inner: int
+    outer: Index
+    n: Index
+    inner: Index
     x: Strided
     out: Strided
     slots: int
@@ -79,9 +85,9 @@ class Sort(_Sort):
 class OrderStatistics(_Sort):
     """The elements of each sorted row at up to eight ranks, in ascending order."""
 
-    outer: int
-    n: int
-    inner: int
+    outer: Index
+    n: Index
+    inner: Index
     count: int
     x: Strided
     ranks: Strided
@@ -103,9 +109,9 @@ class OrderStatistics(_Sort):
 class Argsort(_Sort):
     """The permutation that sorts each row."""
 
-    outer: int
-    n: int
-    inner: int
+    outer: Index
+    n: Index
+    inner: Index
     x: Strided
     order: Strided
     slots: int
@@ -125,9 +131,9 @@ class Argsort(_Sort):
 class ArgsortFurther(_Sort):
     """Sort each row's permutation, which sorts a less significant key, by this key."""
 
-    outer: int
-    n: int
-    inner: int
+    outer: Index
+    n: Index
+    inner: Index
     x: Strided
     order: Strided
     slots: int

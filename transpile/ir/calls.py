@@ -82,9 +82,14 @@ class Call:
         return 0
 
     @property
-    def scratch_bytes(self) -> int:
+    def scratch_bytes(self) -> Index:
         """The bytes of workspace that it needs."""
         return 0
+
+    @property
+    def limits(self) -> tuple[tuple[Index, int], ...]:
+        """Sizes, and the largest number that each may be."""
+        return ()
 
     @property
     def is_specialised(self) -> bool:

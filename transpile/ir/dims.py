@@ -14,7 +14,7 @@ from math import gcd
 
 from transpile.errors import UndecidedSizeError
 from transpile.ir.indices.polynomial_text import declaration, divided, polynomial
-from transpile.ir.indices.proofs import tightened
+from transpile.ir.indices.proofs import facts_of_quotients, tightened
 from transpile.ir.indices.size_value import SizeValue
 from transpile.util.frozen_records import dataclass, memoized, replace
 
@@ -253,10 +253,12 @@ def bounds(index: Index) -> Bounds:
     if isinstance(index, int):
         return index, index
     if index._bounds is None:
-        index._bounds = _polynomial_bounds(index)
-        if any(s.facts for s in index.symbols()):
-            known = {f: None for s in sorted(index.symbols(), key=str) for f in s.facts}
-            index._bounds = tightened(index._bounds, without_facts(index), known, bounds)
+        index._bounds = found = _polynomial_bounds(index)
+        known = {f: None for s in sorted(index.symbols(), key=str) for f in s.facts}
+        if known or None in found:
+            plain = without_facts(index)
+            known.update(dict.fromkeys(facts_of_quotients(plain, Quotient)))
+            index._bounds = tightened(found, plain, known, _polynomial_bounds)
     return index._bounds
 
 
@@ -267,10 +269,10 @@ def without_facts(index: Index) -> Index:
     )
 
 
-def _polynomial_bounds(index: Dim) -> Bounds:
+def _polynomial_bounds(index: Index) -> Bounds:
     low: int | None = 0
     high: int | None = 0
-    for monomial, coefficient in index.terms:
+    for monomial, coefficient in terms_of(index):
         a: int | None = 1
         b: int | None = 1
         for atom in monomial:

@@ -45,10 +45,15 @@ class CallPlan:
     calls: tuple[LoopedCall, ...]
 
     @cached_property
-    def scratch_bytes(self) -> int | None:
+    def scratch_bytes(self) -> Index | None:
         """The bytes of scratch memory that the calls share; None where they take none."""
         calls = [c.call for c in self.calls if SCRATCH in c.call.scratch]
-        return max(call.scratch_bytes for call in calls) if calls else None
+        needs = {call.scratch_bytes: None for call in calls}
+        known = max((size for size in needs if isinstance(size, int)), default=0)
+        total: Index = known
+        for size in needs:  # those that are not known are one, mostly
+            total = total if isinstance(size, int) else total + size
+        return total if calls else None
 
 
 def array(name: str, value: Atom, offset: Index = 0, strides: Shape = ()) -> Strided:

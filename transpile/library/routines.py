@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from transpile.errors import InternalError, UnsupportedError
+from transpile.errors import InternalError
 from transpile.intrinsics.lapack import DECOMPOSITIONS, PivotsToPermutation
 from transpile.intrinsics.routines import Routine
 from transpile.ir.dims import Dim, Shape, Symbol
@@ -18,9 +18,10 @@ ROUTINES: tuple[type[Routine], ...] = (*DECOMPOSITIONS, PivotsToPermutation)
 def plan_routine(equation: Equation) -> CallPlan:
     """A call for the last axes of the operands, in loops over the leading ones.
 
-    Raises UnsupportedError where a matrix has a runtime size.
+    Raises UndecidedSizeError where which of two sizes is the smaller one decides how much memory a
+    matrix takes.
     """
-    primitive, params = equation.primitive.name, equation.params
+    params = equation.params
     intrinsic = _intrinsic_of(equation)
     signature = parse(intrinsic.signature)
     sizes: dict[str, Any] = dict(params)
@@ -30,8 +31,6 @@ def plan_routine(equation: Equation) -> CallPlan:
         leading = len(shape) - len(names)
         axes = shape[:leading]
         sizes.update(zip(names, shape[leading:], strict=True))
-    if not all(isinstance(size, int) for size in sizes.values()):
-        raise UnsupportedError(f"{equation.source}: {primitive} of a matrix with a runtime size")
     numbers = {name: size for name, size in sizes.items() if name not in intrinsic.where}
     loops = tuple(Symbol(f"b{axis}", 0, extent) for axis, extent in enumerate(axes))
     where = tuple(0 if s.extent == 1 else Dim.of(s) for s in loops)

@@ -5,21 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from transpile.errors import UnsupportedError
-from transpile.intrinsics.sorting import Argsort, ArgsortFurther, OrderStatistics, Sort
+from transpile.intrinsics.sorting import (
+    LONGEST_ROW,
+    Argsort,
+    ArgsortFurther,
+    OrderStatistics,
+    Sort,
+)
+from transpile.ir.dims import Index
 from transpile.ir.graph import Const, Equation
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.library.plan import CallPlan, LoopedCall, Views, part
 from transpile.machine import Machine
 from transpile.primitives.sorting import order_statistics, sort
 
-# Positions have 32 bits while they are sorted.
-_LONGEST_ROW = (1 << 32) - 1
-
 
 def plan_sort(equation: Equation, views: Views, machine: Machine) -> CallPlan:
     """The calls that sort the keys, the least significant one first: each call is stable.
 
-    Raises UnsupportedError for rows whose length is not known, or more than memory will hold.
+    Raises UnsupportedError for rows that are longer than memory will hold.
     """
     sizes, out = _sizes(equation), equation.output
     slots = _slots(*sizes, machine)
@@ -35,7 +40,7 @@ def plan_sort(equation: Equation, views: Views, machine: Machine) -> CallPlan:
 
 
 def _plan_selection(
-    equation: Equation, sizes: tuple[int, int, int], slots: int, views: Views
+    equation: Equation, sizes: tuple[Index, Index, Index], slots: int, views: Views
 ) -> CallPlan:
     """One call for all ranks."""
     x, out = views.in_order(equation.inputs[0]), equation.output
@@ -45,18 +50,17 @@ def _plan_selection(
     return CallPlan({"x": x}, {"out": out}, {"ranks": ranks}, (LoopedCall((), call),))
 
 
-def _sizes(equation: Equation) -> tuple[int, int, int]:
+def _sizes(equation: Equation) -> tuple[Index, Index, Index]:
     """The sizes before, along and after the axis of a sort."""
     shape, axis = equation.inputs[0].type.shape, equation.params["axis"]
     outer, n, inner = product(shape[:axis]), shape[axis], product(shape[axis + 1 :])
-    if not (isinstance(outer, int) and isinstance(n, int) and isinstance(inner, int)):
-        raise UnsupportedError(f"{equation.source}: {equation.primitive} over a runtime size")
-    if n > _LONGEST_ROW:
+    if isinstance(n, int) and n > LONGEST_ROW:
         raise UnsupportedError(f"{equation.source}: {equation.primitive} of {n} elements in a row")
     return outer, n, inner
 
 
-def _slots(outer: int, n: int, inner: int, machine: Machine) -> int:
+def _slots(outer: Index, n: Index, inner: Index, machine: Machine) -> int:
     """The number of rows that are sorted concurrently: one for each thread, as far as the scratch
     memory of 16 bytes per element allows."""
-    return max(1, min(outer * inner, machine.slots, machine.sort_bytes // (16 * max(1, n))))
+    length = max(1, estimate(n))
+    return max(1, min(estimate(outer * inner), machine.slots, machine.sort_bytes // (16 * length)))

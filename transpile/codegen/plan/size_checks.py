@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.codegen.line_wrapping import type_text
+from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Monomial, Shape, Symbol, bounds, sides, terms_of
 from transpile.ir.loop_ir import Buffer, Program
+from transpile.ir.loop_rewrite import walk
 from transpile.util.frozen_records import dataclass
 
 # Bytes. No machine addresses more, and the sum of a program's arrays is still an int64.
@@ -60,6 +62,7 @@ def size_checks(program: Program) -> list[Check]:
             arrays.append(Check(text, high=most, shape=buffer.shape))
     ranges = [_of_size(size, highest.get(size, ADDRESSABLE)) for size in program.sizes]
     facts = {fact: None for size in program.sizes for fact in size.facts}
+    arrays += _of_calls(program)
     return [*ranges, *arrays, *(check for fact in facts for check in _of_fact(fact))]
 
 
@@ -97,6 +100,18 @@ def _of_fact(fact: Dim) -> Iterator[Check]:
             too_large = f"{product} is more than {ADDRESSABLE}"
             yield Check(too_large, high=ADDRESSABLE // abs(factor), shape=_factors(monomial))
     yield Check(text, smaller=smaller, larger=larger)
+
+
+def _of_calls(program: Program) -> Iterator[Check]:
+    """The checks of sizes that are more than routines can count."""
+    limits: dict[tuple[Index, int], None] = {}
+    for statement in (s for kernel in program.kernels for s in walk(kernel.body)):
+        if isinstance(statement, Call):
+            limits.update(dict.fromkeys(statement.limits))
+    for size, most in limits:
+        high = bounds(size)[1]
+        if high is None or high > most:
+            yield Check(f"{size} is more than {most}", smaller=size, larger=most)
 
 
 def _factors(monomial: Monomial) -> Shape:

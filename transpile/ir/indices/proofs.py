@@ -7,7 +7,7 @@ declared bounds of products. What is not found stays unknown, which is never wro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from math import gcd
 from typing import Any
 
@@ -22,6 +22,8 @@ def tightened(
     """The bounds of an index, given those of interval arithmetic and facts; neither index nor facts
     are over symbols that have facts."""
     listed = list(facts)
+    if not listed:
+        return known
     low, high = known
     below = _least(index, listed, bounds, DEPTH)
     above = _least(index * -1, listed, bounds, DEPTH)
@@ -48,3 +50,16 @@ def _least(index: Any, facts: list[Any], bounds: Callable[[Any], Bounds], depth:
             if least is not None and (best is None or -(-least // times) > best):
                 best = -(-least // times)
     return best
+
+
+def facts_of_quotients(index: Any, kind: type) -> Iterator[Any]:
+    """What is true of quotients of this type in a sum: d*(x // d) is at most x, and less than d
+    below it."""
+    terms = index.terms if not isinstance(index, int) and len(index.terms) > 1 else ()
+    for monomial, _ in terms:
+        if len(monomial) == 1 and isinstance(monomial[0], kind):
+            atom: Any = monomial[0]
+            if isinstance(atom.divisor, int) and atom.divisor > 0:
+                rest = atom.dividend - type(index)(((monomial, atom.divisor),))
+                yield rest
+                yield atom.divisor - 1 - rest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transpile.errors import UndecidedSizeError
+from transpile.errors import InternalError, UndecidedSizeError
 from transpile.ir.dims import Dim, Index, bounds, sides
 from transpile.ir.indices.polynomial_text import declaration
 
@@ -22,3 +22,15 @@ def require(smaller: Index, larger: Index, what: str) -> None:
             f"{what} needs {smaller} <= {larger}, which does not follow from what is declared of "
             f"the sizes; declare it: {declaration(a, '<=', b)}"
         )
+
+
+def extreme(a: Index, b: Index, sign: int) -> Index:
+    """The larger of two sizes (sign 1), or the smaller one (-1). Raises UndecidedSizeError where
+    which it is depends on their values."""
+    for larger, smaller in ((a, b), (b, a)):
+        low = bounds(larger - smaller)[0]
+        if low is not None and low >= 0:
+            return larger if sign > 0 else smaller
+    name = "max" if sign > 0 else "min"
+    require(a, b, f"{name}({a}, {b}), which is one of them for all sizes,")
+    raise InternalError(f"{a} <= {b} follows and does not")

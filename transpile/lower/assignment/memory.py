@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Const, Var
 from transpile.ir.loop_ir import Buffer
 from transpile.ir.types import UINT8
@@ -46,7 +47,7 @@ class Memory:
         one = Var(atom.type.with_shape((1,)), atom.name)
         return replace(self.temporary(one, hint), prefix=(0,))
 
-    def scratch(self, size: int) -> Place:
+    def scratch(self, size: Index) -> Place:
         """Bytes that calls may use; they go by the first one."""
         buffer = Buffer(self.names.new("scratch"), (size,), UINT8)
         self.temporaries.append(buffer)

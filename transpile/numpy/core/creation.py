@@ -404,7 +404,10 @@ def diag(v: Array, k: Any = 0) -> Any:
     )
     size = n + abs(offset)
     columns = broadcast_to(padded, (size, size))
-    mask = np.eye(size, size, offset, dtype=bool)
+    rows = bind(primitives.iota, shape=(size, size), dimension=0, dtype=INT64)
+    diagonal_of = bind(primitives.iota, shape=(size, size), dimension=1, dtype=INT64)
+    is_known = isinstance(size, int)
+    mask = np.eye(size, size, offset, dtype=bool) if is_known else (diagonal_of == rows + offset)
     return bind(elementwise.select, fit(mask, (size, size), BOOL), columns, np.zeros((), x.dtype))
 
 

@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from transpile.errors import InternalError
-from transpile.ir.dims import Dim, Index, bounds
-from transpile.ir.indices.requirements import require
+from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import extreme
 from transpile.ir.indices.size_value import SIZE_VALUES
 from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import weaken
@@ -45,15 +44,7 @@ def _extreme(builtin: Any, plain: Callable[..., Any], sign: int) -> Callable[...
         sizes = any(isinstance(v, Dim) for v in values)
         if kwargs or not sizes or not all(isinstance(v, int | Dim) for v in values):
             return plain(*args, **kwargs)
-        return functools.reduce(chosen, values)
-
-    def chosen(a: Index, b: Index) -> Index:
-        for larger, smaller in ((a, b), (b, a)):
-            low = bounds(larger - smaller)[0]
-            if low is not None and low >= 0:
-                return larger if sign > 0 else smaller
-        require(a, b, f"{builtin.__name__}({a}, {b}), which is one of them for all sizes,")
-        raise InternalError(f"{a} <= {b} follows and does not")
+        return functools.reduce(lambda a, b: extreme(a, b, sign), values)
 
     return call
 

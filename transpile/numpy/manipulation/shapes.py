@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Shape, floor_divide
+from transpile.ir.indices.requirements import extreme
 from transpile.ir.indices.row_major import product
 from transpile.numpy.core.promotion import (
     Array,
@@ -260,7 +261,8 @@ def isrealobj(x: Array) -> bool:
 def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonals over two axes, along a new last axis: one strided slice of the two axes as one.
 
-    Raises ValueError for fewer than two axes. Both axes need sizes known while tracing.
+    Raises ValueError for fewer than two axes, and UndecidedSizeError for two runtime sizes of which
+    either may be the smaller one.
     """
     x = as_array(a)
     if x.ndim < 2:
@@ -269,9 +271,9 @@ def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     if i == j:
         raise located(ValueError, "axis1 and axis2 cannot be the same")
     x = transpose_to(x, [*(k for k in range(x.ndim) if k not in (i, j)), i, j])
-    *outer, n, m = x.type.static_shape() if isinstance(x, Tracer) else x.shape
+    *outer, n, m = x.shape
     offset = index_of(offset)
-    count = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
+    count = extreme(0, extreme(n, m - offset, -1) if offset >= 0 else extreme(n + offset, m, -1), 1)
     if count == 0 or is_empty(tuple(outer)):
         return (
             reshape_to(slice_axis(slice_axis(x, x.ndim - 1, 0, 0), x.ndim - 2, 0, 0), (*outer, 0))

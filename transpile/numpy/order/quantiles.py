@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape
+from transpile.ir.dims import Dim, Shape
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import FLOAT64, INT64, kind_letter
 from transpile.numpy.core.promotion import (
@@ -25,6 +25,7 @@ from transpile.numpy.core.promotion import (
     transpose_to,
 )
 from transpile.numpy.core.reductions import is_given
+from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.numpy.order.sorting import argsort_along, sort_along
 from transpile.primitives.indexing import CLIP, gather
 from transpile.primitives.sorting import along_axis
@@ -225,7 +226,8 @@ def _between(a: Any, b: Any, t: Any) -> Any:
 
 def _of_sorted(rows: _Rows, x: Any, n: Any, q: Any, method: str, is_weak: bool) -> Any:
     """The quantiles (q..., rows...) of sorted rows, of which the first n elements count."""
-    is_by_row = not isinstance(n, int)
+    is_by_row = not isinstance(n, int | Dim)
+    n = dimension_value(n) if isinstance(n, Dim) else n
     ndim = x.ndim - 1
     if is_by_row:
         q = reshape_to(q, (*q.shape, *(1 for _ in range(ndim))))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Shape
-from transpile.ir.types import BOOL, INT64
+from transpile.ir.types import BOOL, INT64, broadcast_shapes
 from transpile.numpy.core.promotion import (
     as_operand,
     broadcast_in_dim,
@@ -299,7 +299,7 @@ def check_mode(mode: Any) -> str | None:
 def _common(values: list[Any]) -> Shape:
     shapes = [shape_of(v) if isinstance(v, _ARRAYS) else () for v in values]
     try:
-        return tuple(np.broadcast_shapes(*shapes))  # sizes that are known
+        return broadcast_shapes(shapes)
     except ValueError:
         texts = [f"({','.join(map(str, s))}{',' * (len(s) == 1)})" for s in shapes if s]
         listed = " ".join(texts)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.types import BOOL, INT64
+from transpile.ir.types import BOOL, INT64, broadcast_shapes
 from transpile.numpy.core import elementwise
 from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
@@ -273,7 +273,7 @@ def choose(a: Array, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     for k in range(len(options) - 2, -1, -1):
         nearest = call(np.less_equal, traced(bounded_number), k)
         result = elementwise.where(nearest, options[k], result)
-    shape = np.broadcast_shapes(bounded_number.shape, *(o.shape for o in options))
+    shape = broadcast_shapes((bounded_number.shape, *(o.shape for o in options)))
     dtype = np.result_type(*options) if not any(isinstance(o, Tracer) for o in options) else None
     result = traced(result)
     return broadcast_to(convert(result, dtype or result.dtype), shape)
