@@ -84,7 +84,7 @@ def heat(rounds):
 
 def measure(rounds):
     """In a process of its own, or in one of several: print what was measured."""
-    found = sums(rounds) | heat(max(3, rounds // 4))
+    found = sums(rounds) | heat(max(5, rounds // 2))
     if transpile.process_index() == 0:
         print(json.dumps(found))
 
