@@ -115,6 +115,8 @@ class Machine:
     most_ranks: int = 8
     longest_sorted_in_lanes: int = 512
     shortest_selection: int = 64
+    # The first True of longer rows is searched for, rather than the least position of all of them.
+    shortest_bool_search: int = 256
     # Scratch memory of the rows that are sorted at a time.
     sort_bytes: int = 1 << 24
 

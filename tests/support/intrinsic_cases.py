@@ -22,7 +22,7 @@ from transpile.intrinsics.products import (
     MatmulRows,
 )
 from transpile.intrinsics.scans import CumulativeSum
-from transpile.intrinsics.sorting import Argsort, ArgsortFurther, OrderStatistics, Sort
+from transpile.intrinsics.sorting import Argsort, ArgsortFurther, FirstOf, OrderStatistics, Sort
 from transpile.intrinsics.tiles import TransposeTile
 from transpile.ir.calls import Strided
 from transpile.ir.loop_ir import UNALLOCATED, Load
@@ -323,6 +323,14 @@ def triangular_solve(draw):
     yield with_results(draw, TriangularSolve, x.astype(b.dtype), b, n=n, k=k, b=dense, **flags)
 
 
+def first_of(draw):
+    rows, n = draw.sizes(2, 40)
+    x = draw.dense(draw.random.random((rows, n)) < draw.random.choice([0.01, 0.5, 1]))
+    value = int(draw.random.integers(2))
+    position = draw.written(draw.dense(np.zeros(rows, I64)))
+    yield FirstOf(rows, n, value, x, position)
+
+
 def pivots_to_permutation(draw):
     n, more = draw.sizes(2, 7)
     pivots = np.array([draw.random.integers(i, n + more) for i in range(n)], I64)
@@ -346,6 +354,7 @@ FAMILIES = {
     "fourier": {(Fft,): fft},
     "arrays": {
         (Sort,): sort,
+        (FirstOf,): first_of,
         (OrderStatistics,): order_statistics,
         (Argsort, ArgsortFurther): argsort,
         (CumulativeSum,): cumsum,

@@ -255,6 +255,8 @@ def _cases_of_kind(primitive):
             return [([s], {"axes": axes}) for s, axes in shapes if 0 not in s or has_identity]
         case "composite":
             return [([s], {"axis": axis}) for s, axis in POSITIONS]
+        case "search":
+            return [([s], {"value": value}) for s, _ in POSITIONS if s[-1] for value in (0, 1)]
         case "scan":
             shapes = [*SCANS, ((5, 2), 0), ((13,), 0), ((2,), 0)]
             return [

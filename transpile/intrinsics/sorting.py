@@ -1,4 +1,5 @@
-"""Sorts, argsorts and selection: `runtime_c/arrays/sort.h`, `argsort.h` and `select.h`."""
+"""Sorts, argsorts, selection and searches: `sort.h`, `argsort.h`, `select.h` and `first_of.h` in
+`runtime_c/arrays/`."""
 
 from __future__ import annotations
 
@@ -148,3 +149,28 @@ class ArgsortFurther(_Sort):
 
     def in_c(self) -> Invocation:
         return self._in_c("argsort", self.order.first, 1)
+
+
+@dataclass(frozen=True)
+class FirstOf(Call):
+    """The position of the first bool of a value in each row, 0 where there is none."""
+
+    rows: int
+    n: int
+    value: int
+    x: Strided
+    position: Strided
+
+    name = "first_of"
+    signature = "x(rows,n) -> position(rows)"
+
+    @property
+    def flops(self) -> int:
+        return self.rows * self.n
+
+    def numpy(self, x: Any) -> Any:
+        return np.argmax(x == bool(self.value), axis=1)
+
+    def in_c(self) -> Invocation:
+        sizes = (self.rows, self.n, self.value)
+        return Invocation("first_of_bool", (*sizes, self.x.first, self.position.first))

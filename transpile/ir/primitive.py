@@ -140,6 +140,7 @@ class Primitive:
                   convolve     runtime_c/products/conv.h, or matrix products that a pass makes of it
                   window       expanded by a pass into views and simpler primitives
                   sort         runtime_c/arrays/sort.h, along an axis
+                  search       runtime_c/arrays/first_of.h, along the last axis
                   composite    expanded by a pass into simpler primitives
                   call         inlined by a pass: the graph in its params
                   control      a loop or branch, whose regions are graphs in its params

@@ -12,6 +12,7 @@ from transpile.library.matmul import is_library_product, plan_product
 from transpile.library.plan import CallPlan, Views
 from transpile.library.routines import plan_routine
 from transpile.library.scan import is_library_sum, plan_sum
+from transpile.library.search import plan_search
 from transpile.library.sort import plan_sort
 from transpile.machine import Machine
 
@@ -32,6 +33,8 @@ def _plan(equation: Equation, views: Views, machine: Machine) -> CallPlan | None
     match equation.primitive.kind:
         case "communicate":
             return plan_exchange(equation)
+        case "search":
+            return plan_search(equation, views)
         case "routine":
             return plan_routine(equation)
         case "fft":

@@ -134,6 +134,25 @@ def _arg_reduction(name: str, numpy: Any) -> Primitive:
 argmax = _arg_reduction("argmax", np.argmax)
 argmin = _arg_reduction("argmin", np.argmin)
 
+
+def _first_of(x: Any, *, value: int) -> Any:
+    return np.argmax(x == bool(value), axis=-1)
+
+
+# The position of the first True (value 1) or False (0) along the last axis, and 0 where there is
+# none: argmax and argmin of long rows of bools, which a pass makes of them.
+first_of = register(
+    Primitive(
+        "first_of",
+        "search",
+        _first_of,
+        lambda x, *, value: ArrayType(x.shape[:-1], INT64),
+        dtypes="b",
+        batch=batch_first("first_of", lambda _, **params: params),
+        nonnegative="i",
+    )
+)
+
 # ---------------------------------------------------------------------------------------- scans
 
 Pair = tuple[Any, Any]

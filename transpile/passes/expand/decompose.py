@@ -2,7 +2,8 @@
 convolutions) into simpler ones, which fuse with the equations around them.
 
     power x 2  ->  square x
-    argmax x   ->  reduce_min(select(x == reduce_max x, iota, largest))
+    argmax x   ->  reduce_min(select(x == reduce_max x, iota, largest)); first_of x of long bools
+    any x      ->  x[first_of x]
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from transpile.ir.contracts.graphs import (
 )
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
-from transpile.ir.types import INT64
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import BOOL, INT64
 from transpile.machine import USUAL, Machine
 from transpile.passes.expand.convolutions import expand_convolution
 from transpile.passes.expand.windows import expand_window
-from transpile.primitives import axes, elementwise, reductions
+from transpile.primitives import axes, elementwise, indexing, reductions
 from transpile.primitives.elementary import primitives as elementary
 
 # Products of up to three factors stay within 2 ulp of the exact power.
@@ -46,12 +48,26 @@ def decompose(graph: Graph, machine: Machine = USUAL) -> Graph:
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if equation.primitive in (reductions.argmax, reductions.argmin):
+        if _is_long_search(equation, builder.machine):
+            value = int(equation.primitive is reductions.argmax)
+            return [builder.apply(reductions.first_of, equation.inputs[0], value=value)]
         return [_arg_reduction(builder, equation)]
+    if equation.primitive.kind == "reduce" and equation.inputs[0].type.dtype == BOOL:
+        return _truth(builder, equation)
     if equation.primitive is reductions.reduce_sum and equation.output.type.dtype.kind == "c":
         return [_complex_sum(builder, equation)]
     if equation.primitive is elementary.power:
         return _power(builder, equation)
     return expand_window(builder, equation) or expand_convolution(builder, equation)
+
+
+def _is_long_search(equation: Equation, machine: Machine) -> bool:
+    """True for rows of bools so long that one had better stop at the first that is looked for."""
+    (x,) = equation.inputs
+    row = x.type.shape[-1]
+    is_last = x.type.dtype == BOOL and equation.params["axis"] == x.type.ndim - 1
+    is_known = all(isinstance(extent, int) for extent in x.type.shape)
+    return is_last and is_known and isinstance(row, int) and row >= machine.shortest_bool_search
 
 
 def _arg_reduction(builder: Builder, equation: Equation) -> Var:
@@ -82,6 +98,22 @@ def _arg_reduction(builder: Builder, equation: Equation) -> Var:
     sentinel = Const(np.int64(np.iinfo(np.int64).max))
     candidates = builder.apply(elementwise.select, is_best, position, sentinel)
     return builder.apply(reductions.reduce_min, candidates, axes=(axis,))
+
+
+def _truth(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+    """any and all of many bools that are there already: the first True, or False, decides."""
+    (x,) = equation.inputs
+    size, machine = x.type.size, builder.machine
+    decisive = TABLE[equation.primitive.combine].absorbing(BOOL)
+    if decisive is None or equation.output.type.dtype != BOOL:
+        return None
+    if not isinstance(x, Var) or x in builder.producers or equation.output.type.shape:
+        return None
+    if not isinstance(size, int) or size < machine.shortest_bool_search:
+        return None
+    flat = builder.apply(axes.reshape, x, shape=(size,)) if x.type.ndim > 1 else x
+    position = builder.apply(reductions.first_of, flat, value=int(decisive))
+    return [builder.apply(indexing.gather, flat, position, axes=(0,), mode=indexing.PROMISED)]
 
 
 def _complex_sum(builder: Builder, equation: Equation) -> Var:
