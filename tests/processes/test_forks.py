@@ -206,7 +206,7 @@ def test_a_fork_waits_for_nothing_for_ever(monkeypatch):
             assert fork(child) == 0
 
 
-def test_a_fork_waits_while_temporary_directories_are_looked_for():
+def test_a_fork_waits_while_temporary_directories_are_looked_for(tmp_path):
     code = """
         import os, signal, sys, tempfile, threading, time
         import numpy as np
@@ -238,6 +238,8 @@ def test_a_fork_waits_while_temporary_directories_are_looked_for():
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
+        # A program of the shared cache would need no temporary directory.
+        env={**os.environ, "TRANSPILE_CACHE_DIR": str(tmp_path)},
     )
     assert done.stdout.split() == ["0"], done.stderr
 
