@@ -47,14 +47,14 @@ def order(x):
 def compilers(monkeypatch):
     """The names of the C files for which a compiler was started, but that of the pool."""
     started = []
-    original = toolchain._run
+    original = toolchain.run
 
     def run(command, directory, source, limit=0.0):
         if source.name != "threads.c" and source.name in command:  # else it links
             started.append(source.name)
         return original(command, directory, source, limit)
 
-    monkeypatch.setattr(toolchain, "_run", run)
+    monkeypatch.setattr(toolchain, "run", run)
     return started
 
 

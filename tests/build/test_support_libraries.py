@@ -9,8 +9,9 @@ def test_a_library_has_each_of_its_files_once():
     calls = source_files(folder / "call.c")
     threads = source_files(folder / "threads.c")
     devices = source_files(folder / "devices.c")
-    assert set(calls + threads + devices) == set(folder.iterdir())
-    for files in calls, threads, devices:
+    processes = source_files(folder / "mpi_devices.c")
+    assert {*calls, *threads, *devices, *processes} == set(folder.iterdir())
+    for files in calls, threads, devices, processes:
         names = [file.name for file in files]
         for position, file in enumerate(files):
             inside = [n for n in names if f'#include "{n}"' in file.read_text(encoding="utf-8")]

@@ -7,8 +7,8 @@ from helpers import evaluate, leaves
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.errors import UnsupportedError
-from transpile.ir.dims import Dim, Symbol
+from transpile.errors import UndecidedSizeError
+from transpile.ir.dims import Dim
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import ArrayType, type_of
 from transpile.library.routines import plan_routine
@@ -384,12 +384,18 @@ def test_a_view_is_put_into_memory_first(shared_cache):
     np.testing.assert_allclose(f(x), primitives.lu.numpy(x.T[:, 1:])[0], rtol=1e-12)
 
 
-def test_matrices_of_runtime_sizes_are_refused():
-    size = Dim.of(Symbol("n", 1, None))
-    kind = ArrayType((size, size), np.dtype("f8"))
-    graph, _ = trace_function(lambda x: ([bind(primitives.cholesky, x)], None), [kind], ["x"])
-    with pytest.raises(UnsupportedError, match="runtime size"):
-        plan_routine(graph.equations[0])
+def planned(primitive, shape, **params):
+    kind = ArrayType(shape, np.dtype("f8"))
+    graph, _ = trace_function(lambda x: ([bind(primitive, x, **params)], None), [kind], ["x"])
+    return plan_routine(graph.equations[0])
+
+
+def test_matrices_of_runtime_sizes_are_planned_unless_the_smaller_size_is_open():
+    n, m = Dim.symbol("n", 1), Dim.symbol("m", 1)
+    (call,) = planned(primitives.cholesky, (m, n, n)).calls
+    assert [loop.extent for loop in call.loops] == [m]
+    with pytest.raises(UndecidedSizeError, match=r"m < n|n < m|m <= n|n <= m"):
+        planned(primitives.svd, (n, m), full_matrices=False, vectors=True)
 
 
 @pytest.mark.parametrize(

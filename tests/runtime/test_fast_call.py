@@ -419,6 +419,7 @@ def test_the_callee_goes_with_its_last_reference():
     compiled = transpile.jit(lambda x: x + 6).lower(X).compile()
     for _ in range(3):
         fast(X), compiled(X)
+    gc.collect()  # of what a compilation leaves behind
     gone = [weakref.ref(thing) for thing in (fast, other, compiled)]
     call = fast.__call__
     gc.disable()

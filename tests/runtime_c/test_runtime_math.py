@@ -63,6 +63,7 @@ NOT_IN_NUMPY = {
     "fft_pairs",
     "conv",
     "conv_images",
+    "complex_matmul",
     "count_leading_zeros",
     "exchange",
     "print_values",

@@ -423,6 +423,10 @@ def array_program(dtype):
         elif primitive.kind == "scan" and accepted(primitive, dtype):
             for number, (shape, axis) in enumerate(SCANS):
                 batch.case(primitive.name, operand(shape), axis=axis, reverse=number % 2 == 1)
+    if dtype.kind == "b":
+        for shape in ((1,), (7,), (2, 3, 40), (3, 700)):
+            for value in (0, 1):
+                batch.case("first_of", operand(shape), value=value)
     for shape, axis in SORTS:
         x, y = operand(shape), operand(shape, "other")
         batch.case("sort", x, axis=axis)
