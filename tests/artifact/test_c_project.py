@@ -8,8 +8,9 @@ import sys
 import numpy as np
 import pytest
 from places import ROOT
+from programs import needs
 
-pytestmark = pytest.mark.skipif(shutil.which("ninja") is None, reason="ninja is not installed")
+pytestmark = needs("ninja")
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def check(program):
     assert "rows is less than 3" in run(program, 2, 9, cwd="/", code=1)
 
 
-@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+@needs("cmake")
 def test_cmake_compiles_the_functions_and_again_where_they_change(project):
     chosen = f"-DPython3_EXECUTABLE={sys.executable}"
     run("cmake", "-G", "Ninja", "-S.", "-Bb", chosen, cwd=project)

@@ -1,7 +1,6 @@
 """The programs of docs/calling.md, each in its language."""
 
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -9,6 +8,7 @@ import sysconfig
 import numpy as np
 import pytest
 from places import ROOT, importing
+from programs import needs
 
 TEXT = (ROOT / "docs" / "calling.md").read_text(encoding="utf-8")
 
@@ -44,17 +44,6 @@ def folder(tmp_path_factory, shared_cache):
     return place
 
 
-def works(program):
-    """True if a program says its version: that of rustup may have nothing to run."""
-    if shutil.which(program) is None:
-        return False
-    return not subprocess.run([program, "--version"], capture_output=True, check=False).returncode
-
-
-def needs(program):
-    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
-
-
 @needs("g++")
 def test_cpp(folder):
     (folder / "main.cpp").write_text(blocks("cpp")[0])
@@ -64,7 +53,6 @@ def test_cpp(folder):
 
 
 @needs("rustc")
-@pytest.mark.skipif(not works("rustc"), reason="rustc has no toolchain")
 def test_rust(folder):
     (folder / "main.rs").write_text(blocks("rust")[0])
     words = ["-L.", "-Clink-arg=-Wl,-rpath,$ORIGIN", "--edition=2021"]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from places import ROOT
+from programs import needs
 
 import transpile
 from transpile import ShapeDtypeStruct
@@ -84,11 +85,6 @@ def run(*command, cwd):
     done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def needs(*programs):
-    missing = [program for program in programs if shutil.which(program) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is not installed")
 
 
 @pytest.fixture(scope="module")

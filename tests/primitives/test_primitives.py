@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from primitive_programs import (
     EACH_DTYPE,
     EVERY_DTYPE,
+    TESTED_ELSEWHERE,
     Batch,
     accepted,
     array_program,
@@ -249,20 +250,7 @@ def test_every_primitive_is_tried_with_every_dtype_it_accepts():
         (primitive.name, name)
         for primitive in TABLE.values()
         for name in NAMES
-        # Calls have no C of their own; routines have test_primitives_decompositions.py, loops and
-        # branches test_control_flow.py, callbacks test_callbacks.py and test_debug.py, and checks
-        # test_checkify.py.
-        if accepted(primitive, BY_NAME[name])
-        and primitive.kind
-        not in (
-            "call",
-            "callback",
-            "check",
-            "collective",
-            "communicate",
-            "control",
-            "routine",
-        )
+        if accepted(primitive, BY_NAME[name]) and primitive.kind not in TESTED_ELSEWHERE
     }
     expected -= {("iota", "bool")}  # a count has no truth
     expected -= {("ldexp", name) for name in NAMES if BY_NAME[name].kind in "iu"}  # its exponents

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from primitive_programs import EVERY_DTYPE
+from primitive_programs import EVERY_DTYPE, TESTED_ELSEWHERE
 from rule_cases import (
     BATCH,
     MODES,
@@ -46,15 +46,6 @@ from transpile.transforms.jvp import jvp
 QUICK = Options(opt_level=0, extra_cflags=("-Werror",))
 NAMES = sorted(TABLE)
 FLOATS = [d for d in DTYPES if kind_letter(d) in "fc"]
-TESTED_ELSEWHERE = (
-    "call",
-    "callback",
-    "check",
-    "collective",
-    "communicate",
-    "control",
-    "routine",
-)  # see rule_cases.why_none
 LINEAR = [r.name for r in TABLE.values() if r.transpose and r.kind not in TESTED_ELSEWHERE]
 # What a wrong rule ends in.
 WRONGS = (AssertionError, InternalError, NotImplementedError, TypeError, ValueError)

@@ -31,6 +31,18 @@ EACH_DTYPE = pytest.mark.parametrize(
         for name in map(SHORT_NAMES.get, DTYPES)
     ],
 )
+# Calls have no C of their own; routines have test_primitives_decompositions.py, loops and branches
+# test_control_flow.py, callbacks test_callbacks.py and test_debug.py, and checks test_checkify.py.
+# Of their rules see `rule_cases.why_none`.
+TESTED_ELSEWHERE = (
+    "call",
+    "callback",
+    "check",
+    "collective",
+    "communicate",
+    "control",
+    "routine",
+)
 DRAWN = 200
 NON_NEGATIVE = {"power"}  # NumPy refuses negative exponents of integers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,3 +52,16 @@ def run_main(directory, library, text):
         env={"PATH": os.environ["PATH"]},
     )
     return done.stdout.splitlines()
+
+
+def needs(*programs):
+    """A mark that skips where one of these programs does not run: rustup's rustc may have no
+    toolchain."""
+    missing = [program for program in programs if not _runs(program)]
+    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)}: not installed")
+
+
+def _runs(program):
+    if shutil.which(program) is None:
+        return False
+    return not subprocess.run([program, "--version"], capture_output=True, check=False).returncode

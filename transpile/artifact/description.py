@@ -79,6 +79,12 @@ class FunctionDescription:
         }
 
 
+def declaration_of(header: str) -> str:
+    """The declaration of a function, from the text of its header."""
+    found = _DECLARATION.search(header)
+    return found[0] if found else ""
+
+
 def described(lowered: Lowered, lowering: Lowering, header: str) -> FunctionDescription:
     """The description of a lowered function, of which `lowering` has the name in C and `header` is
     the text of the header."""
@@ -91,11 +97,10 @@ def described(lowered: Lowered, lowering: Lowering, header: str) -> FunctionDesc
 
     inputs = zip(program.inputs, (signature.paths[k] for k in lowered.kept), strict=True)
     outputs = tuple(map(array, program.outputs))
-    found = _DECLARATION.search(header)
     return FunctionDescription(
         program.name,
         str(source) if source.line else "",
-        found[0] if found else "",
+        declaration_of(header),
         program.sizes,
         tuple(signature.paths[leaf] for leaf in signature.traced),
         tuple(array(buffer, path) for buffer, path in inputs),

@@ -58,6 +58,11 @@ class Library:
             raise ValueError("the functions of a library are compiled with the same options")
 
     @property
+    def names(self) -> list[str]:
+        """The functions' names in C."""
+        return [*self._functions]
+
+    @property
     def _lowerings(self) -> list[Lowering]:
         return [lowering for _, lowering in self._functions.values()]
 
@@ -99,14 +104,14 @@ class Library:
             raise ValueError(f"files for {others[0]} need a compiled library")
         objects = {}
         for name, (_, lowering) in self._functions.items():
+            progress(name)
             if not private_libraries:
                 lowering.check_public()
-            progress(name)
             if not source_only:
                 objects[name] = lowering.standalone(PROGRAM_OBJECT)
         contents = {n: data for texts in self._sources.values() for n, data in texts.items()}
         if self.name not in self._functions:
-            contents[f"{self.name}.h"] = self._filled_in("library.h", names=[*self._functions])
+            contents[f"{self.name}.h"] = self._filled_in("library.h", names=self.names)
         for kind in KINDS:
             if kind in kinds:
                 contents |= self._further(kind, objects, kinds)

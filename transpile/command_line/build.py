@@ -4,7 +4,6 @@ table `[tool.transpile]`."""
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -13,6 +12,7 @@ from typing import Any
 
 from transpile.api import jit
 from transpile.artifact import WITHOUT_LIBRARY, Library
+from transpile.artifact.description import declaration_of
 from transpile.command_line.arguments import UsageError, argument, check_call, sizes, static
 from transpile.command_line.arguments import options as options_of
 from transpile.command_line.imports import function_named, guarded
@@ -79,7 +79,7 @@ def _build_function(chosen: argparse.Namespace) -> None:
         return
     paths = program.save(output, name, private_libraries=private)
     (header,) = (path for path in paths if path.suffix == ".h")
-    print(f"{_declaration(header)}\n")
+    print(f"{declaration_of(header.read_text(encoding='utf-8'))}\n")
     _list(paths)
 
 
@@ -119,7 +119,7 @@ def _write(
     library: Library, chosen: argparse.Namespace, directory: Path, kinds: Sequence[str]
 ) -> None:
     """Write a library; print its functions, and the files that are new."""
-    several = len(library.descriptions) > 1
+    several = len(library.names) > 1
     try:
         paths = library.write(
             directory,
@@ -137,13 +137,6 @@ def _write(
         _list(paths)
     else:
         print(f"  {_shown(directory)} is up to date")
-
-
-def _declaration(header: Path) -> str:
-    """The declaration of the C function, from its header."""
-    text = header.read_text(encoding="utf-8")
-    found = re.search(r"^int \w+\(.*?;$", text, re.MULTILINE | re.DOTALL)
-    return found[0] if found else ""
 
 
 def _list(paths: Sequence[Path]) -> None:
