@@ -12,7 +12,7 @@ from transpile.ir.loop_ir import For, Update
 from transpile.ir.loop_rewrite import walk
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.privatized_scatters import number_of_parts, privatize_scatters
+from transpile.schedule.lanes.privatized_scatters import most_parts, privatize_scatters
 from transpile.schedule.vectorize import vectorize_loops
 
 pytestmark = pytest.mark.full_level
@@ -103,10 +103,10 @@ def test_other_loops_stay(f):
 
 def test_sizes_alone_decide_about_tables():
     usual = Machine()
-    assert number_of_parts(10_000_000, 256, usual) == Machine.scatter_tables
-    assert number_of_parts(10_000_000, 1_000_000, usual) == 1
-    assert number_of_parts(10_000_000, 200_000, usual) == 6
-    assert number_of_parts(1000, 4, usual) == 0 and number_of_parts(10_000_000, 0, usual) == 0
+    assert most_parts(10_000_000, 256, usual) == Machine.scatter_tables
+    assert most_parts(10_000_000, 1_000_000, usual) == 1
+    assert most_parts(10_000_000, 200_000, usual) == 6
+    assert most_parts(1000, 4, usual) == 0 and most_parts(10_000_000, 0, usual) == 0
 
 
 def test_parts_run_on_threads_and_their_places_in_lanes():
@@ -165,3 +165,32 @@ def test_histograms_of_many_numbers_agree_with_numpy(dtype, bins, limits):
 def test_histograms_of_many_integers_agree_with_numpy():
     x = np.random.default_rng(0).integers(-40, 40, 70_000)
     assert_same(lambda x: np.histogram(x, bins=9, range=(-30, 20))[0], x)
+
+
+def summed(index, values):
+    return combined("add", np.zeros(50, "f4"), index, values)
+
+
+@pytest.fixture(scope="module")
+def for_any():
+    """Programs of a number of updates that is known at run time."""
+    values, index = (transpile.ShapeDtypeStruct(("n",), dtype) for dtype in ("f4", "i8"))
+    return {
+        counted: transpile.jit(counted).lower(values).compile(),
+        summed: transpile.jit(summed).lower(index, values).compile(),
+    }
+
+
+@pytest.mark.parametrize("count", [3, 70_000, 131_071, 200_000])
+def test_a_runtime_number_of_updates_has_the_tables_of_the_same_number_known_before(count, for_any):
+    rng = np.random.default_rng(count)
+    x, index = rng.standard_normal(count).astype("f4"), rng.integers(-60, 60, count)
+    np.testing.assert_array_equal(for_any[counted](x), np.histogram(x, 5, (-2, 2))[0])
+    known = transpile.jit(summed)(index, x)
+    np.testing.assert_array_equal(for_any[summed](index, x), known)  # to the bit
+
+
+def test_the_c_of_a_runtime_number_of_updates_chooses(for_any):
+    text = for_any[counted].as_text()
+    assert "if (n >= 65536) {" in text and "parts = minimum_i64(n / 48, " in text
+    assert "for (int64_t part = 0; part < parts; part++)" in text and "} else {" in text

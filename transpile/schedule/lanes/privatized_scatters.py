@@ -12,6 +12,9 @@ that results do not depend on the number of threads (docs/decisions/e-named-keys
 Costly subscripts are vectorised by fission: in blocks, a first loop stores subscripts (and values),
 a second one updates. Updates that may be out of bounds go to one more element at the end of a
 table. A kernel that only makes the operands of the next one's updates is fused with it first.
+
+A number of updates that is known at run time decides there: `if n >= 65536` there are
+`parts = min(16, n // (8 * elements))` tables, as for the same size known before, else none.
 """
 
 from __future__ import annotations
@@ -19,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from transpile.analysis.cost_model import work
-from transpile.errors import InternalError
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import (
     NO_ALIASES,
@@ -28,7 +30,7 @@ from transpile.ir.contracts.loops import (
     OF_TEMPORARIES,
     STACK_BOUNDED,
 )
-from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, substitute
 from transpile.ir.indices.row_major import product, row_major
 from transpile.ir.loop_ir import (
     Alloc,
@@ -58,7 +60,7 @@ from transpile.ir.loop_rewrite import (
     used_buffers,
     walk,
 )
-from transpile.ir.types import INT64
+from transpile.ir.types import BOOL, INT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.primitives.reductions import scan_start
@@ -86,7 +88,7 @@ class _Scatter:
     """A loop of updates: declarations, the guards of an update, and the update itself."""
 
     loop: For
-    count: int
+    count: Index
     prepared: tuple[Statement, ...]
     tests: tuple[Expr, ...]
     update: Update
@@ -98,7 +100,7 @@ def _scatter_of(statement: Statement) -> _Scatter | None:
     updated buffer; None for other statements."""
     if not isinstance(statement, For) or statement.ordered or statement.limit is not None:
         return None
-    if statement.start != 0 or not isinstance(statement.stop, int) or not statement.body:
+    if statement.start != 0 or not _is_constant_or_size(statement.stop) or not statement.body:
         return None
     *prepared, last = statement.body
     tests: list[Expr] = []
@@ -120,6 +122,11 @@ def _scatter_of(statement: Statement) -> _Scatter | None:
     if any(load.buffer == target.buffer for s in every for load in loads(s)):
         return None
     return _Scatter(statement, statement.stop, tuple(prepared), tuple(tests), last, target)
+
+
+def _is_constant_or_size(count: Index) -> bool:
+    """True for numbers and runtime sizes, which no loop around changes."""
+    return isinstance(count, int) or all(s.extent is None for s in count.symbols())
 
 
 def _symbols(index: Shape) -> set[Symbol]:
@@ -149,25 +156,41 @@ class _Tables:
         body: list[Statement] = []
         for statement in statements:
             scatter = _scatter_of(statement)
-            parts = 0 if scatter is None else self._parts(scatter)
-            if scatter is None or parts < 2:
+            tables = None if scatter is None else self._tables(scatter)
+            if scatter is None or tables is None:
                 body.append(statement)
+            elif isinstance(scatter.count, int):
+                body += self._in_parts(scatter, tables, tables)
             else:
-                body += self._in_parts(scatter, parts)
+                body.append(self._if_many(scatter, scatter.count, tables))
         return tuple(body)
 
-    def _parts(self, scatter: _Scatter) -> int:
+    def _tables(self, scatter: _Scatter) -> int | None:
+        """The greatest number of private tables, None where they do not pay."""
         buffer = self.buffers.get(scatter.target.buffer)
         size = 0 if buffer is None else product(buffer.shape)
-        return number_of_parts(scatter.count, size, self.machine)
+        parts = most_parts(scatter.count, size, self.machine)
+        return parts if parts > 1 else None
 
-    def _in_parts(self, scatter: _Scatter, parts: int) -> Iterator[Statement]:
+    def _if_many(self, scatter: _Scatter, count: Dim, tables: int) -> If:
+        """Tables where the runtime number of updates is worth them, else the loop as it is."""
+        size = product(self.buffers[scatter.target.buffer].shape)
+        share = self.machine.updates_of_an_element * size
+        least = max(self.machine.fewest_updates, 2 * share)
+        parts = Symbol(self.names.inner().new("parts"), 2, tables + 1)
+        number = Apply("minimum", (IndexValue(count // share), Literal(tables, INT64)), INT64)
+        in_parts = self._in_parts(scatter, tables, Dim.of(parts))
+        body = (Declare(parts.name, number, symbol=parts), *in_parts)
+        many = Apply("greater_equal", (IndexValue(count), Literal(least, INT64)), BOOL)
+        return If(many, body, (scatter.loop,))
+
+    def _in_parts(self, scatter: _Scatter, tables: int, parts: Index) -> Iterator[Statement]:
         """The loop over parts, each of which clears and fills its table, and the loop that combines
-        tables."""
+        tables; there is memory for so many `tables`."""
         whole = self.buffers[scatter.target.buffer]
         dtype, extent = whole.dtype, product(whole.shape)
         extent = extent + 1 if scatter.tests else extent
-        table = Buffer(self.names.new(f"{whole.name}_parts"), (parts, extent), dtype)
+        table = Buffer(self.names.new(f"{whole.name}_parts"), (tables, extent), dtype)
         self.temporaries.append(table)
         names = self.names.inner()
         part = Symbol(names.new("part"), 0, parts)
@@ -176,11 +199,18 @@ class _Tables:
         cleared = Store(table.name, (Dim.of(part), Dim.of(element)), neutral)
         if _is_worth_fission(scatter, self.machine):
             size = self.machine.subscript_block
-            block = Symbol(names.new("block"), 0, -(-scatter.count // size))
+            blocks = _ceiling(scatter.count, size)
+            block = Symbol(names.new("block"), 0, blocks)
             body = tuple(_block(scatter, table, whole.shape, (part, block), names, size))
-            counted = _share(For(block, -(-scatter.count // size), body), part, parts)
+            loop = For(block, blocks, body)
         else:
-            counted = _share(_plain(scatter, table, whole.shape, part), part, parts)
+            loop = _plain(scatter, table, whole.shape, part)
+        share = _ceiling(loop.stop, parts)
+        if isinstance(share, Dim):
+            symbol = Symbol(names.new("share"), 1, _ceiling(loop.stop, 2) + 1)
+            yield Declare(symbol.name, IndexValue(share), symbol=symbol)
+            share = Dim.of(symbol)
+        counted = _share(loop, part, parts, share)
         yield For(part, parts, (For(element, extent, (cleared,)), counted))
         yield self._combined(scatter, table, whole, part)
 
@@ -197,12 +227,17 @@ class _Tables:
         return For(part, part.extent or 0, (nest,))
 
 
-def number_of_parts(updates: int, size: Index, machine: Machine) -> int:
-    """The number of private tables: a function of the number of updates and the size of a table
-    alone, 0 or 1 where privatising does not pay."""
-    if not isinstance(size, int) or size == 0 or updates < machine.fewest_updates:
+def most_parts(updates: Index, size: Index, machine: Machine) -> int:
+    """The greatest number of private tables: a function of the number of updates and the size of a
+    table alone, 0 or 1 where privatising does not pay."""
+    if not isinstance(size, int) or size == 0:
         return 0
-    return min(machine.scatter_tables, updates // (machine.updates_of_an_element * size))
+    _, most = bounds(updates)
+    if most is None:
+        return machine.scatter_tables
+    if most < machine.fewest_updates:
+        return 0
+    return min(machine.scatter_tables, most // (machine.updates_of_an_element * size))
 
 
 def _is_worth_fission(scatter: _Scatter, machine: Machine) -> bool:
@@ -211,11 +246,13 @@ def _is_worth_fission(scatter: _Scatter, machine: Machine) -> bool:
     return sum(map(work, (*scatter.prepared, *tests))) > machine.least_subscript_work
 
 
-def _share(loop: For, part: Symbol, parts: int) -> For:
-    """The loop over the iterations of one part."""
-    if not isinstance(loop.stop, int):
-        raise InternalError(f"{loop.symbol} ends at {loop.stop}, which no number of parts shares")
-    share = -(-loop.stop // parts)
+def _ceiling(count: Index, share: Index) -> Index:
+    """`count / share`, rounded up."""
+    return (count + share - 1) // share
+
+
+def _share(loop: For, part: Symbol, parts: Index, share: Index) -> For:
+    """The loop over the iterations of one part, of which there are `share` at most."""
     first = Dim.of(part) * share
     limit = None if share * parts == loop.stop else loop.stop
     return replace(loop, start=first, stop=first + share, limit=limit)
@@ -318,7 +355,7 @@ def _fused(
     size = product(program.buffers()[scatter.target.buffer].shape)
     if not isinstance(loop, For) or replace(loop, body=()) != replace(scatter.loop, body=()):
         return None
-    if number_of_parts(scatter.count, size, machine) < 2:
+    if most_parts(scatter.count, size, machine) < 2:
         return None
     made = {s.buffer for s in loop.body if isinstance(s, Store)}
     index = (Dim.of(loop.symbol),)
