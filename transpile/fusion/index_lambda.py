@@ -13,7 +13,7 @@ from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Const, Equation, Source
 from transpile.ir.indices.row_major import recombine, row_major, unravel
 from transpile.ir.indices.values import as_index
-from transpile.ir.loop_ir import Expr, Load
+from transpile.ir.loop_ir import Expr, Literal, Load
 from transpile.primitives import indexing
 from transpile.util.frozen_records import dataclass
 
@@ -143,6 +143,13 @@ def index_of(values: Values, atom: Atom, index: Shape) -> Index | None:
     """An element as an index, if it is arithmetic on indices."""
     value = arithmetic(values, atom, index)
     return None if value is None else as_index(value)
+
+
+def is_known_scalar(values: Values, atom: Atom) -> bool:
+    """Tell whether a value is one number, which is known or arithmetic on sizes and on indices of
+    loops: it is no operation when it is read."""
+    value = None if atom.type.shape else arithmetic(values, atom, ())
+    return value is not None and (isinstance(value, Literal) or as_index(value) is not None)
 
 
 def is_index(values: Values, atom: Atom) -> bool:

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 
 from transpile.analysis.cost_model import UNBOUNDED
 from transpile.fusion.elements import Values, values_of
-from transpile.fusion.index_lambda import index_of
+from transpile.fusion.index_lambda import arithmetic, index_of
 from transpile.ir.dims import Dim, Index, Symbol, bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.indices.estimates import greatest
 from transpile.ir.indices.values import convert
 from transpile.ir.loop_ir import Expr, IndexValue, Literal
 from transpile.machine import USUAL, Machine
@@ -122,7 +123,8 @@ def _counter(
         low = None if lower is None else bounds(lower)[0]
         high = None if upper is None else bounds(upper)[1]
         low = -UNBOUNDED if low is None else low
-        if isinstance(upper, Dim) and high is not None:  # below what the counters around it allow
+        if isinstance(upper, Dim) and greatest(upper) is not None:
+            # Below what sizes, and the counters around it, allow.
             return Symbol(name, low, upper), 0
         return Symbol(name, low, max(UNBOUNDED if high is None else high, low + 1)), 0
     if primitive is not primitives.scan:
@@ -176,6 +178,9 @@ def _scalar(around: Values, atom: Atom) -> Expr | None:
         return None
     if isinstance(atom, Const):
         return Literal(atom.value[()], atom.type.dtype)
+    if atom.type.dtype.kind == "b":
+        truth = arithmetic(around, atom, ())
+        return truth if isinstance(truth, Literal) else None
     if atom.type.dtype.kind not in "iu":
         return None
     index = index_of(around, atom, ())

@@ -9,7 +9,7 @@ composed subscripts of views back into `x[2*i + 1][j]`, and proves that subscrip
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import gcd
 
 from transpile.errors import UndecidedSizeError
@@ -258,8 +258,18 @@ def bounds(index: Index) -> Bounds:
         if known or None in found:
             plain = without_facts(index)
             known.update(dict.fromkeys(facts_of_quotients(plain, Quotient)))
+            known.update(dict.fromkeys(_facts_of_ranges(plain)))
             index._bounds = tightened(found, plain, known, _polynomial_bounds)
     return index._bounds
+
+
+def _facts_of_ranges(index: Index) -> Iterator[Index]:
+    """What is true of loop indices that end at runtime sizes: i is at most n - 1."""
+    for symbol in sorted(symbols_of(index), key=str):
+        if isinstance(symbol.extent, Dim):
+            last = without_facts(symbol.extent) - 1
+            yield last - Dim.of(symbol)
+            yield from _facts_of_ranges(last)
 
 
 def without_facts(index: Index) -> Index:
@@ -320,7 +330,7 @@ def is_within(index: Index, extent: Index) -> bool:
     if low is None or low < 0:
         return False
     if isinstance(extent, int):
-        return (high is not None and high < extent) or _is_below(index, extent)
+        return high is not None and high < extent
     # Each symbol at the top of its range: decides `i < n` and `m*i + j < m*n` for a runtime n, m.
     largest = index
     for _ in range(4):
@@ -343,25 +353,6 @@ def _falling(index: Index) -> set[Symbol]:
             elif isinstance(atom, Quotient):
                 symbols |= _falling(atom.dividend) | {*symbols_of(atom.divisor)}
     return symbols
-
-
-def _is_below(index: Index, limit: int) -> bool:
-    """True if an index is below a limit by a symbolic loop bound: `i + d < n` for i in 0..n-d."""
-    for _ in range(4):
-        if isinstance(index, int):
-            return index < limit
-        linear = {m[0]: c for m, c in index.terms if len(m) == 1}
-        inside = [s for m, _ in index.terms if len(m) != 1 for a in m for s in _symbols_in(a)]
-        tops = {
-            s: s.extent - 1
-            for s, c in linear.items()
-            if isinstance(s, Symbol) and isinstance(s.extent, Dim) and c > 0 and s not in inside
-        }
-        if not tops:
-            break
-        index = substitute(index, tops)
-    high = bounds(index)[1]
-    return high is not None and high < limit
 
 
 def _symbols_in(atom: Atom) -> Iterable[Symbol]:

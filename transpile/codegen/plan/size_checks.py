@@ -14,12 +14,10 @@ from collections.abc import Iterator
 from transpile.codegen.line_wrapping import type_text
 from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Monomial, Shape, Symbol, bounds, sides, terms_of
+from transpile.ir.indices.estimates import ADDRESSABLE
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.ir.loop_rewrite import walk
 from transpile.util.frozen_records import dataclass
-
-# Bytes. No machine addresses more, and the sum of a program's arrays is still an int64.
-ADDRESSABLE = 1 << 56
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from transpile.fusion.elements import is_by_elements, is_unrolled
+from transpile.fusion.index_lambda import is_known_scalar
 from transpile.fusion.scopes import Scope
 from transpile.ir.dims import Index, bounds
 from transpile.ir.graph import Atom, Const, Equation, Var
@@ -75,6 +76,9 @@ def inline_costs(
     machine = scope.machine
     costs: dict[Var, tuple[int, int]] = {}
     for equation in scope.graph.equations:
+        if is_known_scalar(scope.values, equation.outputs[0]):
+            costs[equation.output] = 0, 1
+            continue
         cost, size = equation.primitive.weight, 0 if equation.primitive.kind == "view" else 1
         repeat = 1
         if is_unrolled(equation, machine):

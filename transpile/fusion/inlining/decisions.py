@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from transpile.fusion.elements import is_by_elements
-from transpile.fusion.index_lambda import arithmetic, is_index
+from transpile.fusion.index_lambda import is_index, is_known_scalar
 from transpile.fusion.inlining.cost import spreads
 from transpile.fusion.nodes import Choices
 from transpile.fusion.survey import Survey
 from transpile.ir.graph import Atom, Equation, Var
-from transpile.ir.indices.values import as_index
-from transpile.ir.loop_ir import Literal
 
 
 def materialised(survey: Survey, choices: Choices) -> frozenset[Var]:
@@ -73,10 +71,8 @@ def _deserves_memory(
     scope, var = survey.scope, equation.output
     if equation.primitive.kind in ("view", "generate"):
         return var in survey.tangled
-    if scope.is_body and not var.type.shape:
-        value = arithmetic(scope.values, var, ())
-        if value is not None and (isinstance(value, Literal) or as_index(value) is not None):
-            return False
+    if scope.is_body and is_known_scalar(scope.values, var):
+        return False
     if var in survey.updates or not is_by_elements(equation, scope.machine):
         return True
     if var in choices.inlined or (readers > 1 and is_index(scope.values, var)):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index, bounds
+from transpile.ir.indices.estimates import greatest
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal
 from transpile.ir.types import BOOL, INT64
 
@@ -65,8 +66,8 @@ def of_indices(value: Apply) -> Expr:
     if value.primitive.on_indices is not None and value.dtype.kind in "iu":
         index = as_index(value)
         if isinstance(index, Dim):
-            low, high = bounds(index)
-            if low is not None and high is not None and max(-low, high) <= LARGEST_INDEX:
+            most = greatest(index)
+            if most is not None and most <= LARGEST_INDEX:
                 return convert(IndexValue(index), value.dtype)
     if value.primitive.signs:
         left, right = map(as_index, value.args)
