@@ -18,10 +18,12 @@ SHORTEST = 0.05  # seconds that a turn takes at least
 
 @dataclass(frozen=True)
 class Extent:
-    """The extent that becomes `n`: of first axes alone, or of all axes that have it."""
+    """The extent that becomes `n`: of first axes alone, or of all axes that have it; `n >= least` is
+    declared where slices need it."""
 
     size: int
     everywhere: bool = False
+    least: int = 1
 
 
 RUNTIME = {
@@ -33,7 +35,7 @@ RUNTIME = {
     "row_statistics": Extent(4096),
     "column_statistics": Extent(4096),
     "transposed_add": Extent(2048, everywhere=True),
-    "stencil_step": Extent(2048, everywhere=True),
+    "stencil_step": Extent(2048, everywhere=True, least=2),
     "nbody": Extent(1500),
     "cumulative_sum": Extent(10_000_000),
     "gather": Extent(10_000_000),
@@ -54,9 +56,9 @@ RUNTIME = {
     "conv2d": Extent(8),
     "mlp_training_step": Extent(128),
     "attention_training_step": Extent(4),
-    "rosenbrock_hessian": Extent(100),
+    "rosenbrock_hessian": Extent(100, least=2),
     "mlp_gradient_small": Extent(1),
-    "lstm_gradient": Extent(16),
+    "lstm_gradient": Extent(16, everywhere=True),
     "convolutional_training_step": Extent(64),
     "lu_numbers": Extent(128, everywhere=True),
     "lu_rows": Extent(256, everywhere=True),
@@ -64,17 +66,18 @@ RUNTIME = {
     "nussinov": Extent(200),
     "moving_average": Extent(1_000_000),
     "newton": Extent(100_000),
-    "stencil": Extent(2048, everywhere=True),
+    "stencil": Extent(2048, everywhere=True, least=2),
     "mandelbrot": Extent(1024, everywhere=True),
 }
 
 
 def abstract(args, extent):
     """The types of arguments with `n` in the place of an extent."""
+    (n,) = transpile.dims("n", f"n >= {extent.least}")
 
     def leaf(x):
         shape = tuple(
-            "n" if size == extent.size and (axis == 0 or extent.everywhere) else size
+            n if size == extent.size and (axis == 0 or extent.everywhere) else size
             for axis, size in enumerate(x.shape)
         )
         return transpile.ShapeDtypeStruct(shape, x.dtype)

@@ -8,7 +8,7 @@ from transpile import ShapeDtypeStruct, lax, nn
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.dims import evaluate
 from transpile.ir.indices.size_constraints import dims
-from transpile.ir.loop_ir import Alloc, For
+from transpile.ir.loop_ir import Alloc, For, If
 from transpile.ir.loop_rewrite import walk
 from transpile.machine import Machine
 from transpile.options import Options
@@ -106,3 +106,83 @@ def test_a_divisor_leaves_no_remainder():
     (n,) = dims("n", "n % 64 == 0")
     program = scheduled(lambda x, y: x + y.T, struct(n, n), struct(n, n))
     assert all(s.limit is None for k in program.kernels for s in walk(k.body) if isinstance(s, For))
+
+
+def eliminated(a):
+    """LU without pivoting, by rows that are masked where they are done."""
+    n = len(a)
+    columns = np.arange(n)
+
+    def eliminate(k, a):
+        def row(i, a):
+            factor = a[i, k] / a[k, k]
+            own = np.where(columns > k, a[i] - factor * a[k], a[i])
+            return a.at[i].set(np.where(columns == k, factor, own))
+
+        return lax.fori_loop(k + 1, n, row, a)
+
+    return lax.fori_loop(0, n - 1, eliminate, a)
+
+
+# Function, types, and the loops of its last kernel: start, stop.
+DIVIDED = {
+    "pads": (
+        lambda x: np.pad(x, (2, 1)),
+        [struct("n")],
+        [(0, "2"), (2, "n + 2")],
+    ),
+    "concatenations": (
+        lambda x, y: np.concatenate([x, y, x]) * 2,
+        [struct("n"), struct("m")],
+        [(0, "n"), ("n", "m + n"), ("m + n", "m + 2*n")],
+    ),
+    "triangles": (np.tril, [struct("n", "n")], [(0, "n"), (0, "i + 1"), ("i + 1", "n")]),
+}
+
+
+@pytest.mark.parametrize("name", DIVIDED)
+def test_conditions_on_runtime_indices_divide_loops(name):
+    function, types, expected = DIVIDED[name]
+    before, after = lowered(function, *types), scheduled(function, *types)
+    loops = [s for s in walk(after.kernels[-1].body) if isinstance(s, For)]
+    assert [(str(s.start), str(s.stop)) for s in loops] == [(str(a), str(b)) for a, b in expected]
+    for n, m in (1, 1), (2, 5), (7, 3):
+        shapes = [[evaluate(d, {"n": n, "m": m}) for d in t.shape] for t in types]
+        args = [np.arange(1.0, 1 + np.prod(s)).reshape(s) for s in shapes]
+        for one, other in zip(run(before, args), run(after, args), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_cuts_whose_order_depends_on_the_size_are_not_made():
+    """1 and n - 1: a third piece would begin before the second for n = 1."""
+
+    def differences(x):
+        return np.pad(x[1:], (0, 1)) - np.pad(x[:-1], (1, 0))
+
+    before, after = lowered(differences, struct("n")), scheduled(differences, struct("n"))
+    for n in 1, 2, 5:
+        args = [np.arange(1.0, n + 1)]
+        np.testing.assert_array_equal(run(before, args)[0], run(after, args)[0])
+    (n,) = dims("n", "n >= 2")
+    loops = [s for k in scheduled(differences, struct(n)).kernels for s in walk(k.body)]
+    assert [str(s.stop) for s in loops if isinstance(s, For)] == ["n - 1"]
+
+
+def test_counters_of_loops_to_runtime_sizes_are_subscripts_without_clamps():
+    text = str(scheduled(eliminated, struct("n", "n")))
+    assert "minimum" not in text and "maximum" not in text and "select" not in text
+    assert "for j in k + 1..n" in text  # the columns that are not done
+    a = np.random.default_rng(0).normal(size=(9, 9)) + 9 * np.eye(9)
+    (found,) = run(scheduled(eliminated, struct("n", "n")), [a])
+    np.testing.assert_allclose(np.tril(found, -1) @ np.triu(found) + np.triu(found), a)
+
+
+def test_in_a_loop_the_guard_of_a_team_is_a_branch():
+    def steps(x):
+        return lax.fori_loop(0, len(x), lambda k, x: np.sin(x + x[k]), x)
+
+    program = scheduled(steps, struct("n"))
+    (branch,) = (s for k in program.kernels for s in walk(k.body) if isinstance(s, If))
+    (shared,), (alone,) = branch.body, branch.orelse
+    assert shared.parallel and not alone.parallel and shared.simd and alone.simd
+    assert shared.body == alone.body and shared.slack == 0

@@ -161,29 +161,35 @@ def _loop(loop: For, machine: Machine) -> Iterator[Statement]:
 
 
 def pieces(loop: For, start: Index, end: Index, machine: Machine) -> Iterator[Statement]:
-    """The iterations of a loop in [start, end): a loop, or the body of a single one."""
+    """The iterations of a loop in [start, end): a loop, or the body of a single one, or nothing."""
+    if end - start == 0:
+        return
     if end - start == 1:
         inner = tuple(substitute_index(s, loop.symbol, start) for s in loop.body)
         yield from _body(tuple(_simplified(s) for s in inner), machine)
         return
-    low = start if isinstance(start, int) else 0
-    symbol = Symbol(loop.symbol.name, low, end)
-    inner = tuple(substitute_index(s, loop.symbol, Dim.of(symbol)) for s in loop.body)
-    piece = For(symbol, end, tuple(_simplified(s) for s in inner), start=start)
+    symbol = Symbol(loop.symbol.name, start if isinstance(start, int) else 0, end)
+    # A symbol has a constant lower bound: what begins at a runtime index counts from there.
+    counted = symbol if isinstance(start, int) else Symbol(f"{symbol}'", 0, end - start)
+    value = Dim.of(counted) + (0 if isinstance(start, int) else start)
+    inner = tuple(_simplified(substitute_index(s, loop.symbol, value)) for s in loop.body)
+    if counted is not symbol:
+        inner = tuple(substitute_index(s, counted, Dim.of(symbol) - start) for s in inner)
+    piece = For(symbol, end, inner, start=start)
     yield replace(piece, body=tuple(_body(piece.body, machine)))
 
 
-def _cuts(loop: For, machine: Machine) -> list[int]:
-    """The iterations at which conditions on the loop's own index change; none if they are too
-    many."""
-    if not isinstance(loop.start, int) or not isinstance(loop.stop, int):
-        return []
-    cuts: set[int] = set()
+def _cuts(loop: For, machine: Machine) -> list[Index]:
+    """The iterations at which conditions on the loop's own index change, in order; none if they are
+    too many, or their order is not the same for all runtime sizes."""
+    own = {loop.symbol, *symbols_of(loop.start), *symbols_of(loop.stop)}
+    cuts: dict[Index, None] = {}
     for statement in walk(loop.body):
         for part in parts(statement):
-            if isinstance(part, Within) and symbols_of(part.index) == {loop.symbol}:
-                cuts |= _changes(part, loop.symbol)
-    inside = sorted(c for c in cuts if loop.start < c < loop.stop)
+            if isinstance(part, Within) and loop.symbol in symbols_of(part.index):
+                if {*symbols_of(part.index), *symbols_of(part.low), *symbols_of(part.high)} <= own:
+                    cuts.update(dict.fromkeys(_changes(part, loop.symbol)))
+    inside = _in_order([c for c in cuts if _is_inside(c, loop)])
     statements = sum(1 for _ in walk(loop.body))
     total = (len(inside) + 1) * statements
     if len(inside) >= machine.most_pieces or total > machine.most_piece_statements:
@@ -191,27 +197,44 @@ def _cuts(loop: For, machine: Machine) -> list[int]:
     return inside
 
 
-def _changes(condition: Within, symbol: Symbol) -> set[int]:
+def _changes(condition: Within, symbol: Symbol) -> list[Index]:
     """The first iterations at which `low <= a*i + b` and `a*i + b < high` change."""
     index = condition.index
-    if (
-        not isinstance(index, Dim)
-        or not isinstance(condition.low, int)
-        or not isinstance(condition.high, int)
-    ):
-        return set()
-    slope = dict(index.terms).get((symbol,), 0)
+    slope = dict(index.terms).get((symbol,), 0) if isinstance(index, Dim) else 0
     rest = index - Dim.of(symbol) * slope
-    if not slope or not isinstance(rest, int):
-        return set()
-    changes = set()
+    if not slope or symbol in symbols_of(rest):
+        return []
+    changes = []
     for bound in (condition.low, condition.high):
         # slope > 0: first i with slope*i + rest >= bound; slope < 0: the first with it < bound.
         if slope > 0:
-            changes.add(-((rest - bound) // slope))
+            changes.append(-((rest - bound) // slope))
         else:
-            changes.add((rest - bound) // -slope + 1)
+            changes.append((rest - bound) // -slope + 1)
     return changes
+
+
+def _is_inside(cut: Index, loop: For) -> bool:
+    """True if a cut divides a loop: no piece has less than no iterations, or certainly none."""
+    if not (_is_at_most(loop.start, cut) and _is_at_most(cut, loop.stop)):
+        return False
+    return not (_is_at_most(cut, loop.start) or _is_at_most(loop.stop, cut))
+
+
+def _is_at_most(a: Index, b: Index) -> bool:
+    """True if a <= b for all runtime sizes."""
+    slack = bounds(b - a)[0]
+    return slack is not None and slack >= 0
+
+
+def _in_order(cuts: list[Index]) -> list[Index]:
+    """The cuts in order, without those whose place among the ones before is not known."""
+    ordered: list[Index] = []
+    for cut in cuts:
+        before = [c for c in ordered if _is_at_most(c, cut)]
+        if all(_is_at_most(cut, c) for c in ordered[len(before) :]):
+            ordered.insert(len(before), cut)
+    return ordered
 
 
 def _simplified(statement: Statement) -> Statement:

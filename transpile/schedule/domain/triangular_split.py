@@ -134,6 +134,9 @@ def _resolved(values: dict[Expr, Expr], expr: Expr) -> Expr:
 
 def _folded(expr: Expr) -> Expr:
     """The expression, where it is a conjunction with a known truth, or a function of numbers."""
+    match expr:
+        case Apply(op="convert_element_type", args=(Literal(value=truth, dtype=dtype),)):
+            return Literal(expr.dtype.type(truth), expr.dtype) if dtype == BOOL else expr
     if not isinstance(expr, Apply) or len(expr.args) != 2:
         return expr
     known = [a.dtype.type(a.value) for a in expr.args if isinstance(a, Literal)]
