@@ -18,8 +18,8 @@ SHORTEST = 0.05  # seconds that a turn takes at least
 
 @dataclass(frozen=True)
 class Extent:
-    """The extent that becomes `n`: of first axes alone, or of all axes that have it; `n >= least` is
-    declared where slices need it."""
+    """The extent that becomes `n`: of first axes alone, or of all axes that have it; it is declared
+    to be at least `least`, which slices may need."""
 
     size: int
     everywhere: bool = False

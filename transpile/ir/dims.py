@@ -263,12 +263,14 @@ def bounds(index: Index) -> Bounds:
     return index._bounds
 
 
-def _facts_of_ranges(index: Index) -> Iterator[Index]:
+def _facts_of_ranges(index: Index) -> Iterator[Dim]:
     """What is true of loop indices that end at runtime sizes: i is at most n - 1."""
     for symbol in sorted(symbols_of(index), key=str):
         if isinstance(symbol.extent, Dim):
             last = without_facts(symbol.extent) - 1
-            yield last - Dim.of(symbol)
+            below = last - Dim.of(symbol)
+            if isinstance(below, Dim):
+                yield below
             yield from _facts_of_ranges(last)
 
 

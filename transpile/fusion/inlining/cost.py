@@ -76,8 +76,9 @@ def inline_costs(
     machine = scope.machine
     costs: dict[Var, tuple[int, int]] = {}
     for equation in scope.graph.equations:
-        if is_known_scalar(scope.values, equation.outputs[0]):
-            costs[equation.output] = 0, 1
+        known = [var for var in equation.outputs if is_known_scalar(scope.values, var)]
+        if known:
+            costs.update(dict.fromkeys(known, (0, 1)))
             continue
         cost, size = equation.primitive.weight, 0 if equation.primitive.kind == "view" else 1
         repeat = 1

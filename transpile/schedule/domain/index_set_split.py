@@ -186,15 +186,18 @@ def _cuts(loop: For, machine: Machine) -> list[Index]:
     cuts: dict[Index, None] = {}
     for statement in walk(loop.body):
         for part in parts(statement):
-            if isinstance(part, Within) and loop.symbol in symbols_of(part.index):
-                if {*symbols_of(part.index), *symbols_of(part.low), *symbols_of(part.high)} <= own:
-                    cuts.update(dict.fromkeys(_changes(part, loop.symbol)))
+            if isinstance(part, Within) and own.issuperset(_symbols_of(part)):
+                cuts.update(dict.fromkeys(_changes(part, loop.symbol)))
     inside = _in_order([c for c in cuts if _is_inside(c, loop)])
     statements = sum(1 for _ in walk(loop.body))
     total = (len(inside) + 1) * statements
     if len(inside) >= machine.most_pieces or total > machine.most_piece_statements:
         return []
     return inside
+
+
+def _symbols_of(condition: Within) -> frozenset[Symbol]:
+    return symbols_of(condition.index) | symbols_of(condition.low) | symbols_of(condition.high)
 
 
 def _changes(condition: Within, symbol: Symbol) -> list[Index]:
