@@ -255,7 +255,8 @@ def bounds(index: Index) -> Bounds:
     if index._bounds is None:
         index._bounds = found = _polynomial_bounds(index)
         known = {f: None for s in sorted(index.symbols(), key=str) for f in s.facts}
-        if known or None in found:
+        ends_vary = any(isinstance(s.extent, Dim) for s in index.symbols())
+        if known or ends_vary or None in found:
             plain = without_facts(index)
             known.update(dict.fromkeys(facts_of_quotients(plain, Quotient)))
             known.update(dict.fromkeys(_facts_of_ranges(plain)))
