@@ -12,7 +12,7 @@ PEER_PACKAGES ?= numba scipy jax torch==2.13.0
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test check fuzz sanitize soak compat mpi lint format bench cliffs clean compiler
+.PHONY: demo examples test thorough check fuzz sanitize soak compat mpi lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -25,6 +25,12 @@ examples: $(VENV)/.installed-examples compiler
 
 test: $(VENV)/.installed-developer compiler
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not sanitized" $(ARGS)
+
+# Not in continuous integration: what repeats a way through the code, too, with all dtypes, all drawn
+# examples and all programs compiled as users' are. A few times as long as `make test`.
+thorough: $(VENV)/.installed-developer compiler
+	@TRANSPILE_TEST_THOROUGH=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal \
+	    -m "not sanitized" $(ARGS)
 
 # For every commit: the shape of the code, and quick tests of each part of it. Nothing long that is
 # drawn, or that a compiler works at for long.
@@ -63,9 +69,7 @@ check: $(VENV)/.installed-developer compiler
 # Not in continuous integration. All primitives for all dtypes, and COUNT programs, under the address
 # and undefined-behaviour sanitizers; the pool of threads and the calls in C under the thread sanitizer.
 sanitize: $(VENV)/.installed-developer compiler
-	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q -m sanitized
-	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q tests/primitives/test_rules.py \
-	    tests/hlo/test_hlo_rules.py -k "rules_in_c or second or expansions"
+	@TRANSPILE_TEST_THOROUGH=1 $(BIN)/python -m pytest -q -m sanitized
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py --sanitize $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/sanitize_threads.py $(if $(SECONDS),--seconds $(SECONDS))
 

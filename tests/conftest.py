@@ -2,15 +2,17 @@
 
 gcc takes three times as long at -O3 as at -O0. So the programs of tests are compiled at -O0, but
 those of tests that are marked `full_level`: tests of schedules, of lanes and threads, of the last
-bits of results, of flags, and of what a program looks like once it is compiled. With
-TRANSPILE_TEST_OPTIMISED=1 all are compiled as users' are, in about half as much time again.
+bits of results, of flags, and of what a program looks like once it is compiled. The thorough tier
+(`support/thorough.py`) compiles all of them as users' are, and has tests of its own.
 """
 
+import gc
 import os
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+from thorough import THOROUGH, drawn
 
 from transpile.build import toolchain
 from transpile.codegen.compile_budget import level
@@ -27,11 +29,9 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=os.environ.get("CI") == "true",
+    max_examples=drawn(100),
 )
 settings.load_profile("patient")
-
-
-IS_OPTIMISED = os.environ.get("TRANSPILE_TEST_OPTIMISED") == "1"
 
 
 def low_level(effort, asked):
@@ -43,9 +43,25 @@ def low_level(effort, asked):
 fast_call.in_background = False
 
 
+def pytest_collection_modifyitems(config, items):
+    """Without TRANSPILE_TEST_THOROUGH=1 there are no thorough tests."""
+    if THOROUGH:
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
+def pytest_collection_finish():
+    """Python's collector need not look at the tests themselves, sixteen thousand objects of
+    pytest's, each time: a full collection would take a third of a second."""
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)  # before the fixtures of its module, which compile programs too
 def pytest_runtest_setup(item):
-    is_full = IS_OPTIMISED or item.get_closest_marker("full_level")
+    is_full = THOROUGH or item.get_closest_marker("full_level")
     toolchain.level = level if is_full else low_level
 
 

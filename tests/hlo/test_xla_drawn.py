@@ -1,16 +1,16 @@
 """XLA computes by the modules of drawn graphs, with loops and branches in some, what they mean.
 
 The text and the message of each are one module to XLA; the message and StableHLO are both run. The
-numbers are exact in any order of the sums. `TRANSPILE_TEST_DRAWN=2000` draws as many.
+numbers are exact in any order of the sums.
 """
 
-import os
 from random import Random
 
 import numpy as np
 import pytest
 from graphs import assert_same_results, random_graph
 from loop_graphs import random_loops
+from thorough import THOROUGH
 
 from transpile import lax, xla_computation
 from transpile.hlo.emit import module_of
@@ -23,7 +23,7 @@ from transpile.transforms.interpret import interpret
 pytest.importorskip("jaxlib")
 import xla
 
-COUNT = int(os.environ.get("TRANSPILE_TEST_DRAWN", "24"))
+COUNT = 400 if THOROUGH else 24
 
 
 @pytest.mark.parametrize("seed", range(COUNT))

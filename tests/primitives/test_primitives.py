@@ -16,8 +16,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from primitive_programs import (
-    EACH_DTYPE,
-    EVERY_DTYPE,
+    BY_FEW_DTYPES,
+    NAMES,
     TESTED_ELSEWHERE,
     Batch,
     accepted,
@@ -27,6 +27,7 @@ from primitive_programs import (
     small,
 )
 from programs import run_sanitized
+from thorough import THOROUGH
 
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
@@ -37,7 +38,6 @@ from transpile.transforms.interpret import interpret
 
 STRICT = Options(extra_cflags=("-Werror",))
 QUICK = Options(opt_level=1, extra_cflags=("-Werror",))
-NAMES = [SHORT_NAMES[d] for d in DTYPES]
 BY_NAME = {SHORT_NAMES[d]: d for d in DTYPES}
 MAKERS = {"elementwise": elementwise_program, "arrays": array_program}
 WIDER = {2: np.float64, 4: np.float64, 8: np.longdouble}
@@ -257,12 +257,12 @@ def test_every_primitive_is_tried_with_every_dtype_it_accepts():
     assert tried >= expected, sorted(expected - tried)
 
 
-@EACH_DTYPE
+@pytest.mark.parametrize("name", NAMES)
 def test_elementwise_primitives_equal_numpy(name):
     check(primitives_of("elementwise", name), run(primitives_of("elementwise", name)))
 
 
-@EACH_DTYPE
+@BY_FEW_DTYPES
 def test_array_primitives_equal_numpy(name):
     check(primitives_of("arrays", name), run(primitives_of("arrays", name)))
 
@@ -424,7 +424,7 @@ def run_everything(options, dtypes=DTYPES):
 
 SANITIZED_DTYPES = (
     DTYPES
-    if EVERY_DTYPE
+    if THOROUGH
     else tuple(d for d in DTYPES if SHORT_NAMES[d] in ("i8", "u16", "f16", "f32", "c128"))
 )
 PARTS = (len(SANITIZED_DTYPES) + 2) // 3

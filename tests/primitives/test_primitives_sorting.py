@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from helpers import values
-from primitive_programs import EACH_DTYPE, edges
+from primitive_programs import BY_FEW_DTYPES, edges
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
@@ -19,7 +19,7 @@ BY_NAME = {SHORT_NAMES[d]: d for d in DTYPES}
 LENGTHS = [1, 2, 5, 48, 49, 300, 9000]
 
 
-@EACH_DTYPE
+@BY_FEW_DTYPES
 def test_c_orders_edge_values_of_every_length_as_numpy(name, shared_cache):
     """Signs of zeros included: equal elements keep their order."""
     dtype = BY_NAME[name]

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from primitive_programs import EVERY_DTYPE, TESTED_ELSEWHERE
+from primitive_programs import TESTED_ELSEWHERE, TRIED_DTYPES
 from rule_cases import (
     BATCH,
     MODES,
@@ -27,12 +27,13 @@ from rule_cases import (
     why_none,
 )
 from rule_checks import CHECKS, Derivatives, assert_near, check, direction, reversed_graph, seeded
+from thorough import THOROUGH, thorough
 
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import TABLE, Axis
-from transpile.ir.types import DTYPES, SHORT_NAMES, ArrayType, finfo, kind_letter
+from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, ArrayType, finfo, kind_letter
 from transpile.options import Options
 from transpile.primitives.rules import ByOperand, apply, flat
 from transpile.runtime.executable import Lowering
@@ -59,14 +60,17 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.mark.parametrize("mode", CHECKS)
 @pytest.mark.parametrize("name", NAMES)
-def test_rules_of_every_primitive_and_dtype(name, mode):
-    dtypes = dtypes_of(TABLE[name])
-    if (
-        mode == "second order" and not EVERY_DTYPE
-    ):  # that of a derivative whose dtypes are all tried
-        dtypes = [d for d in dtypes if d in (np.float64, np.complex128)]
-    for dtype in dtypes:
+def test_rules_of_every_primitive(name, mode):
+    for dtype in tried(dtypes_of(TABLE[name]), mode):
         check(TABLE[name], dtype, mode)
+
+
+def tried(dtypes, mode):
+    """Those of the ordinary tier: derivatives of derivatives of one dtype."""
+    few = [d for d in dtypes if d in TRIED_DTYPES and (mode == "vmap" or d not in HALVES)]
+    if THOROUGH or not few:
+        return dtypes
+    return [d for d in few if d == np.float64] or few if mode == "second order" else few
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,6 +87,7 @@ def test_primitives_without_a_rule_by_nature_say_why(name):
                 jvp(bundle.closed, bundle.active)
 
 
+@thorough
 def test_the_summary_counts_every_primitive_and_dtype_and_mode():
     *lines, last = summary().splitlines()
     total, tried = map(int, re.findall(r"[0-9]+", last))
@@ -313,9 +318,9 @@ PARTS = {"jvp": jvp_part, "transpose": vjp_part, "vmap": vmap_part}
 
 
 # The equations of a rule are those that `test_primitives` compiles for all dtypes: one float dtype
-# will do here; `make sanitize` takes all.
+# will do here; the thorough tier takes all.
 INTEGERS = [np.dtype(name) for name in ("bool", "int32", "uint64")]
-IN_C = FLOATS if EVERY_DTYPE else [d for d in FLOATS if SHORT_NAMES[d] == "f32"]
+IN_C = [d for d in FLOATS if THOROUGH or SHORT_NAMES[d] == "f32"]
 JOBS = [(d, m) for d in IN_C for m in PARTS] + [(d, "vmap") for d in INTEGERS]
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import fresh_seed
+from thorough import THOROUGH
 
 import transpile
 from transpile.trace.trace import current_trace
@@ -308,7 +309,7 @@ def test_forks_at_random_moments_while_others_trace_and_compile():
             thread.join()
         print(json.dumps(problems))
     """
-    count = os.environ.get("TRANSPILE_TEST_FORKS", "5")
+    count = "100" if THOROUGH else "5"
     arguments = [str(fresh_seed()), count]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), *arguments],

@@ -1,7 +1,7 @@
 """KeyboardInterrupt at any moment: what is other for a while is as it was, all can be done again.
 
 Small things are interrupted at every one of their moments, whole first calls at random ones.
-`TRANSPILE_TEST_INTERRUPTS=300` tries so many random moments of first calls instead of a few.
+The thorough tier tries many more random moments of first calls.
 """
 
 import copy
@@ -20,6 +20,7 @@ import pytest
 from helpers import fresh_seed, trace_to_graph
 from interrupted import Interrupter, check_state
 from places import SUPPORT
+from thorough import THOROUGH
 
 from transpile.disk_cache import file_locks
 from transpile.disk_cache.file_locks import locked
@@ -35,7 +36,7 @@ pytestmark = [
     pytest.mark.full_level,
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-MOMENTS = int(os.environ.get("TRANSPILE_TEST_INTERRUPTS", "4"))
+MOMENTS = 300 if THOROUGH else 4
 
 
 def interrupted(function, point):

@@ -8,27 +8,32 @@ case.
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
+from thorough import THOROUGH, thorough
 from window_cases import window_cases
 
 from transpile.ir.graph import Const, Equation, Graph, Var
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, ArrayType, finfo, kind_letter
 
-# What takes compilers long is tried for a dtype of each kind, and in `make sanitize` for all.
-EVERY_DTYPE = os.environ.get("TRANSPILE_TEST_EVERY_DTYPE") == "1"
-# gcc's optimiser is given the programs of an integer and of a float dtype, in `make sanitize` those
-# of each kind, and of all dtypes where TRANSPILE_TEST_OPTIMISED=1 is set: it takes ten times as
-# long as the rest of a compilation.
-OPTIMISED = {"bool", "u8", "f32", "c128"} if EVERY_DTYPE else {"u8", "f32"}
-EACH_DTYPE = pytest.mark.parametrize(
+# Dtypes of each kind, and of each size in the arithmetic of C; the others repeat what is tried with
+# them. A case in four is left to each, so that they have all cases (`rule_cases.cases`).
+FEW_DTYPES = ("bool", "u8", "i32", "f16", "f32", "f64", "c128")
+TRIED_DTYPES = tuple(d for d in DTYPES if THOROUGH or SHORT_NAMES[d] in FEW_DTYPES)
+NAMES = tuple(SHORT_NAMES[d] for d in DTYPES)
+# gcc's optimiser is given the arrays of an integer and of a float dtype: it takes ten times as long
+# as the rest of a compilation. Elementwise functions have it in the tests of helpers.
+OPTIMISED = {"u8", "f32"}
+BY_FEW_DTYPES = pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.full_level if name in OPTIMISED else ())
-        for name in map(SHORT_NAMES.get, DTYPES)
+        pytest.param(
+            name,
+            marks=[pytest.mark.full_level] * (name in OPTIMISED)
+            + [thorough] * (name not in FEW_DTYPES),
+        )
+        for name in NAMES
     ],
 )
 # Calls have no C of their own; routines have test_primitives_decompositions.py, loops and branches

@@ -18,7 +18,6 @@ from primitive_programs import (
     BROADCASTS,
     COMBINED,
     EMPTY_REDUCTIONS,
-    EVERY_DTYPE,
     INDEXED,
     JOINS,
     PADDINGS,
@@ -39,6 +38,7 @@ from primitive_programs import (
     small,
     taken_shape,
 )
+from thorough import THOROUGH
 from window_cases import window_cases
 
 from transpile import numpy as jnp
@@ -314,7 +314,7 @@ def cases(primitive, dtype, random):
     the others.
     """
     every = list(_cases(primitive, dtype, random))
-    if EVERY_DTYPE or len(every) <= MOST_CASES:
+    if THOROUGH or len(every) <= MOST_CASES:
         return every
     return every[DTYPES.index(dtype) % 4 :: 4]
 
