@@ -22,7 +22,7 @@
    elements.
      FORM      0: planes, 1: features
      INNER     1: the channels are the innermost loop of the sum, 0: the outermost
-     BATCH, GROUPS: the number of images, of groups
+     GROUPS    the number of groups
      FEATURES, CHANNELS: the features of the result and of the operand in a group
      TOGETHER  images that are copied at a time; 0: the operand is read in place
      IMAGE     the elements of the copy of one image
@@ -40,10 +40,10 @@
      PARTS     for each axis the index in the plan of the parts in which it is copied: their number,
                then for each its first pixel, number of pixels, stride, and offset in the copy
      TERMS     features: the terms of the sum whose weights are packed at a time */
-enum { CONV_FORM, CONV_INNER, CONV_BATCH, CONV_GROUPS, CONV_FEATURES, CONV_CHANNELS, CONV_TOGETHER,
-       CONV_IMAGE, CONV_PADDED, CONV_OUT = 9, CONV_WINDOW = 12, CONV_FROM = 15, CONV_COPY = 21,
-       CONV_ORDER = 27, CONV_WALK = 33, CONV_WEIGHTS = 36, CONV_TO = 39, CONV_X_TAPS = 45,
-       CONV_W_TAPS = 48, CONV_PARTS = 51, CONV_TERMS = 54 };
+enum { CONV_FORM, CONV_INNER, CONV_GROUPS, CONV_FEATURES, CONV_CHANNELS, CONV_TOGETHER, CONV_IMAGE,
+       CONV_PADDED, CONV_OUT = 8, CONV_WINDOW = 11, CONV_FROM = 14, CONV_COPY = 20, CONV_ORDER = 26,
+       CONV_WALK = 32, CONV_WEIGHTS = 35, CONV_TO = 38, CONV_X_TAPS = 44, CONV_W_TAPS = 47,
+       CONV_PARTS = 50, CONV_TERMS = 53 };
 
 enum { CONV_BLOCK = 16, CONV_DEPTH = 512, CONV_ACROSS = 4, CONV_CHUNK = 64, CONV_FEW = 2,
        CONV_SMALL = 1 << 18 };
@@ -329,10 +329,10 @@ static void conv_planes_band_F(const int64_t *plan, int64_t g, int64_t band, int
     }
 }
 
-/* The convolution of a plan whose form is planes. `out` overlaps neither operand. `workspace` is of
+/* The convolution of `batch` images by a plan whose form is planes. `out` overlaps neither operand. `workspace` is of
    any alignment, and no other thread uses it meanwhile. */
-static inline void conv_planes_F(const int64_t *plan, int64_t operations, const F *x, const F *w,
-                                 F *out, void *workspace)
+static inline void conv_planes_F(const int64_t *plan, int64_t batch, int64_t operations, const F *x,
+                                 const F *w, F *out, void *workspace)
 {
     bool is_large = operations > CONV_SMALL; /* worth a parallel loop */
     const int64_t tall = MATMUL_ROWS, across = CONV_ACROSS * MATMUL_COLUMNS_F;
@@ -351,8 +351,8 @@ static inline void conv_planes_F(const int64_t *plan, int64_t operations, const 
             conv_planes_panel_F(plan, g, i, w, w_at, panels);
         }
     }
-    for (int64_t begin = 0; begin < plan[CONV_BATCH]; begin += plan[CONV_TOGETHER]) {
-        int64_t images = matmul_min(plan[CONV_TOGETHER], plan[CONV_BATCH] - begin);
+    for (int64_t begin = 0; begin < batch; begin += plan[CONV_TOGETHER]) {
+        int64_t images = matmul_min(plan[CONV_TOGETHER], batch - begin);
         #pragma omp parallel for NUM_THREADS schedule(dynamic, 4) if (is_large)
         for (int64_t plane = 0; plane < images * groups * channels; plane++) {
             int64_t n = plane / channels / groups, g = plane / channels % groups;
@@ -416,20 +416,20 @@ static void conv_features_part_F(const int64_t *plan, int64_t start, int64_t pix
     }
 }
 
-/* The convolution of a plan whose form is features. */
-static inline void conv_features_F(const int64_t *plan, int64_t operations, const F *x, const F *w,
-                                   F *out, void *workspace)
+/* The convolution of `batch` images by a plan whose form is features. */
+static inline void conv_features_F(const int64_t *plan, int64_t batch, int64_t operations,
+                                   const F *x, const F *w, F *out, void *workspace)
 {
     bool is_large = operations > CONV_SMALL;
     const int64_t across = MATMUL_COLUMNS_F, *weights = plan + CONV_WEIGHTS, *to = plan + CONV_TO;
     int64_t features = plan[CONV_FEATURES], together = plan[CONV_TOGETHER];
-    int64_t block = together ? together : plan[CONV_BATCH], part = plan[CONV_TERMS];
+    int64_t block = together ? together : batch, part = plan[CONV_TERMS];
     int64_t image = plan[CONV_OUT] * plan[CONV_OUT + 1] * plan[CONV_OUT + 2];
     int64_t terms = conv_terms(plan), *at = (int64_t *)workspace, *w_at = at + (part + 7) / 8 * 8;
     F *panels = (F *)(w_at + (part + 7) / 8 * 8);
     F *copy = panels + (features + across - 1) / across * across * part;
-    for (int64_t begin = 0; begin < plan[CONV_BATCH]; begin += block) {
-        int64_t images = matmul_min(block, plan[CONV_BATCH] - begin), pixels = images * image;
+    for (int64_t begin = 0; begin < batch; begin += block) {
+        int64_t images = matmul_min(block, batch - begin), pixels = images * image;
         int64_t rows = matmul_min(CONV_CHUNK, pixels / 32) / (2 * MATMUL_ROWS);
         rows = rows ? rows * 2 * MATMUL_ROWS : 2 * MATMUL_ROWS;
         const F *source = x + begin * plan[CONV_FROM];

@@ -27,13 +27,14 @@ MARCHES = ["native", *(["x86-64", "x86-64-v3"] if platform.machine() == "x86_64"
 DRIVER = """
 extern void omp_set_num_threads(int threads);
 
-void run_F(int threads, const int64_t *plan, const F *x, const F *w, F *out, void *workspace)
+void run_F(int threads, const int64_t *plan, int64_t batch, const F *x, const F *w, F *out,
+           void *workspace)
 {
     omp_set_num_threads(threads);
     if (plan[0]) {
-        conv_features_F(plan, 1 << 30, x, w, out, workspace);
+        conv_features_F(plan, batch, 1 << 30, x, w, out, workspace);
     } else {
-        conv_planes_F(plan, 1 << 30, x, w, out, workspace);
+        conv_planes_F(plan, batch, 1 << 30, x, w, out, workspace);
     }
 }
 """
@@ -55,7 +56,7 @@ static void *taken(FILE *file, int64_t *count, size_t size)
 int main(int count, char **arguments)
 {
     FILE *file = fopen(arguments[count - 1], "rb");
-    int64_t cases, size, last, bytes, wrong = 0;
+    int64_t cases, size, last, bytes, batch, wrong = 0;
     if (file == NULL || fread(&cases, sizeof cases, 1, file) != 1) {
         return 2;
     }
@@ -63,15 +64,15 @@ int main(int count, char **arguments)
         int64_t *plan = taken(file, &size, sizeof *plan);
         float *x = taken(file, &size, sizeof *x), *w = taken(file, &size, sizeof *w);
         float *wanted = taken(file, &last, sizeof *wanted);
-        if (fread(&bytes, sizeof bytes, 1, file) != 1) {
+        if (fread(&bytes, sizeof bytes, 1, file) != 1 || fread(&batch, sizeof batch, 1, file) != 1) {
             return 2;
         }
         void *workspace = malloc((size_t)bytes);
         float *out = malloc((size_t)last * sizeof *out);
         if (plan[0]) {
-            conv_features_f32(plan, 1 << 30, x, w, out, workspace);
+            conv_features_f32(plan, batch, 1 << 30, x, w, out, workspace);
         } else {
-            conv_planes_f32(plan, 1 << 30, x, w, out, workspace);
+            conv_planes_f32(plan, batch, 1 << 30, x, w, out, workspace);
         }
         for (int64_t i = 0; i < last; i++) {
             wrong += !(fabsf(out[i] - wanted[i]) < 1e-3f);
@@ -198,8 +199,8 @@ def run(library, case, plan, workspace, threads):
     function = getattr(library, f"run_f{8 * case.x.itemsize}")
     out = np.full_like(case.out, np.nan)
     room = np.full(workspace + 64, 255, np.uint8)
-    pointers = [ctypes.c_void_p(a.ctypes.data) for a in (plan, case.x, case.w, out, room)]
-    function(threads, *pointers)
+    plan, *arrays = (ctypes.c_void_p(a.ctypes.data) for a in (plan, case.x, case.w, out, room))
+    function(threads, plan, ctypes.c_int64(case.sizes().batch), *arrays)
     assert np.all(room[workspace:] == 255), "scratch memory is overrun"
     return out
 
@@ -248,7 +249,7 @@ def test_steps_stay_inside_of_every_array(tmp_path):
         wanted = laid_as(case.wanted().astype(np.float32), case.out)
         for values in (plan, flat(case.x), flat(case.w), flat(wanted)):
             parts += [np.int64(values.size).tobytes(), values.tobytes()]
-        parts.append(np.int64(workspace).tobytes())
+        parts.append(np.array([workspace, case.sizes().batch]).tobytes())
     (tmp_path / "cases").write_bytes(np.int64(50).tobytes() + b"".join(parts))
     helpers = "\n\n".join(c_helpers.collect([f"conv_{form}_f32" for form in FORMS]))
     (tmp_path / "conv.c").write_text(INCLUDES + helpers + SANITIZED)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from graphs import lowered, scheduled
 
+import transpile
 from transpile import ShapeDtypeStruct, lax, nn
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.dims import evaluate
@@ -186,3 +187,37 @@ def test_in_a_loop_the_guard_of_a_team_is_a_branch():
     (shared,), (alone,) = branch.body, branch.orelse
     assert shared.parallel and not alone.parallel and shared.simd and alone.simd
     assert shared.body == alone.body and shared.slack == 0
+
+
+def convolved_twice(x, w, v):
+    y = np.maximum(lax.conv_general_dilated(x, w, (1, 1), "SAME"), 0)
+    return np.tanh(lax.conv_general_dilated(y, v, (2, 2), "SAME"))
+
+
+@pytest.mark.full_level
+def test_the_images_of_a_convolution_may_be_a_runtime_number():
+    """The routine reads their number; an image after the other goes through both convolutions."""
+    random = np.random.default_rng(0)
+    w = random.normal(size=(16, 4, 3, 3)).astype("f4")
+    v = random.normal(size=(24, 16, 3, 3)).astype("f4")
+    images = ShapeDtypeStruct(("n", 4, 20, 20), np.float32)
+    lowered = transpile.jit(convolved_twice).lower(images, w, v)
+    text = lowered.as_text()
+    assert text.count("conv_planes_image_f32(plan") == 2 and "for (int64_t i = 0; i < n;" in text
+    for_any = lowered.compile()
+    for count in 1, 2, 9:
+        x = random.normal(size=(count, 4, 20, 20)).astype("f4")
+        np.testing.assert_array_equal(for_any(x, w, v), transpile.jit(convolved_twice)(x, w, v))
+
+
+def test_axes_of_images_that_are_not_the_first_or_have_runtime_extents_are_no_calls():
+    w = np.ones((8, 4, 3, 3))
+    numbers = "HWCN", "OIHW", "HWCN"
+    for shape, layout in [((20, 20, 4, "n"), numbers), (("n", 4, 20, "m"), None)]:
+        program = scheduled(
+            lambda x, layout=layout: lax.conv_general_dilated(
+                x, w, (1, 1), "SAME", dimension_numbers=layout
+            ),
+            struct(*shape),
+        )
+        assert "call conv" not in str(program)

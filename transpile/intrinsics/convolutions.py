@@ -1,7 +1,7 @@
 """Direct convolutions in up to three spatial axes: `runtime_c/products/conv.h`.
 
-The C functions interpret a plan, a constant of the program with all sizes and strides, which
-`transpile.library.convolution` makes. Operands are read through any strided view. In one form lanes
+The C functions interpret a plan, a constant of the program with all sizes and strides but the
+number of images, which `transpile.library.convolution` makes. Operands are read through any strided view. In one form lanes
 are pixels of the result (PLANES), in the other its features (FEATURES).
 """
 
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.calls import Call, Invocation, Strided
+from transpile.ir.dims import Index
 from transpile.ir.loop_ir import UNALLOCATED
 from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import cached_property, dataclass
 
 PLANES, FEATURES = range(2)
 # The spatial axes, and the length of a plan's header, behind which its tables begin.
-SPACE, FIELDS = 3, 55
+SPACE, FIELDS = 3, 54
 # The register tiles of conv.h and matmul.h: rows, bytes of a vector, and vectors of pixels.
 ROWS, VECTOR, BAND = 8, 64, 4
 
@@ -58,7 +59,7 @@ class Sizes:
     the operand, (group, feature, channel, z, y, x) of the weights, (image, group, feature, z, y, x)
     of the result."""
 
-    batch: int
+    batch: Index
     groups: int
     features: int
     channels: int
@@ -78,9 +79,14 @@ class Sizes:
         return math.prod(a.out for a in self.axes)
 
     @property
-    def flops(self) -> int:
+    def flops(self) -> Index:
         """The additions and multiplications."""
-        return 2 * self.batch * self.groups * self.features * self.pixels * self.terms
+        return self.batch * self.flops_of_image
+
+    @property
+    def flops_of_image(self) -> int:
+        """Those of one image."""
+        return 2 * self.groups * self.features * self.pixels * self.terms
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,7 @@ class Images:
     between images of operand and result, the elements that an image of the operand spans, and the
     elements of the offsets, the panels and the copy."""
 
-    count: int
+    count: Index
     operand_stride: int
     operand_span: int
     result_stride: int
@@ -138,7 +144,7 @@ class Plan:
         order = sorted(range(6), key=lambda a: -copy.strides[a])
         _, _, channel, *space = copy.strides
         inner = channel < min(s for s in space if s) if any(space) else True
-        header = [self.form, int(inner), sizes.batch, sizes.groups, sizes.features, sizes.channels]
+        header = [self.form, int(inner), sizes.groups, sizes.features, sizes.channels]
         header += [copy.images, copy.image, int(copy.padded)]
         header += [a.out for a in sizes.axes] + [a.window for a in sizes.axes]
         header += [
@@ -204,7 +210,7 @@ class _Convolution(Call):
     layout: Plan
 
     @property
-    def batch(self) -> int:
+    def batch(self) -> Index:
         """The number of images."""
         return self.layout.sizes.batch
 
@@ -257,7 +263,7 @@ class Convolve(_Convolution):
     )
 
     @property
-    def flops(self) -> int:
+    def flops(self) -> Index:
         return self.layout.sizes.flops
 
     @property
@@ -271,7 +277,8 @@ class Convolve(_Convolution):
         form = ("planes", "features")[self.layout.form]
         arrays = (self.x.first, self.w.first, self.out.first, self.workspace.first)
         return Invocation(
-            f"conv_{form}_{SHORT_NAMES[self.out.dtype]}", (self.plan.first, self.flops, *arrays)
+            f"conv_{form}_{SHORT_NAMES[self.out.dtype]}",
+            (self.plan.first, self.batch, self.flops, *arrays),
         )
 
 
@@ -320,7 +327,7 @@ class ConvolveImage(_Convolution):
 
     @property
     def flops(self) -> int:
-        return self.layout.sizes.flops // self.batch
+        return self.layout.sizes.flops_of_image
 
     def numpy(self, x: Any, panels: Any) -> Any:
         return convolved(self.layout.sizes.axes, x[None], panels)[0]

@@ -2,7 +2,7 @@
 
 Lanes are pixels or features, whichever costs less. Operands are read in place through any view that
 strides describe; padded or strided images are first copied, block by block. The plan is computed
-once and is a constant of the program.
+once and is a constant of the program. The number of images may be a runtime size.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from transpile.intrinsics.convolutions import (
     Sizes,
 )
 from transpile.ir.graph import Atom, Const, Equation
+from transpile.ir.indices.estimates import estimate
 from transpile.library.plan import CallPlan, LoopedCall, View, Views, array, part
 from transpile.machine import USUAL, Machine
 
@@ -127,16 +128,17 @@ def _lanes(count: int, lanes: int) -> int:
 def _form(sizes: Sizes, itemsize: int, machine: Machine) -> int:
     """PLANES, where lanes are pixels, or FEATURES, by the estimated cost of each."""
     lanes = VECTOR // itemsize
-    result = sizes.batch * sizes.groups * sizes.features * sizes.pixels
-    operand = sizes.batch * sizes.groups * sizes.channels * math.prod(a.size for a in sizes.axes)
+    batch = estimate(sizes.batch)
+    result = batch * sizes.groups * sizes.features * sizes.pixels
+    operand = batch * sizes.groups * sizes.channels * math.prod(a.size for a in sizes.axes)
     *_, y, x = (a.out + (a.window - 1) * a.dilation // a.stride for a in sizes.axes)
     z, rows, width = (a.out for a in sizes.axes)
     walked = ((z - 1) * y + rows - 1) * x + width
     tall = sizes.features if sizes.features <= FEW else -(-sizes.features // ROWS) * ROWS
-    planes = sizes.batch * sizes.groups * tall * _lanes(walked, lanes) / lanes * sizes.terms
+    planes = batch * sizes.groups * tall * _lanes(walked, lanes) / lanes * sizes.terms
     planes += result * (_NEAR if sizes.out[-1] == 1 else _FAR)
     planes += operand * (_NEAR if sizes.x[-1] == 1 else _FAR)
-    pixels = -(-sizes.batch * sizes.pixels // ROWS) * ROWS
+    pixels = -(-batch * sizes.pixels // ROWS) * ROWS
     wide = _lanes(sizes.features, lanes)
     features = pixels * sizes.groups * wide / lanes * sizes.terms
     passes = -(-sizes.terms // DEPTH)
@@ -172,7 +174,7 @@ def _planes(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
         parts.append(pieces)
     channel = volume * math.prod(len(p) for p in phases)
     image = channel * sizes.channels * sizes.groups
-    together = min(sizes.batch, max(1, machine.images_bytes // (image * itemsize)))
+    together = min(estimate(sizes.batch), max(1, machine.images_bytes // (image * itemsize)))
     own = (image, channel * sizes.channels, channel, *steps)
     return Copy(
         together, image, padded, own, (0, lengths[1], lengths[2]), tuple(taps), tuple(parts)
@@ -194,7 +196,7 @@ def _rows(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
     image = sizes.groups * sizes.channels * math.prod(a.span for a in sizes.axes)
     repaying = -(-machine.repaying_pixels // sizes.pixels)
     together = max(machine.images_bytes // (image * itemsize), repaying, 1)
-    together = min(sizes.batch, together)
+    together = min(estimate(sizes.batch), together)
     extents = (together, sizes.groups, sizes.channels, *(a.span for a in sizes.axes))
     steps, size = [0] * 6, 1
     for a in sorted(range(6), key=lambda a: (extents[a] == 1, sizes.x[a], -a)):

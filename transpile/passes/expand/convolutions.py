@@ -18,6 +18,7 @@ import numpy as np
 from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.graph_rewrite import Builder
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import FLOAT32, FLOAT64, ArrayType
 from transpile.machine import Machine
@@ -152,7 +153,7 @@ def _choose_algorithm(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]
         return _unrolled(_GroupedConv(builder, x, w, params))
     if has_few_features and groups > 1 and is_at_most(positions, machine.most_written_terms):
         return _sums_by_position(_GroupedConv(builder, x, w, params))
-    if _is_in_library((x.type, w.type, kind), terms, machine):
+    if _is_in_library(_without_batch(x.type, w.type, kind, params), terms, machine):
         return builder.apply(conv_general_dilated, x, w, **params)
     return _im2col(_GroupedConv(builder, x, w, params))
 
@@ -167,6 +168,19 @@ def _is_in_library(types: Sequence[ArrayType], terms: Index, machine: Machine) -
         return False
     products = product(result.shape) * terms
     return isinstance(products, int) and products >= machine.least_convolution_products
+
+
+def _without_batch(
+    x: ArrayType, w: ArrayType, result: ArrayType, params: Mapping[str, Any]
+) -> tuple[ArrayType, ...]:
+    """The types of operands and result, with an estimate of a runtime number of images: all strides
+    but theirs are known where images are the first axis."""
+    lhs, _, to = params["dimension_numbers"]
+    images = x.shape[lhs[0]]
+    if isinstance(images, int) or lhs[0] or to[0] or params["batch_group_count"] > 1:
+        return x, w, result
+    of_some = [ArrayType((estimate(images), *t.shape[1:]), t.dtype) for t in (x, result)]
+    return of_some[0], w, of_some[1]
 
 
 class _GroupedConv:

@@ -33,6 +33,7 @@ from transpile.ir.contracts.loops import (
     STACK_BOUNDED,
 )
 from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product, row_major, unravel
 from transpile.ir.loop_ir import Alloc, Buffer, For, Kernel, Load, Program, Statement
 from transpile.ir.loop_rewrite import (
@@ -131,7 +132,7 @@ class _Group:
         self.convolutions = [p for p in self.parts if isinstance(p, RowConvolution)]
         self.local = self._local_values(users) if self.convolutions else []
 
-    def _images(self, first: tuple[Kernel, ...]) -> int:
+    def _images(self, first: tuple[Kernel, ...]) -> Index:
         """The number of images, which the first convolution, of the first two kernels, determines;
         0 if there is none."""
         parts = (_as_convolution(kernel, self.buffers) for kernel in first)
@@ -194,9 +195,11 @@ class _Group:
     def pays(self) -> bool:
         """True if fusion pays."""
         machine = self.machine
-        if len(self.parts) < 2 or not self.convolutions or self.count < machine.fewest_images:
+        if len(self.parts) < 2 or not self.convolutions:
             return False
-        flops = sum(c.call.flops for c in self.convolutions)
+        if estimate(self.count) < machine.fewest_images:
+            return False
+        flops = sum(estimate(c.call.flops) for c in self.convolutions)
         panels = sum(c.images.panels * c.call.x.dtype.itemsize for c in self.convolutions)
         is_in_cache = panels <= machine.panel_bytes and self.copies() <= machine.block_bytes
         return flops >= machine.least_product_flops and is_in_cache
@@ -218,7 +221,7 @@ def _as_convolution(kernel: Kernel, buffers: Buffers) -> RowConvolution | None:
     images, out = part.images, call.out
     shape = buffers[out.buffer].shape
     size = product(shape)
-    is_dense = isinstance(size, int) and size == images.count * images.result_stride
+    is_dense = size == images.count * images.result_stride
     if not is_dense or not has_rows(shape, (images.count,)) or any(i != 0 for i in out.first.index):
         return None
     return part
