@@ -64,7 +64,7 @@ int main(int count, char **arguments)
         int64_t *plan = taken(file, &size, sizeof *plan);
         float *x = taken(file, &size, sizeof *x), *w = taken(file, &size, sizeof *w);
         float *wanted = taken(file, &last, sizeof *wanted);
-        if (fread(&bytes, sizeof bytes, 1, file) != 1 || fread(&batch, sizeof batch, 1, file) != 1) {
+        if (fread(&bytes, sizeof bytes, 1, file) + fread(&batch, sizeof batch, 1, file) != 2) {
             return 2;
         }
         void *workspace = malloc((size_t)bytes);

@@ -1,8 +1,8 @@
 """Direct convolutions in up to three spatial axes: `runtime_c/products/conv.h`.
 
 The C functions interpret a plan, a constant of the program with all sizes and strides but the
-number of images, which `transpile.library.convolution` makes. Operands are read through any strided view. In one form lanes
-are pixels of the result (PLANES), in the other its features (FEATURES).
+number of images, which `transpile.library.convolution` makes. Operands are read through any strided
+view. In one form lanes are pixels of the result (PLANES), in the other its features (FEATURES).
 """
 
 from __future__ import annotations
