@@ -192,6 +192,16 @@ def test_the_python_module_needs_no_transpile(made):
     ]
 
 
+def test_the_python_module_refuses_a_library_of_another_interface(made, tmp_path):
+    shutil.copy(made / "lib" / "models.py", tmp_path)
+    others = {name: lowered(np.sin, (3,)) for name in ("loss_step", "scaled_copy")}
+    Library("models", others).write(tmp_path)
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", "import models"]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True)
+    assert "libmodels.so has another loss_step than this module was written for" in done.stderr
+
+
 def test_the_stubs_have_the_arguments_and_types(made):
     stubs = (made / "lib" / "models.pyi").read_text()
     assert "def loss_step(params: Any, x: ArrayLike, y: ArrayLike) -> " in stubs
@@ -249,6 +259,8 @@ def test_wrong_names_and_kinds_are_errors(tmp_path):
         Library("a", {"exit": one})
     with pytest.raises(ValueError, match="is called 'f' as one of them"):
         Library("f", {"f": one, "g": one})
+    with pytest.raises(ValueError, match="'f' exports 'f_results', which is another function's"):
+        Library("a", {"f": one, "f_results": one})
     with pytest.raises(ValueError, match="are compiled with the same options"):
         Library("a", {"f": one, "g": other})
     with pytest.raises(ValueError, match="unknown kind of files 'cmke'; there are archive, cmake"):

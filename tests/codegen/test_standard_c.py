@@ -29,7 +29,7 @@ def written(tmp_path_factory):
     numbers = (np.ones(30), np.ones(30, complex))
     for function, arguments in {**FUNCTIONS, printing: numbers}.items():
         lowered = transpile.jit(function, compiler_options=OPTIONS).lower(*arguments)
-        text = lowered._lowering.rendered(f"{function.__name__}.h")
+        text = lowered._lowering.rendered(f"{function.__name__}.h", for_c=True)
         (directory / f"{function.__name__}.c").write_text(text.source)
         (directory / f"{function.__name__}.h").write_text(text.header)
     return directory

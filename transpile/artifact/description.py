@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds
+from transpile.codegen.line_wrapping import hanging
+from transpile.codegen.plan.metadata import interface_version, range_of
+from transpile.ir.dims import Index, Shape, Symbol
 from transpile.ir.loop_ir import Buffer, DType
 from transpile.runtime.executable import Lowering
 from transpile.stages import Lowered
@@ -53,6 +55,7 @@ class FunctionDescription:
     inputs       the next parameters in C; `outputs` follow them
     results      the names of outputs in the structure of the Python function's result
     workspace    the bytes that it needs beside them
+    version      of the interface: what NAME_abi_version() says
     """
 
     name: str
@@ -65,6 +68,7 @@ class FunctionDescription:
     results: Any
     workspace: Index
     communicates: bool
+    version: int
 
     def as_json(self) -> dict[str, Any]:
         """Its entry in the metadata."""
@@ -76,13 +80,14 @@ class FunctionDescription:
             "inputs": [array.as_json() for array in self.inputs],
             "outputs": [array.as_json() for array in self.outputs],
             "workspace_bytes": _number_or_text(self.workspace),
+            "abi_version": self.version,
         }
 
 
 def declaration_of(header: str) -> str:
-    """The declaration of a function, from the text of its header."""
+    """The declaration of a function, from the text of its header, without `__restrict`."""
     found = _DECLARATION.search(header)
-    return found[0] if found else ""
+    return hanging(" ".join(found[0].replace("__restrict ", "").split())) if found else ""
 
 
 def described(lowered: Lowered, lowering: Lowering, header: str) -> FunctionDescription:
@@ -108,13 +113,19 @@ def described(lowered: Lowered, lowering: Lowering, header: str) -> FunctionDesc
         lowered.out_tree.unflatten([outputs[p].name for p in signature.positions]),
         program.workspace,
         program.communicates,
+        interface_version(program),
     )
 
 
 def _size(size: Symbol) -> dict[str, Any]:
     """The name and the range of a runtime size."""
-    low, high = bounds(Dim.of(size) * size.unit)
-    return {"name": size.name, "least": low, "most": high, "multiple_of": size.unit}
+    known = range_of(size)
+    return {
+        "name": known.name,
+        "least": known.least,
+        "most": known.most,
+        "multiple_of": known.multiple_of,
+    }
 
 
 def _number_or_text(value: Index) -> int | str:

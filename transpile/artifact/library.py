@@ -20,7 +20,7 @@ from transpile.codegen.templates import filled_in
 from transpile.disk_cache.cache_entry import PROGRAM_OBJECT
 from transpile.runtime.executable import Lowering
 from transpile.stages import Lowered
-from transpile.symbols.identifiers import identifier, program_name
+from transpile.symbols.identifiers import exported_names, identifier, program_name
 from transpile.util.atomic_files import replace_files
 from transpile.util.frozen_records import cached_property
 
@@ -48,6 +48,7 @@ class Library:
                 raise ValueError(f"{one!r} is {kind} in C; {program_name(one)!r} would do")
         if name in functions and len(functions) > 1:
             raise ValueError(f"the library of several functions is called {name!r} as one of them")
+        _check_apart(functions)
         self.name = name
         self.version = version
         self._functions = {
@@ -184,6 +185,13 @@ class Library:
         flags = toolchain.flags(toolchain.find_compiler(self._options), self._options)
         threads = [flag for flag in flags if flag == "-fopenmp"]
         return [*threads, *(w for lib in self._linked for w in lib.link_flags), "-lm"]
+
+
+def _check_apart(functions: Collection[str]) -> None:
+    """ValueError where a function's name is one that another function exports beside its own."""
+    for one in functions:
+        if taken := sorted((exported_names(one) - {one}) & {*functions}):
+            raise ValueError(f"{one!r} exports {taken[0]!r}, which is another function's name")
 
 
 def _content(path: Path) -> bytes | None:

@@ -29,6 +29,7 @@ class _Function:
     """
 
     name: str
+    version: int
     source: str
     parameters: tuple[str, ...]
     sizes: tuple[tuple[str, str], ...]
@@ -78,6 +79,7 @@ def _printed(function: FunctionDescription) -> _Function:
     places = {array.name: f"_outputs[{k}]" for k, array in enumerate(function.outputs)}
     return _Function(
         function.name,
+        function.version,
         function.source,
         tuple(roots),
         tuple(_sizes(function)),

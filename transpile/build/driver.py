@@ -110,8 +110,15 @@ class Pipeline:
         with self._times.phase("render"):
             return self.rendered("program.h")
 
-    def rendered(self, header: str) -> Text:
-        """The texts of the C file and its header, which the C file includes by this name."""
+    @cached_property
+    def text_for_c(self) -> Text:
+        """The texts for processes without Python."""
+        with self._times.phase("render"):
+            return self.rendered("program.h", for_c=True)
+
+    def rendered(self, header: str, *, for_c: bool = False) -> Text:
+        """The texts of the C file and its header, which the C file includes by this name; `for_c`
+        with what callers in C ask of a program."""
         source = self.graph.source
         name = self.graph.name
         if self.program.name != name:
@@ -127,6 +134,7 @@ class Pipeline:
                 libraries,
                 self._identity(),
                 self.graph.devices,
+                for_c=for_c,
             )
         )
 
@@ -178,7 +186,7 @@ class Pipeline:
     def write(self, directory: Path, compiler: Compiler, jobs: SideBySide, pool: Pool) -> None:
         """Write and compile the program for Python: with the entry that `program_call.py` calls,
         and linked with the pool of threads. See `begun` of `pool_linking.py` for the arguments."""
-        source = self._write_sources(directory)
+        source = _write_sources(directory, self.text)
         # The pool before the helpers, in all processes: see `Cache.obtaining`.
         pool.settle(runs_threads=self.text.runs_threads)
         objects_for = helper_objects(compiler, self.options, source, self.text, jobs)
@@ -195,24 +203,18 @@ class Pipeline:
     def write_standalone(self, directory: Path) -> None:
         """Write and compile the program for processes without Python, an object file and the shared
         object of it: they export the functions of its header, and use the system's OpenMP."""
-        compiler, source = toolchain.find_compiler(self.options), self._write_sources(directory)
+        compiler, source = (
+            toolchain.find_compiler(self.options),
+            _write_sources(directory, self.text_for_c),
+        )
         built, output = source.with_name(PROGRAM_OBJECT), source.with_name(PROGRAM)
         done: list[_Compilation] = []
         build = partial(toolchain.building_object, compiler, source, built)
-        finished(self._compiling(compiler, build, done))
+        finished(self._compiling(compiler, build, done, self.text_for_c))
         words = link_words(self.program.name, self.libraries)
         link = finished(toolchain.linking(compiler, source, built, output, done[0].flags, words))
         (directory / "build.log").write_text(done[0].log + link, encoding="utf-8")
         _write_meta(directory, {"build": done[0].as_json(done[0].log, link)})
-
-    def _write_sources(self, directory: Path) -> Path:
-        """Write program.c, program.h and program.bin; the path of the C file."""
-        source = directory / "program.c"
-        source.write_text(self.text.source, encoding="utf-8")
-        (directory / "program.h").write_text(self.text.header, encoding="utf-8")
-        if self.text.constants:
-            (directory / "program.bin").write_bytes(self.text.constants)
-        return source
 
     def _compile(
         self, source: Path, link_flags: tuple[str, ...], jobs: SideBySide
@@ -230,7 +232,7 @@ class Pipeline:
         done: list[_Compilation] = []
         if jobs.may_gain():
             build = partial(toolchain.building_object, compiler, source, built)
-            jobs.begin(self._compiling(compiler, build, done))
+            jobs.begin(self._compiling(compiler, build, done, self.text))
             jobs.finish()
             flags = done[0].flags
             link = finished(toolchain.linking(compiler, source, built, output, flags, words))
@@ -238,22 +240,26 @@ class Pipeline:
         else:
             jobs.finish()
             build = partial(toolchain.building_shared, compiler, source, output, libraries=words)
-            jobs.begin(self._compiling(compiler, build, done))
+            jobs.begin(self._compiling(compiler, build, done, self.text))
             jobs.finish()
             link = ""
         (directory / "build.log").write_text(done[0].log + link, encoding="utf-8")
         return done[0].as_json(done[0].log, link)
 
     def _compiling(
-        self, compiler: Compiler, build: Callable[..., Steps[str]], done: list[_Compilation]
+        self,
+        compiler: Compiler,
+        build: Callable[..., Steps[str]],
+        done: list[_Compilation],
+        text: Text,
     ) -> Steps[None]:
-        """The steps of `build(flags, limit=seconds)`, of which the outcome is put into `done`.
+        """The steps of `build(flags, limit=seconds)`, which compiles this text; the outcome is put
+        into `done`.
 
         Where the compiler takes too long it is stopped, and started again with fewer optimizations.
         Those that nobody asked for are not given up.
         """
         limit = toolchain.time_limit() if self.options.opt_level else 0.0
-        text = self.text
         for retreat in range(MOST_RETREATS + 1):
             flags = toolchain.flags(compiler, self.options, text.effort, text.gcc_flags, retreat)
             try:
@@ -304,6 +310,16 @@ def _children_seconds() -> float:
     """The processors' time of the processes that this one has started, those that have ended."""
     times = os.times()
     return times.children_user + times.children_system
+
+
+def _write_sources(directory: Path, text: Text) -> Path:
+    """Write program.c, program.h and program.bin; the path of the C file."""
+    source = directory / "program.c"
+    source.write_text(text.source, encoding="utf-8")
+    (directory / "program.h").write_text(text.header, encoding="utf-8")
+    if text.constants:
+        (directory / "program.bin").write_bytes(text.constants)
+    return source
 
 
 def _write_meta(directory: Path, fields: Mapping[str, object]) -> None:

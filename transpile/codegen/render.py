@@ -26,8 +26,9 @@ from transpile.codegen.plan import gcc_faults
 from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
 from transpile.codegen.plan.helper_inlining import outlined
 from transpile.codegen.plan.kernel_dedup import Group, functions_for
+from transpile.codegen.plan.metadata import Metadata, metadata_of
 from transpile.codegen.plan.size_checks import helpers_of_checks, range_text, size_checks
-from transpile.codegen.plan.summary import summary_of
+from transpile.codegen.plan.summary import Summary, summary_of
 from transpile.codegen.scope import ProgramScope, Scope
 from transpile.codegen.templates import filled_in
 from transpile.ir.calls import Call
@@ -104,15 +105,17 @@ def render(
     libraries: Libraries = (None, None),
     identity: Sequence[str] = (),
     devices: int = 0,
+    *,
+    for_c: bool = False,
 ) -> Text:
     """The texts of the program and of its header, which it includes by the name `header`.
 
     Long constants are in a file beside it with the header's name and the extension `.bin`. By
     `identity`, parts of a text, devices that exchange values tell whether all run the same program,
-    which is for so many of them.
+    which is for so many of them. A text `for_c` has what callers in C ask of a program, too.
     """
     renderer = _Renderer(program, options, C, title or program.name, libraries)
-    return renderer.render(header, identity, devices)
+    return renderer.render(header, identity, devices, for_c)
 
 
 class _Renderer:
@@ -128,27 +131,26 @@ class _Renderer:
         self.convention = CallingConvention(program)
         self.scope = ProgramScope(program, options, dialect, libraries)
 
-    def render(self, header: str, identity: Sequence[str], devices: int) -> Text:
+    def render(self, header: str, identity: Sequence[str], devices: int, for_c: bool) -> Text:
         program = self.program
         groups, effort = functions_for(program, self.convention, self.options)
-        firsts = [group[0] for group in groups]
         functions = [self._function(group) for group in groups]
         kernels = filled_in("kernels.c.j2", kernels=functions, dialect=self.dialect)
         needs = self.scope.needs
         needs.helpers.update(helpers_of_checks(program))
         messages = messages_of(program)
         names = needs.helpers | helpers_of(messages)
-        threads = self.options.num_threads
-        helpers = c_helpers.needed(names, threads)
-        lanes = outlined(firsts, self.options)
+        helpers = self._helpers(names)
+        lanes = outlined([group[0] for group in groups], self.options)
         constants, binary = constants_of(program, self.convention.reads_bytes)
         summary = summary_of(program.kernels)
-        is_complex = summary.is_complex or any(b.dtype.kind == "c" for b in self.buffers.values())
         is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
         is_at_fault = summary.reduces_short_integers
         gcc_flags = gcc_faults.flags_around_faults(reduces_short_integers=is_at_fault)
         further = *compile_budget.notes(effort), *gcc_faults.notes(gcc_flags)
         contract = [*self._contract(), *notes(self.libraries, summary.intrinsics), *further]
+        runs_threads = summary.is_parallel or c_helpers.runs_threads(helpers)
+        metadata = metadata_of(program, self.options, runs_threads) if for_c else None
         linked = linked_helpers(needs.large, self.options, self.dialect)
         source = partial(
             filled_in,
@@ -157,7 +159,7 @@ class _Renderer:
             dialect=self.dialect,
             title=self.title,
             description=contract,
-            includes=self.dialect.headers(is_complex) + includes_of(messages),
+            includes=self._headers(summary) + includes_of(messages),
             directives=is_marked,
             header=header,
             prototypes=prototypes(self.libraries, needs.routines),
@@ -173,12 +175,13 @@ class _Renderer:
             scope=self.scope.of_entry(),
             identity=identity,
             devices=devices,
+            metadata=metadata,
         )
-        inlined = c_helpers.needed(names - linked.keys(), threads) if linked else helpers
+        inlined = self._helpers(names - linked.keys())
         declared = [helper.item for helper in linked.values()]
         return Text(
             source=source(helpers=_with_lanes(helpers, lanes), linked=()),
-            header=self._header(contract),
+            header=self._header(contract, metadata),
             constants=binary,
             linked=tuple(linked.values()),
             for_python=source(helpers=_with_lanes(inlined, lanes), linked=declared)
@@ -186,10 +189,19 @@ class _Renderer:
             else "",
             effort=effort,
             gcc_flags=gcc_flags,
-            runs_threads=summary.is_parallel or c_helpers.runs_threads(helpers),
+            runs_threads=runs_threads,
         )
 
-    def _header(self, contract: list[str]) -> str:
+    def _headers(self, summary: Summary) -> tuple[str, ...]:
+        """The headers that the program needs."""
+        is_complex = summary.is_complex or any(b.dtype.kind == "c" for b in self.buffers.values())
+        return self.dialect.headers(is_complex)
+
+    def _helpers(self, names: set[str]) -> list[Item]:
+        """The helpers with all that they call."""
+        return c_helpers.needed(names, self.options.num_threads)
+
+    def _header(self, contract: list[str], metadata: Metadata | None) -> str:
         """The text of the header."""
         program = self.program
         dtypes = {b.dtype for b in self.buffers.values()}
@@ -201,10 +213,12 @@ class _Renderer:
             contract=contract,
             places=places_of(program),
             guard=f"TRANSPILE_{program.name}_H",
-            communicator=_communicator() if program.communicates else "",
+            communicator=_included("communicator.h") if program.communicates else "",
+            metadata=metadata,
+            description=_included("description.h") if metadata else "",
             stack=STACK >> 10,
             libraries=any(self.libraries),
-            includes=_includes_of_header(dtypes, bool(program.sizes)),
+            includes=_includes_of_header(dtypes, bool(program.sizes or metadata)),
             complex=complex_types(program, self.dialect.types),
         )
 
@@ -271,19 +285,20 @@ def exchanges(body: tuple[Statement, ...]) -> bool:
     return any(isinstance(s, Call) and s.communicates for s in walk(body))
 
 
-def _includes_of_header(dtypes: set[DType], has_sizes: bool) -> list[str]:
-    """The headers that the types of arrays and of runtime sizes need."""
+def _includes_of_header(dtypes: set[DType], has_integers: bool) -> list[str]:
+    """The headers that the types of arrays need, and those of other integers."""
     needed = {"stddef.h"}
     needed |= (
-        {"stdint.h"} if has_sizes or any(d.kind in "iu" or is_half(d) for d in dtypes) else set()
+        {"stdint.h"} if has_integers or any(d.kind in "iu" or is_half(d) for d in dtypes) else set()
     )
     needed |= {"stdbool.h"} if BOOL in dtypes else set()
     return sorted(needed)
 
 
-def _communicator() -> str:
-    """The C interface between a program and those that run it on several devices."""
-    return (data_directory("runtime_c") / "python" / "communicator.h").read_text("utf-8")
+def _included(file: str) -> str:
+    """A part of headers: what programs say of themselves, or the interface between a program and
+    those that run it on several devices."""
+    return (data_directory("runtime_c") / "python" / file).read_text("utf-8")
 
 
 def _with_lanes(

@@ -121,9 +121,10 @@ class Lowering:
         """The loops after the passes of `schedule/`."""
         return self._pipeline.program
 
-    def rendered(self, header: str) -> Text:
-        """The texts of the C file and of its header, which the C file includes by this name."""
-        return self._pipeline.rendered(header)
+    def rendered(self, header: str, *, for_c: bool = False) -> Text:
+        """The texts of the C file and of its header, which the C file includes by this name; those
+        `for_c` have what callers in C ask of a program."""
+        return self._pipeline.rendered(header, for_c=for_c)
 
     def c_text(self) -> str:
         """The text of program.c."""
@@ -266,7 +267,7 @@ class Lowering:
     def sources(self) -> dict[str, bytes]:
         """The C file by its name, after what it includes and before its header."""
         name = self.program().name
-        text = self.rendered(f"{name}.h")
+        text = self.rendered(f"{name}.h", for_c=True)
         return {
             **({f"{name}.bin": text.constants} if text.constants else {}),
             f"{name}.c": text.source.encode(),

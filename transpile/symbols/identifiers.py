@@ -41,18 +41,26 @@ _ENTRY = _words("""
 communicator transpile_communicator
 workspace callback_function callback_context callback_code callback_before callback_context_before
 printf fputs fwrite
+size_code threads threads_before omp_get_max_threads omp_set_num_threads aligned_alloc
 """)
 # Suffixes of the names that a program has at file scope: see templates/program.c.j2.
 _EXPORTED = (
     "",
     "_workspace_size",
     "_error",
+    "_on_threads",
+    "_abi_version",
+    "_ABI_VERSION",
+    "_arguments",
+    "_results",
+    "_sizes",
+    "_new_workspace",
     "_with_callback",
     "_callback",
     "_complex64",
     "_complex128",
 )
-_INTERNAL = ("_print", "_called", "_body")
+_INTERNAL = ("_refused", "_print", "_called", "_body")
 # Those of the build for Python: see templates/python_entry.c.j2.
 _FOR_PYTHON = ("_call",)
 # File names have at most 255 characters, with an extension.
@@ -110,6 +118,11 @@ def _is_free(program: str) -> bool:
     return not any(is_symbol(program + ending) for ending in exported) and not any(
         map(is_reserved, names_at_file_scope(program))
     )
+
+
+def exported_names(program: str) -> set[str]:
+    """The names that a program has for others."""
+    return {program + ending for ending in _EXPORTED}
 
 
 def names_at_file_scope(program: str) -> set[str]:

@@ -1,0 +1,74 @@
+"""What a program for C says of itself at run time: its sizes, and the version of its interface."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Literal
+
+from transpile.codegen.callback_messages import places_of
+from transpile.ir.dims import Dim, Symbol, bounds
+from transpile.ir.loop_ir import Buffer, Program
+from transpile.options import Options
+from transpile.util.frozen_records import dataclass
+from transpile.util.hashing import blake2b
+
+# Another one where functions are called in another way although their declarations are the same.
+_CONVENTION = 1
+
+
+@dataclass(frozen=True)
+class SizeRange:
+    """The values that a runtime size may have; no `most` where none is declared."""
+
+    name: str
+    least: int
+    most: int | None
+    multiple_of: int
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What a saved program has that others have not.
+
+    version  a number, in C, that follows from all that a caller has to know: where it is the same,
+             a header and a library go together
+    sizes    the runtime sizes
+    threads  whether calls may say on how many they run: "many", "one" where there are no parallel
+             loops to ask, or "" where the options have fixed it
+    """
+
+    version: str
+    sizes: tuple[SizeRange, ...]
+    threads: Literal["many", "one", ""]
+
+
+def range_of(size: Symbol) -> SizeRange:
+    """The range of a runtime size."""
+    least, most = bounds(Dim.of(size) * size.unit)
+    return SizeRange(size.name, least or 0, most, size.unit)
+
+
+def metadata_of(program: Program, options: Options, runs_threads: bool) -> Metadata:
+    """What a program says of itself."""
+    threads: Literal["many", "one", ""] = "many" if runs_threads else "one"
+    version, sizes = interface_version(program), tuple(map(range_of, program.sizes))
+    return Metadata(f"0x{version:08x}U", sizes, "" if options.num_threads else threads)
+
+
+def interface_version(program: Program) -> int:
+    """A number of 32 bits, a digest of what callers have to know."""
+    sizes = map(range_of, program.sizes)
+    known = {
+        "convention": _CONVENTION,
+        "sizes": [(s.name, s.least, s.most, s.multiple_of) for s in sizes],
+        "arrays": [_listed(program.inputs), _listed(program.outputs)],
+        "shared": program.aliases,
+        "places": places_of(program),
+        "communicates": program.communicates,
+    }
+    return int.from_bytes(blake2b(json.dumps(known).encode(), digest_size=4).digest(), "big")
+
+
+def _listed(buffers: Iterable[Buffer]) -> list[tuple[str, str, list[str]]]:
+    return [(b.name, b.dtype.name, [str(extent) for extent in b.shape]) for b in buffers]
