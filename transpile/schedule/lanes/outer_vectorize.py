@@ -25,7 +25,8 @@ from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED
 from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, symbols_of
-from transpile.ir.indices.row_major import product
+from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -138,9 +139,9 @@ class _Strips:
 
 def _has_short_rows(loop: For, fewest: int, machine: Machine) -> bool:
     """True if the loop is over independent rows and computes scalars of each, of few elements."""
-    if not isinstance(loop.extent, int) or loop.limit is not None:
+    if any(s.extent is not None for s in symbols_of(loop.extent)) or loop.limit is not None:
         return False
-    if loop.extent < fewest or not is_independent(loop):
+    if estimate(loop.extent) < fewest or not is_independent(loop):
         return False
     inside = list(walk(loop.body))
     if any(isinstance(s, If | While | Call | Swap) for s in inside):
@@ -187,12 +188,13 @@ def _strip(loop: For, kernel: _Strips) -> For | None:
     """The loop over strips of rows; None if the copies were too large, or the dependences of
     `_keeps_rows` are violated."""
     rows = loop.extent
-    if not isinstance(rows, int) or not _keeps_rows(loop, kernel):
+    if not _keeps_rows(loop, kernel):
         return None
     machine = kernel.machine
     width = next((w for w in machine.row_strips if rows % w == 0), machine.row_strips[0])
     names = kernel.names.inner()
-    strip = Symbol(names.new("strip"), 0, -(-rows // width))
+    strips = blocks_of(rows, width)
+    strip = Symbol(names.new("strip"), 0, strips)
     first = Dim.of(strip) * width + loop.start
     interchanged = list(Turner(loop, first, width).body(loop.body))
     body = tuple(_TransposedCopies(kernel, loop, first, width, names).body(interchanged))
@@ -202,7 +204,7 @@ def _strip(loop: For, kernel: _Strips) -> For | None:
             size = size + statement.buffer.size_in_bytes
     if not isinstance(size, int) or size > machine.row_strip_bytes:
         return None
-    return For(strip, -(-rows // width), body)
+    return For(strip, strips, body)
 
 
 def _keeps_rows(loop: For, kernel: _Strips) -> bool:
@@ -239,8 +241,7 @@ class _TransposedCopies:
         self.width = width
         self.names = names
         self.first = first
-        is_whole = isinstance(loop.extent, int) and loop.extent % width == 0
-        self.limit = None if is_whole else loop.stop
+        self.limit = limit_of_blocks(loop.stop, loop.extent, width)
         self.nests = [s for s in walk(loop.body) if isinstance(s, For)]
         self.copies: dict[_Transposed, Buffer] = {}
         self.read: dict[_Transposed, None] = {}

@@ -31,7 +31,7 @@ from transpile.ir.contracts.loops import (
     STACK_BOUNDED,
 )
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, substitute
-from transpile.ir.indices.row_major import product, row_major
+from transpile.ir.indices.row_major import blocks_of, product, row_major
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -199,15 +199,15 @@ class _Tables:
         cleared = Store(table.name, (Dim.of(part), Dim.of(element)), neutral)
         if _is_worth_fission(scatter, self.machine):
             size = self.machine.subscript_block
-            blocks = _ceiling(scatter.count, size)
+            blocks = blocks_of(scatter.count, size)
             block = Symbol(names.new("block"), 0, blocks)
             body = tuple(_block(scatter, table, whole.shape, (part, block), names, size))
             loop = For(block, blocks, body)
         else:
             loop = _plain(scatter, table, whole.shape, part)
-        share = _ceiling(loop.stop, parts)
+        share = blocks_of(loop.stop, parts)
         if isinstance(share, Dim):
-            symbol = Symbol(names.new("share"), 1, _ceiling(loop.stop, 2) + 1)
+            symbol = Symbol(names.new("share"), 1, blocks_of(loop.stop, 2) + 1)
             yield Declare(symbol.name, IndexValue(share), symbol=symbol)
             share = Dim.of(symbol)
         counted = _share(loop, part, parts, share)
@@ -244,11 +244,6 @@ def _is_worth_fission(scatter: _Scatter, machine: Machine) -> bool:
     """True if subscripts take enough work to vectorise them apart from the updates."""
     tests = (If(t, ()) for t in scatter.tests)
     return sum(map(work, (*scatter.prepared, *tests))) > machine.least_subscript_work
-
-
-def _ceiling(count: Index, share: Index) -> Index:
-    """`count / share`, rounded up."""
-    return (count + share - 1) // share
 
 
 def _share(loop: For, part: Symbol, parts: Index, share: Index) -> For:
