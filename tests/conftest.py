@@ -12,7 +12,7 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
-from thorough import THOROUGH, drawn
+from thorough import THOROUGH, is_ordinary, tries
 
 from transpile.build import toolchain
 from transpile.codegen.compile_budget import level
@@ -29,7 +29,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=os.environ.get("CI") == "true",
-    max_examples=drawn(100),
+    max_examples=tries(100),
 )
 settings.load_profile("patient")
 
@@ -43,14 +43,17 @@ def low_level(effort, asked):
 fast_call.in_background = False
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-k`, so that it does not matter which are counted
 def pytest_collection_modifyitems(config, items):
     """Without TRANSPILE_TEST_THOROUGH=1 there are no thorough tests."""
     if THOROUGH:
         return
-    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    numbers, left_out, kept = {}, [], []
+    for item in items:
+        (kept if is_ordinary(item, numbers) else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+        items[:] = kept
 
 
 def pytest_collection_finish():

@@ -5,6 +5,7 @@ import pytest
 from graphs import lowered, statements_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 import transpile
 from transpile import lax, random
@@ -117,7 +118,7 @@ def test_numbers_of_other_iterations_are_not_known():
     np.testing.assert_allclose(transpile.jit(f)(0.5), f(0.5), rtol=1e-6)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=tries(12))
 @given(st.sampled_from(["f4", "f8"]), st.sampled_from(sorted(KNOWN)), st.integers(0, 99))
 def test_results_have_the_bits_of_functions_of_any_angle(dtype, name, seed):
     """Where angles come as an argument, nothing is known of them."""

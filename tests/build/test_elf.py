@@ -4,6 +4,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.build import toolchain
@@ -59,6 +60,7 @@ def test_other_files_have_none_and_incomplete_ones_are_errors(tmp_path):
 
 @pytest.mark.parametrize("is_parallel", [False, True])
 @pytest.mark.parametrize("text", TEXTS)
+@one_in(3)
 def test_words_of_a_message_are_no_links(text, is_parallel, capfd):
     def f(x):
         transpile.debug.print(text, x[0])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from thorough import one_in, tries
 
 import transpile
 from transpile.build import toolchain
@@ -37,7 +38,7 @@ def run(*command):
     return done.stdout
 
 
-@settings(max_examples=15, phases=[Phase.generate])  # each is sixty texts
+@settings(max_examples=tries(15), phases=[Phase.generate])  # each is sixty texts
 @given(st.lists(texts, min_size=60, max_size=60))
 def test_nothing_in_a_comment_reaches_the_program(tmp_path_factory, drawn):
     source = tmp_path_factory.mktemp("comments") / "a.c"
@@ -53,7 +54,7 @@ def test_nothing_in_a_comment_reaches_the_program(tmp_path_factory, drawn):
         assert len(comment_line(text)) <= 94
 
 
-@settings(max_examples=15, phases=[Phase.generate])  # each is sixty texts
+@settings(max_examples=tries(15), phases=[Phase.generate])  # each is sixty texts
 @given(st.lists(texts, min_size=60, max_size=60))
 def test_strings_hold_the_bytes_of_the_text(tmp_path_factory, drawn):
     source = tmp_path_factory.mktemp("strings") / "a.c"
@@ -84,6 +85,7 @@ MESSAGE = 'a "quoted" %n %s\\ ??/ \0 \x1b[0m é\udcff 0\x007 */' + "long " * 200
 
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("where", ["file", "function", "line", "scope", "message", "all"])
+@one_in(3)
 def test_programs_with_such_texts_are_compiled_without_a_warning(where, debug, tmp_path):
     file = NASTY if where in ("file", "all") else "plain.py"
     lines = ["def f(x):", "    with transpile.named_scope(scope):", "        y = np.exp(x)"]

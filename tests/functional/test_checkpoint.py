@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from passes import names
+from thorough import one_in
 
 import transpile
 from transpile.functional.checkpoint import checkpoint, checkpoint_name, checkpoint_policies, remat
@@ -72,6 +73,7 @@ def residuals(function, *args):
 
 
 @POLICY
+@one_in(2)
 def test_derivatives_are_those_of_the_function(policy):
     f = checkpoint(network, policy=policy)
     expected = grad(network, (0, 1))(W, X)
@@ -83,6 +85,7 @@ def test_derivatives_are_those_of_the_function(policy):
 
 
 @POLICY
+@one_in(2)
 def test_second_derivatives_and_batches(policy):
     f = checkpoint(network, policy=policy)
     close(hessian(f, 1)(W, X), hessian(network, 1)(W, X))
@@ -321,6 +324,7 @@ def marked_forward():
 
 @POLICY
 @pytest.mark.parametrize("make", [marked_forward, marked_reverse])
+@one_in(4)
 def test_custom_rules_inside_a_checkpoint(make, policy):
     rule = make()
     f = checkpoint(lambda x: rule(np.cos(x)), policy=policy)

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import errors
@@ -186,6 +187,7 @@ def loop(function, axes, args, count):
 @BOTH
 @JITTED
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0), (1, None)])
+@one_in(5)
 def test_vmap_of_a_gradient_is_a_loop_of_gradients(f, around, inside, axes):
     inner = jitted(f, inside)
     g = grad(lambda x, w: (inner(x, w) ** 2).sum(), (0, 1))
@@ -208,6 +210,7 @@ def d(x, w):
 @JITTED
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)])
 @pytest.mark.parametrize("argnum", [0, 1])
+@one_in(5)
 def test_gradient_of_a_vmap_sums_over_what_the_examples_share(f, around, inside, axes, argnum):
     inner = jitted(f, inside)
     args = [W if axis is None else np.stack([W, W - 1]) for axis in axes]

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from graphs import assert_same_results, small_machine
 from loop_graphs import random_loops
+from thorough import one_in
 
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_verifier import check
@@ -41,18 +42,21 @@ def assert_every_step_agrees(seed, options=Options()):
 
 
 @pytest.mark.parametrize("first", range(0, 100, BUNDLE))
+@one_in(2)
 def test_every_step_agrees_with_the_graph(first):
     for seed in range(first, first + BUNDLE):
         assert_every_step_agrees(seed)
 
 
 @pytest.mark.parametrize("first", range(300, 400, BUNDLE))
+@one_in(2)
 def test_every_step_agrees_when_small_arrays_meet_it(first):
     for seed in range(first, first + BUNDLE):
         assert_every_step_agrees(seed, Options(machine=small_machine(seed)))
 
 
 @pytest.mark.parametrize("seed", range(1000, 1020))
+@one_in(4)
 def test_c_agrees_with_the_graph(seed):
     graph, values = random_loops(Random(seed))
     found = Lowering(graph, Options(opt_level=1)).build()(values)

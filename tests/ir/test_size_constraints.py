@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 from transpile.errors import UndecidedSizeError
 from transpile.ir.dims import bounds, evaluate
@@ -101,7 +102,7 @@ def allowed(constraints):
             yield sizes
 
 
-@settings(max_examples=80)
+@settings(max_examples=tries(80))
 @given(st.lists(st.sampled_from(POOL), max_size=4, unique=True), st.data())
 def test_drawn_constraints_mean_what_python_means(constraints, data):
     """Sizes that the constraints allow are solved for, and all others refused; bounds hold."""

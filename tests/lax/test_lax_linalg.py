@@ -3,6 +3,7 @@ matrix. Outside traces, compiled, under vmap and with derivatives."""
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import lax
@@ -65,6 +66,7 @@ def test_an_updated_factor_is_that_of_the_updated_matrix(shared_cache):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
+@one_in(5)
 def test_qr_with_and_without_pivots(shape, dtype, shared_cache):
     a = drawn(shape, dtype)
     wholes = (True, False)
@@ -90,6 +92,7 @@ def test_qr_with_and_without_pivots(shape, dtype, shared_cache):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 6])
+@one_in(5)
 def test_hessenberg_form(n, dtype, shared_cache):
     a = drawn((2, n, n), dtype)
     packed, taus = both_ways(linalg.hessenberg, a)
@@ -104,6 +107,7 @@ def test_hessenberg_form(n, dtype, shared_cache):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lower", [True, False])
+@one_in(3)
 def test_tridiagonal_form(lower, dtype, shared_cache):
     n = 5
     a = drawn((2, n, n), dtype)
@@ -124,6 +128,7 @@ def test_tridiagonal_form(lower, dtype, shared_cache):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@one_in(3)
 def test_products_of_reflections(dtype, shared_cache):
     a, taus = drawn((2, 5, 3), dtype), drawn((2, 3), dtype, 1)
     whole = np.broadcast_to(np.eye(5, dtype=dtype), (2, 5, 5))
@@ -151,6 +156,7 @@ def test_products_of_reflections(dtype, shared_cache):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@one_in(3)
 def test_lu_eig_eigh_svd(dtype, shared_cache):
     a = drawn((2, 4, 4), dtype)
     factors, pivots, order = both_ways(linalg.lu, a)

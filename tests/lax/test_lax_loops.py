@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 import transpile
 from transpile import lax, tree
@@ -41,7 +42,7 @@ def shapes():
     reverse=st.booleans(),
     is_list=st.booleans(),
 )
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=tries(40), deadline=None, derandomize=True)
 def test_scan_over_drawn_trees_is_the_loop(length, carried, sliced, reverse, is_list):
     random = np.random.default_rng(3)
     init = [random.integers(-5, 5, s) for s in carried]

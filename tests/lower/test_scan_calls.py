@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import one_in, tries
 
 import transpile
 from transpile.machine import USUAL
@@ -35,7 +36,7 @@ def drawn(random, count, dtype):
     return (random.standard_normal(count) * 10.0 ** random.integers(-3, 4, count)).astype(dtype)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tries(25), deadline=None)
 @given(
     st.sampled_from([SHORTEST, 9 * RUN, 16 * RUN, 70_000]),
     st.integers(0, RUN),
@@ -64,6 +65,7 @@ def test_rows_of_matrices(shape, axis):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(1, 600_000), (7, 50_000), (70, 8200)])
+@one_in(3)
 def test_parts_that_fit_into_a_cache_go_on_where_the_ones_before_end(shape, dtype):
     x = drawn(np.random.default_rng(4), shape, dtype)
     expected = np.stack([by_runs(row) for row in x])

@@ -7,6 +7,7 @@ import pytest
 from helpers import assert_same, evaluate, ordinary, seeds, shapes, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 from transpile import numpy as jnp
 from transpile.test_util import check_grads
@@ -24,7 +25,7 @@ def quietly(f):
 SKIPPING = [np.nansum, np.nanprod, np.nanmean, np.nanmax, np.nanmin, np.nanvar, np.nanstd]
 
 
-@settings(max_examples=250)
+@settings(max_examples=tries(250))
 @given(
     st.sampled_from(SKIPPING),
     st.sampled_from(["f4", "f8", "i4", "b1", "c16"]),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from fuzz_numpy.programs import quiet
 from helpers import assert_equal_values, assert_same, evaluate
+from thorough import one_in
 
 import transpile
 from transpile.errors import UnsupportedError
@@ -79,6 +80,7 @@ def test_short_sums_of_what_is_never_minus_zero_start_with_their_first_term():
 
 
 @pytest.mark.parametrize("lengths", [(1, 1), (4, 2), (5, 5), (9, 30), (40, 12), (50, 20), (17, 17)])
+@one_in(3)
 def test_convolutions_count_nothing_beyond_the_ends(lengths):
     """No infinity reaches an element of whose sum it is no term."""
     random = np.random.default_rng(sum(lengths))
@@ -189,6 +191,7 @@ def accepts(ufunc, dtype):
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind != "V"], ids=str)
+@one_in(3)
 def test_every_ufunc_compiles_for_every_dtype_that_numpy_accepts(dtype):
     """Or it is unsupported by name: no other error reaches a user."""
     x = np.ones(3, dtype)
@@ -216,6 +219,7 @@ def test_every_ufunc_compiles_for_every_dtype_that_numpy_accepts(dtype):
 
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
 @pytest.mark.parametrize("count", [1, 7, 33])
+@one_in(3)
 def test_of_two_zeros_the_first_is_the_extreme_and_fmax_takes_one_that_is_there(dtype, count):
     plus, minus = np.zeros(count, dtype), -np.zeros(count, dtype)
 

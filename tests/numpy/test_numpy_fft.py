@@ -5,6 +5,7 @@ import pytest
 from helpers import assert_same, leaves, ordinary
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import one_in, tries
 
 import transpile
 from transpile import numpy as jnp
@@ -50,7 +51,7 @@ norms = st.sampled_from(NORMS)
 seeds = st.integers(0, 99)
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(200))
 @given(
     st.sampled_from(ONE),
     dtypes,
@@ -67,7 +68,7 @@ def test_transforms_along_an_axis_equal_numpy(name, dtype, shape, n, axis, norm,
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@settings(max_examples=200)
+@settings(max_examples=tries(200))
 @given(st.sampled_from(SEVERAL), st.data(), dtypes, shapes, norms, seeds)
 def test_transforms_along_several_axes_equal_numpy(name, data, dtype, shape, norm, seed):
     x = operand(name, dtype, shape, seed)
@@ -162,6 +163,7 @@ def test_several_axes_are_one_equation_and_padding_comes_late():
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@one_in(2)
 def test_compiled_transforms_of_many_lengths_equal_numpy(dtype):
     """A program has all of them, of lengths with all sorts of factors, along both axes."""
     lengths = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 16, 30, 49, 64, 101, 103, 128, 210, 289, 300]

@@ -5,6 +5,7 @@ import pytest
 from helpers import assert_same, evaluate, ordinary
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 import transpile
 from transpile import numpy as jnp
@@ -46,7 +47,7 @@ def test_values_at_edges_fall_into_numpys_bins():
 
 
 @given(NUMBERS, BINS, st.integers(0, 12), st.integers(0, 999), st.booleans(), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 def test_histograms_of_several_dimensions(dtype, bins, count, seed, density, weighted):
     points = ordinary(dtype, (count, 3), seed)
     if points.dtype == bool:

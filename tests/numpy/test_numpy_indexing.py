@@ -5,6 +5,7 @@ import pytest
 from helpers import assert_same, shapes, trace_to_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 from transpile.errors import TracerIntegerConversionError, UndecidedSizeError
 from transpile.ir.dims import Dim
@@ -22,7 +23,7 @@ def numbered(shape):
     return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
 
 
-@settings(max_examples=400)
+@settings(max_examples=tries(400))
 @given(shapes(max_rank=4), st.lists(entries, max_size=5).map(tuple))
 def test_index_tuple_gives_what_numpy_gives(shape, key):
     """Values and shapes, or IndexError in NumPy's words."""

@@ -16,6 +16,7 @@ from helpers import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
@@ -50,7 +51,7 @@ def axes(draw, shape):
     return tuple(a - rank if draw(st.booleans()) else a for a in chosen)
 
 
-@settings(max_examples=300)
+@settings(max_examples=tries(300))
 @given(st.sampled_from(FOLDS), dtypes, shapes(), seeds, st.booleans(), st.data())
 def test_fold_is_numpys(function, dtype, shape, seed, keepdims, data):
     axis = data.draw(axes(shape))
@@ -58,7 +59,7 @@ def test_fold_is_numpys(function, dtype, shape, seed, keepdims, data):
     assert_same(lambda a: function(a, axis=axis, keepdims=keepdims), x, tolerance=1e-6)
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(200))
 @given(st.sampled_from(STATISTICS), dtypes, shapes(), seeds, st.booleans(), st.data())
 def test_statistic_is_numpys(function, dtype, shape, seed, keepdims, data):
     axis = data.draw(axes(shape))

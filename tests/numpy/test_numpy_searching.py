@@ -5,6 +5,7 @@ import pytest
 from helpers import arrays, assert_same, dtypes, evaluate, ordinary, seeds, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 import transpile
 from transpile.test_util import check_grads
@@ -75,7 +76,7 @@ PLACES = np.array([-5.0, 0.0, 0.3, 0.7, 1.5, 2.0, 9.0, np.nan, np.inf, -np.inf])
 
 
 @given(st.integers(1, 8), seeds, st.sampled_from(["f4", "f8", "i4", "c16"]))
-@settings(max_examples=40)
+@settings(max_examples=tries(40))
 def test_interp_equals_numpys(count, seed, dtype):
     random = np.random.default_rng(seed)
     xp = np.cumsum(random.random(count) + 0.01) - 0.5

@@ -6,13 +6,14 @@ import pytest
 from helpers import assert_same, evaluate, ordinary, seeds, shapes, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 import transpile
 from transpile import numpy as jnp
 from transpile.test_util import check_grads
 
 
-@settings(max_examples=100)
+@settings(max_examples=tries(100))
 @given(
     st.sampled_from(["i4", "i8", "f4", "f8"]),
     shapes(min_rank=1),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 import transpile as tp
 from transpile.errors import UnsupportedError
@@ -30,7 +31,7 @@ def windows(draw):
     return x, tuple(lengths), tuple(axes)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tries(25), deadline=None)
 @given(windows())
 def test_windows_are_numpys(case):
     x, window, axis = case

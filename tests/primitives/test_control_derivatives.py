@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from control_programs import IDS, PROGRAMS, REVERSE_ONLY, by, unrolled
+from thorough import one_in
 
 import transpile
 from transpile import lax, tree
@@ -104,6 +105,7 @@ def gradient(function, argument_tree):
 
 
 @REVERSE
+@one_in(3)
 def test_second_derivatives_are_those_of_the_unrolled_program(program):
     if not program.second:
         pytest.skip("forward mode is refused")
@@ -116,6 +118,7 @@ def test_second_derivatives_are_those_of_the_unrolled_program(program):
 
 
 @REVERSE
+@one_in(3)
 def test_reverse_over_reverse_is_that_of_the_unrolled_program(program):
     found, expected = (
         vjp(gradient(by(namespace, program), program.args), *program.args)
@@ -148,6 +151,7 @@ def test_vmap_over_one_argument_is_the_loop_over_examples(program):
 
 
 @REVERSE
+@one_in(3)
 def test_vmap_of_gradients_is_the_loop_over_examples(program):
     args = batched(program)
     of_lax, of_unrolled = (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import one_in
 
 import transpile
 from transpile import lax
@@ -151,6 +152,7 @@ def convolved(x, w, padding, strides=None, base=None, apart=None, dimension_numb
     [*(("float32", case) for case in LARGE), ("float64", LARGE[1]), ("complex128", LARGE[4])],
     ids=str,
 )
+@one_in(5)
 def test_library_convolutions_equal_plain_loops(dtype, case):
     random = np.random.default_rng(5)
     x, w = (drawn(random, shape, dtype) for shape in case[:2])
@@ -258,6 +260,7 @@ def test_derivatives_are_those_of_finite_differences(case, dtype):
 
 
 @pytest.mark.parametrize("case", [*GROUPED[:3], LARGE[3], LARGE[5]], ids=str)
+@one_in(2)
 def test_compiled_gradients_equal_those_outside_jit(case):
     random = np.random.default_rng(12)
     x, w = (drawn(random, shape, "float64") for shape in case[:2])
@@ -285,6 +288,7 @@ def test_gradients_of_a_layer_are_calls():
 
 @pytest.mark.parametrize("axes", [(0, None), (None, 1), (0, 0), (2, 1)])
 @pytest.mark.parametrize("options", [{}, {"groups": 2}, {"batch_groups": 2}], ids=str)
+@one_in(3)
 def test_batches_equal_a_loop(axes, options):
     random = np.random.default_rng(13)
     groups, batch_groups = options.get("groups", 1), options.get("batch_groups", 1)

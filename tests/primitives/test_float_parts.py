@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 
@@ -39,6 +40,7 @@ def special_values(dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("function", [np.fmod, np.remainder, np.floor_divide])
+@one_in(3)
 def test_remainders_of_floats_are_numpys_to_the_bit(function, dtype):
     """Near whole quotients, of huge ones, of subnormal numbers and special values."""
     random, size = np.random.default_rng(0), 4000
@@ -54,6 +56,7 @@ def test_remainders_of_floats_are_numpys_to_the_bit(function, dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("integer", [np.int16, np.int32, np.int64])
+@one_in(3)
 def test_ldexp_rounds_once_whatever_the_exponent(dtype, integer):
     random = np.random.default_rng(1)
     x, special = of_any_bits(dtype, random), special_values(dtype)

@@ -4,6 +4,7 @@ derivatives."""
 import numpy as np
 import pytest
 from helpers import evaluate, leaves
+from thorough import one_in
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
@@ -127,6 +128,7 @@ def check_schur_form(x, t, z, limit):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@one_in(2)
 def test_primitives_as_c_equal_numpy(dtype, shared_cache):
     everything, operands, cases = batch_of(dtype)
     found = transpile.jit(everything, compiler_options=STRICT)(*operands)
@@ -277,6 +279,7 @@ def anywhere(f):
     SQUARE,
     ids=[f"{name} {params}" for name, params, *_ in SQUARE],
 )
+@one_in(3)
 def test_derivatives_of_square_matrices(name, params, makers, kept, dtype):
     makers = makers or [regular, matrix]
     operands = [make(dtype, 3, 3) for make in makers]

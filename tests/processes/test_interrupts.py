@@ -36,7 +36,7 @@ pytestmark = [
     pytest.mark.full_level,
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-MOMENTS = 300 if THOROUGH else 4
+MOMENTS = 300 if THOROUGH else 2
 
 
 def interrupted(function, point):

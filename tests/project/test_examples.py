@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from thorough import thorough
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 needs_digits = pytest.mark.skipif(
@@ -62,6 +63,7 @@ def test_the_network_learns_to_read_digits(tmp_path):
 
 
 @needs_digits
+@thorough
 def test_the_longest_gradients_find_wrong_labels(tmp_path):
     text = output("per_example_gradients.py", tmp_path)
     wrong, labels = numbers(r"^(\d+) of (\d+) labels were replaced", text)
@@ -138,6 +140,7 @@ def test_the_rates_of_the_ode_are_found(tmp_path):
     assert numbers(r"within ([\d.]+) standard errors of the truth$", text)[0] < 4
 
 
+@thorough
 def test_the_moments_of_the_densities_are_found(tmp_path):
     text = output("hamiltonian_monte_carlo.py", tmp_path)
     accepted = [float(part) for part in re.findall(r"accepted ([\d.]+)", text)]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from interrupted import Interrupter
 from places import SUPPORT, importing
+from thorough import THOROUGH
 
 import transpile
 from transpile.intrinsics.lapack import DECOMPOSITIONS
@@ -33,13 +34,17 @@ def counted(threads, *names):
     return {name: (called, worked) for name, called, worked in lines}
 
 
+# One of each library, and of each loop of ours.
+SOME = ("product", "products", "long sums", "convolution", "fft", "sort", "solve", "product, BLAS")
+
+
 @pytest.mark.full_level
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc/self/task")
 def test_one_thread_is_one_thread_in_every_library_call():
-    found = counted(1)
+    found = counted(1, *(() if THOROUGH else SOME))
     assert {name: worked for name, (_, worked) in found.items()} == dict.fromkeys(found, 1)
     called = {name for names, _ in found.values() for name in names}
-    assert called >= {d.__name__ for d in DECOMPOSITIONS}
+    assert not THOROUGH or called >= {d.__name__ for d in DECOMPOSITIONS}
     assert called >= {"Matmul", "MatmulBatch", "MatmulPanelRows", "Convolve", "Fft", "Sort"}
 
 
@@ -49,8 +54,8 @@ def test_one_thread_is_one_thread_in_every_library_call():
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
 def test_two_threads_are_seen_where_a_library_has_them():
     """The count of the test above would find a second thread."""
-    found = counted(2, "cholesky", "solve", "eigh", "product, BLAS")
-    assert [worked for _, worked in found.values()] == [2] * 4, found
+    found = counted(2, "solve", "product, BLAS")
+    assert [worked for _, worked in found.values()] == [2] * 2, found
 
 
 class Fake:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 import transpile
 from transpile.trace.call_key import memory_order, shape_and_order
@@ -211,7 +212,7 @@ def unaligned(x):
 
 
 @pytest.mark.parametrize("calls", ["python", "c"])
-@settings(max_examples=40)
+@settings(max_examples=tries(40))
 @given(data=st.data())
 def test_drawn_layouts_give_what_rows_give(calls, data):
     shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4)))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import one_in, tries
 
 from transpile.symbols import c_helpers
 
@@ -216,7 +217,7 @@ def check_close(kernel, a, b):
     assert (np.abs(kernel(a, b) - exact_enough) <= bound).all()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(80), deadline=None)
 @given(shapes, dtypes, layouts, layouts, st.integers(0, 2**32 - 1))
 def test_product_is_exact_when_the_numbers_are_small_integers(
     native, shape, dtype, layout, other, seed
@@ -229,6 +230,7 @@ def test_product_is_exact_when_the_numbers_are_small_integers(
 
 
 @pytest.mark.parametrize("march", ["native", *(["x86-64", "x86-64-v3"] if X86_64 else [])])
+@one_in(3)
 def test_every_edge_of_a_tile_is_exact(tmp_path, march):
     """Rows and columns that fill no tile, no vector or a narrow one; in place, and over parts of k
     whose sums are added."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 from transpile.symbols import c_helpers
 
@@ -159,7 +160,7 @@ def any_bits(dtype, shape, seed, span):
     st.sampled_from([3, 5000]),
     st.integers(1, 3),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=tries(120), deadline=None)
 def test_rows_are_sorted_as_numpys_stable_sort_does(library, dtype, shape, seed, span, places):
     x = any_bits(dtype, shape, seed, span)
     order = call(library, "argsort", x, 1, places=places)

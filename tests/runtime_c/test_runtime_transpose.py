@@ -4,6 +4,7 @@ import shutil
 import subprocess
 
 import pytest
+from thorough import one_in
 
 from transpile.symbols import c_helpers
 
@@ -87,6 +88,7 @@ def program():
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("march", ["", "-march=native"])
 @pytest.mark.parametrize("sanitizers", [("-fsanitize=address,undefined",), ("-O3",)])
+@one_in(3)
 def test_tiles_of_any_size_are_transposed(compiler, march, sanitizers, tmp_path):
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")

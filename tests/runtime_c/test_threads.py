@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sanitize_threads import SANITIZER, built, has_sanitizer, under_load
+from thorough import one_in
 
 import transpile
 from transpile.build import driver, pool_linking, toolchain
@@ -137,6 +138,7 @@ def test_variables_of_openmp_decide_together(checks, settings, expected):
 
 
 @pytest.mark.parametrize("bind", ["true", "false", "close", "spread", "master"])
+@one_in(3)
 def test_all_constructs_hold_wherever_threads_run(checks, bind):
     assert run(checks, OMP_PROC_BIND=bind) == ""
 
@@ -212,6 +214,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 @pytest.mark.parametrize("count", [1, 2])
+@one_in(2)
 def test_matrix_products_and_transforms_have_no_more_threads_than_asked_for(count):
     code = f"""
 import os

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 from stack_usage import stack_of
+from thorough import one_in
 
 import transpile
 from transpile import ShapeDtypeStruct
@@ -117,6 +118,7 @@ PROGRAMS = {
 
 @pytest.mark.skipif(COMPILER.kind != "gcc", reason="only gcc says how much stack functions take")
 @pytest.mark.parametrize("name", PROGRAMS)
+@one_in(2)
 def test_no_program_takes_more_stack_than_its_header_says(name, tmp_path):
     function, *arguments = PROGRAMS[name]
     lowered = transpile.jit(function).lower(*arguments)
@@ -176,6 +178,7 @@ def test_large_slices_are_few():
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
 @pytest.mark.parametrize("count, shape", [(30, (37, 8192)), (3, (5, 3072)), (9, (1, 8000))])
+@one_in(4)
 def test_the_numbers_are_those_of_numpy(count, shape, threads):
     x = np.random.default_rng(0).random(shape)
     options = {"num_threads": threads}
@@ -192,6 +195,7 @@ def test_a_matrix_product_of_rows_is_that_of_numpy():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("m, n", [(3, 5), (17, 31), (32, 32)])
+@one_in(3)
 def test_narrow_and_deep_products_are_those_of_numpy(m, n, dtype):
     random = np.random.default_rng(m)
     x, y = random.normal(size=(m, 5001)).astype(dtype), random.normal(size=(n, 5001)).astype(dtype)

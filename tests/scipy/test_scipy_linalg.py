@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.errors import UnsupportedError
@@ -96,6 +97,7 @@ def parts(result):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@one_in(3)
 def test_functions_equal_scipys(dtype, shared_cache):
     """On plain arrays, and all of them as one C program for two of the dtypes."""
     given = operands(dtype)

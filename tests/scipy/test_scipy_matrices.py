@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.scipy import linalg
@@ -196,6 +197,7 @@ def test_products_with_q(shape):
 
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 4, 3)])
 @pytest.mark.parametrize("mode", ["full", "economic"])
+@one_in(3)
 def test_qr_with_pivots_has_a_diagonal_that_does_not_grow(shape, mode):
     a = RANDOM.normal(size=shape)
     for q, r, order in both(linalg.qr, a, mode=mode, pivoting=True):

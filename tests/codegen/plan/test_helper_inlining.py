@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.build.compiler_probe import find_compiler
@@ -42,6 +43,7 @@ def calls(function, x, name):
 @pytest.mark.skipif(not ON_X86, reason="gcc for x86 names its copies for vectors so")
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("count", [4, 8, 16, 64])
+@one_in(3)
 def test_few_elements_go_through_long_chains_in_vector_lanes(dtype, count):
     x = np.linspace(-3, 3, count).astype(dtype)
     single, several = calls(partial(chain, steps=160), x, f"sin_near_f{8 * x.itemsize}")
@@ -50,6 +52,7 @@ def test_few_elements_go_through_long_chains_in_vector_lanes(dtype, count):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("count", [1, 3, 4, 5, 8, 11, 16, 33])
+@one_in(5)
 def test_an_element_has_the_same_bits_at_any_place_among_any_number(dtype, count):
     x = np.resize(np.array([0.3, -2.0, 1e-3], dtype), count)
     found = transpile.jit(chain)(x)

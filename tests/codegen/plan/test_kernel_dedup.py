@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.codegen.plan.calling_convention import CallingConvention
@@ -110,6 +111,7 @@ def layered(x, weights, table, depth):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
+@one_in(3)
 def test_long_programs_of_layers_have_few_functions_and_the_same_results(dtype):
     random, depth = np.random.default_rng(1), 21
     x, weights = random.normal(size=(6, 16)) * 4, random.normal(size=(2, 16, 16)) * 2

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
+from thorough import tries
 
 import transpile
 from transpile.runtime.memory.overlap import overlap, overlaps_itself, unshared
@@ -195,7 +196,7 @@ def assign_view(x):
 
 
 @pytest.mark.parametrize("function", [assign_row, assign_column, assign_view])
-@settings(max_examples=25, deadline=None)  # the first of a dtype compiles
+@settings(max_examples=tries(25), deadline=None)  # the first of a dtype compiles
 @given(make=layouts(), times=st.integers(1, 3))
 def test_assignments_to_arguments_of_any_layout(function, make, times):
     (x, expected), (y, found) = make(), make()

@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 from helpers import trace_to_graph
+from thorough import one_in
 
 from transpile import jit, lax, test_util, vmap
 from transpile.analysis.oracle.loop_interpreter import run
@@ -326,6 +327,7 @@ class Drawn:
 
 
 @pytest.mark.parametrize("seed", range(60))
+@one_in(4)
 def test_drawn_loops(seed):
     drawn = Drawn(seed)
     args = drawn.arguments(SHAPES[1 + seed % (len(SHAPES) - 1)])

@@ -10,6 +10,7 @@ from graphs import (
     statements_of,
 )
 from helpers import ordinary, trace_to_graph
+from thorough import one_in
 
 from transpile import jit
 from transpile.analysis.oracle.loop_interpreter import run
@@ -98,6 +99,7 @@ def test_donated_arguments_are_still_taken():
 
 @pytest.mark.parametrize("shape", [(200, 150), (129, 257), (128, 1000)])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
+@one_in(4)
 def test_c_of_transposed_tiles(dtype, shape):
     x, y = ordinary(dtype, shape), ordinary(dtype, shape[::-1])
     assert_same_results([jit(lambda x, y: x - y.T)(x, y)], [x - y.T])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graphs import assert_steps_agree, lowered, statements_of
+from thorough import one_in
 
 from transpile import jit
 from transpile.ir.loop_ir import For, Update
@@ -49,6 +50,7 @@ def rows(x):
         (rows, "i2", 3000, "int32"),
     ],
 )
+@one_in(4)
 def test_sums_that_fit_are_narrow_and_exact(f, dtype, length, word):
     dtype = np.dtype(dtype)
     least, most = (0, 1) if dtype.kind in "bf" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -76,6 +78,7 @@ def test_other_reductions_stay(f, x):
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2"])
 @pytest.mark.parametrize("shape", [(70_001,), (40, 700), (5, 3)])
+@one_in(4)
 def test_compiled_sums_are_numpys(dtype, shape):
     x = np.random.default_rng(1).integers(0, 1 << 15, shape).astype(dtype)
     for axis in (None, 0, -1):

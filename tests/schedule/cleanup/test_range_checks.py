@@ -5,6 +5,7 @@ import pytest
 from graphs import assert_steps_agree, lowered
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 import transpile
 from transpile import lax
@@ -77,7 +78,7 @@ def test_a_subscript_that_others_read_stays():
     assert questions(after) == ["logical_and"]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(st.sampled_from(["add", "min", "set"]), st.sampled_from(["i8", "i4", "u1"]), st.data())
 def test_updates_out_of_range_change_nothing_through_c(op, kind, data):
     info = np.iinfo(kind)

@@ -5,6 +5,7 @@ import pytest
 from graphs import assert_steps_agree, lowered, statements_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import one_in, tries
 
 import transpile
 from transpile import jit, lax
@@ -93,6 +94,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("f", "p", "count"), SEPARATED.values(), ids=SEPARATED)
+@one_in(3)
 def test_short_rows_are_copied_by_columns_where_lanes_read_them_often(f, p, count):
     before = lowered(f, p)
     after = assert_steps_agree(before, [p], aos_to_soa)
@@ -124,6 +126,7 @@ def test_columns_are_copied_where_the_rows_stay_as_they_are(f, outside):
 
 
 @pytest.mark.parametrize(("f", "p", "count"), SEPARATED.values(), ids=SEPARATED)
+@one_in(3)
 def test_the_numbers_of_compiled_programs_are_right(f, p, count):
     np.testing.assert_array_equal(jit(f)(p), f(p))
     if f not in (in_loop, kept_in_loop):
@@ -137,7 +140,7 @@ def test_rows_of_a_length_known_at_the_call_are_copied_too():
         np.testing.assert_array_equal(by_size(p), distances(p))
 
 
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=tries(8))
 @given(st.integers(17, 70), st.integers(2, 5), st.sampled_from(["f4", "f8"]))
 def test_forces_between_points_have_the_bits_of_separate_columns(length, width, dtype):
     """Those that the user would have copied himself, special values among them."""

@@ -6,6 +6,7 @@ from graphs import assert_steps_agree, loops_of, lowered
 from helpers import assert_same, ordinary, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import one_in
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
@@ -201,6 +202,7 @@ def layers(rows, classes, dtype="f4"):
 
 
 @pytest.mark.parametrize("rows, classes, dtype", [(512, 10, "f4"), (200, 9, "f8"), (128, 24, "f4")])
+@one_in(3)
 def test_rows_that_a_product_makes_are_walked_many_at_a_time(rows, classes, dtype):
     x, w, b = layers(rows, classes, dtype)
     program = in_blocks(lambda x, w1, w2, b1, b2: classify(x, (w1, w2), (b1, b2)), x, *w, *b)

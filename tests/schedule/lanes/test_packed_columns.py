@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graphs import assert_same_results, lowered, statements_of
+from thorough import one_in
 
 from transpile import jit
 from transpile.analysis.oracle.loop_interpreter import run
@@ -118,6 +119,7 @@ def joined(x):
 
 @pytest.mark.parametrize("rows", [40, 41, 7])
 @pytest.mark.parametrize("f", [one_new, joined])
+@one_in(3)
 def test_values_beside_other_loops_have_a_loop_of_their_own(f, rows):
     x = values(rows, 9)
     program = before(f, x)
@@ -158,6 +160,7 @@ def test_too_many_columns_stay():
 
 
 @pytest.mark.parametrize("name", PACKED)
+@one_in(4)
 def test_results_in_c_are_those_without_blocks(name):
     f, x, _ = PACKED[name]
     plain = jit(f, compiler_options={"machine": Machine(shortest_packed=1 << 30)})

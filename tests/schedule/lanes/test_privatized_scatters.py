@@ -6,6 +6,7 @@ from graphs import assert_steps_agree, loops_of, lowered
 from helpers import assert_same, ordinary
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tries
 
 import transpile
 from transpile.ir.loop_ir import For, Update
@@ -118,7 +119,7 @@ def test_parts_run_on_threads_and_their_places_in_lanes():
     assert any(s.dtype == np.int64 for s in walk(places.body) if hasattr(s, "constant"))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=tries(10), deadline=None)
 @given(
     st.sampled_from(["add", "min", "max"]), st.sampled_from(["f4", "f8", "i4"]), st.integers(0, 9)
 )

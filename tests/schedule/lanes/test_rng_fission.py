@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graphs import assert_same_results, lowered, statements_of
+from thorough import one_in
 
 from transpile import jit, lax, random
 from transpile.analysis.oracle.loop_interpreter import run
@@ -124,6 +125,7 @@ def test_what_is_drawn_by_a_loop_in_order_stays():
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("count", [7, 64, 1000, 4096, 4100, 9001])
+@one_in(5)
 def test_numbers_are_the_same_however_many_are_drawn(dtype, count):
     """A counter's bits are its own: in blocks, in one pair of loops, or in no loop of their own."""
     many = jit(lambda key: random.normal(key, (10_000,), dtype))(KEY)
