@@ -1,4 +1,4 @@
-"""The command line, run as its users run it: in a process of its own."""
+"""The command line, in processes of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from commands import Commands
 
 from transpile import __version__
 from transpile.__main__ import _why_unreadable
@@ -50,18 +51,19 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def commands():
+    with Commands() as found:
+        yield found
+
+
 @pytest.fixture
-def transpile(folder):
+def transpile(folder, commands):
     """Runs `python -m transpile ...` in a folder with models.py, on a cache of its own."""
 
     def run(*words, code=0, **environment):
-        done = subprocess.run(
-            [sys.executable, "-m", "transpile", *words],
-            cwd=folder,
-            env={**os.environ, "TRANSPILE_CACHE_DIR": str(folder / "cache"), **environment},
-            capture_output=True,
-            text=True,
-        )
+        cache = {"TRANSPILE_CACHE_DIR": str(folder / "cache")}
+        done = commands.run(words, folder, {**os.environ, **cache, **environment})
         assert done.returncode == code, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         if code == 2:
