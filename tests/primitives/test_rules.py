@@ -319,7 +319,7 @@ PARTS = {"jvp": jvp_part, "transpose": vjp_part, "vmap": vmap_part}
 
 # The equations of a rule are those that `test_primitives` compiles for all dtypes: one float dtype
 # will do here; the thorough tier takes all.
-INTEGERS = [np.dtype(name) for name in ("bool", "int32", "uint64")]
+INTEGERS = [np.dtype(name) for name in ("int32", *(("bool", "uint64") if THOROUGH else ()))]
 IN_C = [d for d in FLOATS if THOROUGH or SHORT_NAMES[d] == "f32"]
 JOBS = [(d, m) for d in IN_C for m in PARTS] + [(d, "vmap") for d in INTEGERS]
 

@@ -8,12 +8,16 @@ import sys
 import process_settings
 import pytest
 from places import ROOT, SUPPORT
+from thorough import THOROUGH, each
 
 pytestmark = pytest.mark.full_level
 
 SCRIPT = SUPPORT / "process_settings.py"
 # Under these the program is computed, as NumPy is, with the modes that are set.
 MODES = {"flush to zero", "round upwards", "round to zero"}
+
+# Of NumPy's print options there is one, and of what Python does in other arithmetic.
+SIMILAR = {"legacy 1.25", "precision", "decimal", "warnings"}
 
 # Of the environment, and Python's switches: three processes for all of them.
 SURROUNDINGS = {
@@ -59,10 +63,11 @@ def found(cache, *settings, switches=(), variables=None):
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
     """By setting, what came of it: each has its cache, and so compiles the programs itself."""
-    return found(tmp_path_factory.mktemp("caches"), *process_settings.SETTINGS)
+    settings = [s for s in process_settings.SETTINGS if THOROUGH or s not in SIMILAR]
+    return found(tmp_path_factory.mktemp("caches"), *settings)
 
 
-@pytest.mark.parametrize("setting", [s for s in process_settings.SETTINGS if s != "none"])
+@each("setting", [s for s in process_settings.SETTINGS if s != "none"], lambda s: s not in SIMILAR)
 def test_settings_of_python_numpy_and_the_system_reach_nothing(setting, everything):
     usual, here = everything["none"], everything[setting]
     for name, facts in here.items():

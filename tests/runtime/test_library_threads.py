@@ -35,7 +35,17 @@ def counted(threads, *names):
 
 
 # One of each library, and of each loop of ours.
-SOME = ("product", "products", "long sums", "convolution", "fft", "sort", "solve", "product, BLAS")
+SOME = (
+    "product",
+    "layer",
+    "products",
+    "long sums",
+    "convolution",
+    "fft",
+    "sort",
+    "solve",
+    "product, BLAS",
+)
 
 
 @pytest.mark.full_level
