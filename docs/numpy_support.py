@@ -130,8 +130,9 @@ NOTES = """
   by a traced number, the function is traced once more, and that array is traced from the start.
   Arrays of the surroundings, and what arithmetic on known arrays gives, take none: write
   `numpy.array(a)`. `transpile.numpy.zeros(n)` and its kin give traced ones at once.
-* Results whose length depends on values (`nonzero`, `unique`, `trim_zeros`, masks as indices) need
-  a length that is known while tracing: `size=`, or `total_repeat_length=` of `repeat`, as in JAX.
+* Results whose length depends on values (`nonzero`, `unique`, `trim_zeros`, masks as indices) have
+  that length, which the program finds ([runtime_sizes.md](runtime_sizes.md)); `size=` gives another
+  one, as in JAX. `repeat` by traced counts needs `total_repeat_length=`.
 * Functions that raise for some values (`average` with weights that sum to zero, `nanargmax` of
   nothing but NaN, `geomspace` from zero) cannot raise in a compiled program. They give NaN, or the
   index -1.

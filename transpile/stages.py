@@ -21,7 +21,8 @@ import numpy as np
 
 from transpile import primitives, tree
 from transpile.analysis.dialects import OBJECTS, text
-from transpile.ir.graph import Graph, Var, has_effect
+from transpile.ir.graph import Graph
+from transpile.ir.graph_rewrite import live_equations
 from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.primitive import TABLE, Order, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
@@ -213,18 +214,14 @@ class Traced(_Stage):
         graph = self._graph
         if self._keep_unused:
             return graph
-        live = {atom for atom in graph.outputs if isinstance(atom, Var)}
-        equations = []
-        for equation in reversed(graph.equations):
-            if has_effect(equation) or not live.isdisjoint(equation.outputs):
-                live.update(atom for atom in equation.inputs if isinstance(atom, Var))
-                equations.append(equation)
+        equations = live_equations(graph.equations, graph.outputs, results=False)
+        live = {a for e in equations for a in e.inputs} | set(graph.outputs)
         # Inputs that define a runtime size are used, and so are those that are assigned to.
         known = self._signature
         leaves = zip(graph.inputs, known.traced, strict=True)
         live |= {v for v, leaf in leaves if leaf in known.written}
         inputs = tuple(v for v in graph.inputs if v in live or sizes_of([v.type.shape]))
-        return dataclasses.replace(graph, inputs=inputs, equations=tuple(reversed(equations)))
+        return dataclasses.replace(graph, inputs=inputs, equations=equations)
 
 
 class _ProgramStage(_Stage):

@@ -101,7 +101,7 @@ static uint64_t *argsort_row_U(int64_t format, int64_t words, int64_t n, const c
                                int64_t stride, uint64_t *pairs, uint64_t *other)
 {
     uint64_t *sorted = argsort_part_U(format, words, 0, n, x, stride, pairs, other);
-    if (words == 1) {
+    if (words == 1 || n == 0) {
         return sorted;
     }
     other = sorted == pairs ? other : pairs;

@@ -7,7 +7,6 @@ import pytest
 from helpers import assert_same, evaluate, trace_to_graph
 
 import transpile
-from transpile.errors import UnsupportedError
 from transpile.numpy.subscripts.basic import set_item, update_item
 from transpile.test_util import check_grads
 
@@ -135,11 +134,17 @@ def test_lists_of_traced_numbers_are_arrays_of_indices():
     assert_same(lambda a, i: a[[i, 0], [1, i]], x, np.int64(2))
 
 
-def test_traced_mask_names_what_to_do():
-    with pytest.raises(UnsupportedError, match=r"^test_numpy_.*numpy.where.*size=n"):
-        trace_to_graph(lambda x: x[x > 0], np.ones(3))
-    with pytest.raises(UnsupportedError, match="as many values as a traced mask has True"):
-        trace_to_graph(lambda x, v: set_item(x, x > 0, v), np.ones(3), np.ones(2))
+def test_a_traced_mask_selects_as_many_elements_as_it_has_true():
+    def assigned(x, v):
+        x = x.copy()
+        x[x > 0] = v
+        return x
+
+    x = np.array([1.0, -2.0, 3.0, 0.0])
+    assert_same(lambda x: x[x > 0], x)
+    assert_same(lambda x, m: x[m], x[0], np.array(True))
+    assert_same(assigned, x, np.array([7.0, 8.0]))
+    assert_same(lambda x, m: x[m], x, np.ones(3, bool))
 
 
 def test_index_out_of_range_at_run_time_is_clipped_when_read_and_dropped_when_written():
@@ -256,7 +261,7 @@ def test_masks_among_slices_that_do_not_fit():
         (LAST, 0.0, IndexError, "along axis 1; size of axis is 5 but size of .* axis is 6"),
         (CUBE > 0, 0.0, IndexError, "too many indices"),
         (COLUMNS, np.ones(7), ValueError, "could not broadcast"),
-        (COLUMNS, np.ones((4, 3, 6)), UnsupportedError, "as many values as a traced mask"),
+        (COLUMNS, np.ones((4, 3, 6)), ValueError, "could not broadcast"),
     ):
         with pytest.raises(error, match=text):
             f(CUBE.copy(), mask, value)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers import assert_same, evaluate, trace_to_graph
+from helpers import assert_same, evaluate
 
 import transpile
 from transpile import numpy as jnp
-from transpile.errors import UnsupportedError
 from transpile.test_util import check_grads
 
 RNG = np.random.default_rng(0)
@@ -145,14 +144,15 @@ def test_plain_arrays_take_a_size_too():
     np.testing.assert_array_equal(jnp.flatnonzero(np.array([0, 2, 3])), [1, 2])
 
 
-def test_no_size_says_what_to_do():
-    for name in ("nonzero", "flatnonzero", "argwhere"):
-        with pytest.raises(UnsupportedError, match=f"transpile.numpy.{name}.*size=n"):
-            trace_to_graph(getattr(np, name), X)
-    with pytest.raises(UnsupportedError, match="size=n"):
-        trace_to_graph(lambda a: np.where(a > 0), X)
-    with pytest.raises(UnsupportedError, match="size=n"):
-        trace_to_graph(lambda a: np.extract(a > 0, a), X)
+def test_without_a_size_the_length_is_that_of_the_values():
+    for x in (X, X > 0, X[0], X[:, :0], X * 0):
+        for function in (np.nonzero, np.flatnonzero, np.argwhere):
+            assert_same(function, x)
+        assert_same(lambda a: np.where(a > 0), x)
+        assert_same(lambda a: np.extract(a > 0, a), x)
+        assert_same(lambda a: np.compress(a[0] > 0, a, -1) if a.ndim > 1 else a, x)
+    assert_same(np.argwhere, np.float64(2))
+    assert_same(np.nonzero, np.float64(2))
 
 
 def test_compressed_by_a_traced_condition():

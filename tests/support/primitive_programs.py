@@ -37,7 +37,8 @@ BY_FEW_DTYPES = pytest.mark.parametrize(
     ],
 )
 # Calls have no C of their own; routines have test_primitives_decompositions.py, loops and branches
-# test_control_flow.py, callbacks test_callbacks.py and test_debug.py, and checks test_checkify.py.
+# test_control_flow.py, callbacks test_callbacks.py and test_debug.py, checks test_checkify.py, and
+# what is of lengths that depend on values test_lengths_of_values.py.
 # Of their rules see `rule_cases.why_none`.
 TESTED_ELSEWHERE = (
     "call",
@@ -45,7 +46,9 @@ TESTED_ELSEWHERE = (
     "check",
     "collective",
     "communicate",
+    "compact",
     "control",
+    "requirement",
     "routine",
 )
 DRAWN = 200

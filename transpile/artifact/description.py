@@ -11,6 +11,8 @@ from typing import Any
 from transpile.codegen.line_wrapping import hanging
 from transpile.codegen.plan.metadata import interface_version, range_of
 from transpile.ir.dims import Index, Shape, Symbol
+from transpile.ir.indices.lengths import lengths_in, most_of
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import Buffer, DType
 from transpile.runtime.executable import Lowering
 from transpile.stages import Lowered
@@ -25,6 +27,7 @@ class ArrayDescription:
 
     path    the argument that it is, in Python's syntax: `params['w']`; "" for a result
     origin  of the new value of an argument that the function assigns to, the argument's name
+    room    of a result whose length depends on values, how many elements it may have; else None
     """
 
     name: str
@@ -32,6 +35,7 @@ class ArrayDescription:
     shape: Shape
     path: str = ""
     origin: str = ""
+    room: Index | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The fields that say something; extents that are no numbers are texts."""
@@ -41,6 +45,7 @@ class ArrayDescription:
             "dtype": self.dtype.name,
             "shape": [_number_or_text(extent) for extent in self.shape],
             **{key: text for key, text in further.items() if text},
+            **({} if self.room is None else {"most_elements": _number_or_text(self.room)}),
         }
 
 
@@ -56,6 +61,7 @@ class FunctionDescription:
     results      the names of outputs in the structure of the Python function's result
     workspace    the bytes that it needs beside them
     version      of the interface: what NAME_abi_version() says
+    lengths      of results, those that depend on values, and the outputs that they are
     """
 
     name: str
@@ -69,6 +75,7 @@ class FunctionDescription:
     workspace: Index
     communicates: bool
     version: int
+    lengths: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Its entry in the metadata."""
@@ -77,6 +84,7 @@ class FunctionDescription:
             "source": self.source,
             "declaration": " ".join(self.declaration.split()),
             "sizes": [_size(size) for size in self.sizes],
+            **({"lengths": dict(self.lengths)} if self.lengths else {}),
             "inputs": [array.as_json() for array in self.inputs],
             "outputs": [array.as_json() for array in self.outputs],
             "workspace_bytes": _number_or_text(self.workspace),
@@ -98,10 +106,11 @@ def described(lowered: Lowered, lowering: Lowering, header: str) -> FunctionDesc
 
     def array(buffer: Buffer, path: str = "") -> ArrayDescription:
         origin = origins.get(buffer.name, "")
-        return ArrayDescription(buffer.name, buffer.dtype, buffer.shape, path, origin)
+        room = most_of(product(buffer.shape)) if lengths_in([buffer.shape]) else None
+        return ArrayDescription(buffer.name, buffer.dtype, buffer.shape, path, origin, room)
 
     inputs = zip(program.inputs, (signature.paths[k] for k in lowered.kept), strict=True)
-    outputs = tuple(map(array, program.outputs))
+    outputs = tuple(map(array, program.returned))
     return FunctionDescription(
         program.name,
         str(source) if source.line else "",
@@ -114,6 +123,7 @@ def described(lowered: Lowered, lowering: Lowering, header: str) -> FunctionDesc
         program.workspace,
         program.communicates,
         interface_version(program),
+        tuple((length.name, name) for length, name in program.returned_lengths),
     )
 
 

@@ -26,6 +26,7 @@ class _Function:
     sizes    (name, expression of the shapes of `_inputs`) of each runtime size
     result   what it returns
     updates  (argument, its new value) where the function assigns to arguments
+    lengths  (name, its value) of lengths of results that depend on values
     """
 
     name: str
@@ -38,6 +39,7 @@ class _Function:
     result: str
     result_type: str
     updates: tuple[tuple[str, str], ...]
+    lengths: tuple[tuple[str, str], ...]
 
     @property
     def arrays(self) -> list[str]:
@@ -88,6 +90,7 @@ def _printed(function: FunctionDescription) -> _Function:
         _expression(function, function.results, places),
         _type(function.results, {a.name: a.dtype.name for a in function.outputs}),
         tuple((paths[a.origin], places[a.name]) for a in function.outputs if a.origin),
+        tuple((name, places[output]) for name, output in function.lengths),
     )
 
 

@@ -29,6 +29,7 @@ from transpile.disk_cache.cache_entry import PROGRAM, PROGRAM_OBJECT
 from transpile.disk_cache.concurrent_steps import SideBySide, Steps, finished
 from transpile.ir.calls import Call
 from transpile.ir.graph import Donated, Graph
+from transpile.ir.graph_rewrite import with_returned_lengths
 from transpile.ir.loop_ir import Program
 from transpile.lower.kernels import lower
 from transpile.options import Options
@@ -87,7 +88,8 @@ class Pipeline:
     def optimised(self) -> Graph:
         """The graph after the passes of `passes/`."""
         with self._times.phase("lower"):
-            return without_collector(lambda: optimise(self.graph, self.options.machine))
+            graph = with_returned_lengths(self.graph)
+            return without_collector(lambda: optimise(graph, self.options.machine))
 
     @cached_property
     def lowered(self) -> Program:

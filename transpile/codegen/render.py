@@ -27,18 +27,26 @@ from transpile.codegen.plan.calling_convention import CallingConvention, Paramet
 from transpile.codegen.plan.helper_inlining import outlined
 from transpile.codegen.plan.kernel_dedup import Group, functions_for
 from transpile.codegen.plan.metadata import Metadata, metadata_of
-from transpile.codegen.plan.size_checks import helpers_of_checks, range_text, size_checks
+from transpile.codegen.plan.size_checks import (
+    Check,
+    helpers_of_checks,
+    length_checks,
+    range_text,
+    size_checks,
+)
 from transpile.codegen.plan.summary import Summary, summary_of
 from transpile.codegen.scope import ProgramScope, Scope
 from transpile.codegen.templates import filled_in
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_DEAD_SCALARS, STACK_BOUNDED, WORKSPACE_PLANNED
-from transpile.ir.dims import Symbol
+from transpile.ir.dims import Dim, Symbol, symbols_of
 from transpile.ir.graph import Source
+from transpile.ir.indices.lengths import most_of
 from transpile.ir.loop_ir import (
     Buffer,
     DType,
+    Kernel,
     Program,
     Statement,
 )
@@ -93,6 +101,23 @@ class KernelFunction:
     def communicates(self) -> bool:
         """True if it exchanges values with other devices, which may fail."""
         return exchanges(self.body)
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """A call of a kernel: its function, and what it is given.
+
+    lengths  those that are known afterwards, and where they are
+    checks   the numbers of the checks that follow
+    """
+
+    function: str
+    sizes: tuple[Symbol, ...]
+    parameters: tuple[Parameter, ...]
+    calls_back: bool
+    communicates: bool
+    lengths: tuple[tuple[Symbol, str], ...]
+    checks: tuple[int, ...]
 
 
 @contract(requires=(NO_DEAD_SCALARS, STACK_BOUNDED, WORKSPACE_PLANNED))
@@ -171,7 +196,7 @@ class _Renderer:
             temporaries=list(zip(program.temporaries, program.offsets, strict=True)),
             unused=self._unused(),
             calls=self._calls(groups),
-            checks=size_checks(program),
+            **_checks_of(program),
             scope=self.scope.of_entry(),
             identity=identity,
             devices=devices,
@@ -179,14 +204,13 @@ class _Renderer:
         )
         inlined = self._helpers(names - linked.keys())
         declared = [helper.item for helper in linked.values()]
+        for_python = source(helpers=_with_lanes(inlined, lanes), linked=declared)
         return Text(
             source=source(helpers=_with_lanes(helpers, lanes), linked=()),
             header=self._header(contract, metadata),
             constants=binary,
             linked=tuple(linked.values()),
-            for_python=source(helpers=_with_lanes(inlined, lanes), linked=declared)
-            if linked
-            else "",
+            for_python=for_python if linked else "",
             effort=effort,
             gcc_flags=gcc_flags,
             runs_threads=runs_threads,
@@ -212,6 +236,7 @@ class _Renderer:
             title=self.title,
             contract=contract,
             places=places_of(program),
+            lengths=[str(length) for length, _ in program.returned_lengths],
             guard=f"TRANSPILE_{program.name}_H",
             communicator=_included("communicator.h") if program.communicates else "",
             metadata=metadata,
@@ -230,8 +255,12 @@ class _Renderer:
             [*map(range_text, program.sizes)]
             + [
                 f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
-                for role, group in (("in", program.inputs), ("out", program.outputs))
+                for role, group in (("in", program.inputs), ("out", program.returned))
                 for b in group
+            ]
+            + [
+                f"{s}: at most {most_of(Dim.of(s))}, in *{name}"
+                for s, name in program.returned_lengths
             ]
             + ["communicator: how values are exchanged with the other devices"]
             * program.communicates
@@ -267,17 +296,53 @@ class _Renderer:
             calls_back(kernel),
         )
 
-    def _calls(
-        self, groups: Iterable[Group]
-    ) -> list[tuple[str, tuple[Symbol, ...], tuple[Parameter, ...], bool, bool]]:
-        """The function, the sizes and the parameters of each kernel, in the program's order; if it
-        calls back, and if it exchanges values with other devices."""
+    def _calls(self, groups: Iterable[Group]) -> list[KernelCall]:
+        """The calls of the kernels, in the program's order."""
         functions = {kernel.name: group[0].name for group in groups for kernel in group}
         sizes, parameters = self.convention.sizes, self.convention.parameters
+        counted, checked = self._lengths()
         return [
-            (functions[k.name], sizes(k), parameters(k), calls_back(k), exchanges(k.body))
+            KernelCall(
+                functions[k.name],
+                sizes(k),
+                parameters(k),
+                calls_back(k),
+                exchanges(k.body),
+                counted.get(k, ()),
+                checked.get(k, ()),
+            )
             for k in self.program.kernels
         ]
+
+    def _lengths(
+        self,
+    ) -> tuple[dict[Kernel, tuple[tuple[Symbol, str], ...]], dict[Kernel, tuple[int, ...]]]:
+        """By the kernel after which they are known: the lengths that something reads, and where
+        they are; the checks, by their numbers, that have all that they ask for."""
+        program = self.program
+        checks = length_checks(program)
+        read = {s for check in checks for s in symbols_of(check.larger - check.smaller)}
+        read.update(*(self.convention.sizes(k) for k in program.kernels))
+        counted: dict[Kernel, tuple[tuple[Symbol, str], ...]] = {}
+        checked: dict[Kernel, tuple[int, ...]] = {}
+        known: set[Symbol] = set(program.sizes)
+        for kernel in program.kernels:
+            written = used_buffers(kernel)[1]
+            found = tuple((s, b) for s, b in program.lengths if b in written and s not in known)
+            known.update(s for s, _ in found)
+            counted[kernel] = tuple((s, b) for s, b in found if s in read)
+            now = {s for s, _ in found}
+            checked[kernel] = tuple(
+                number
+                for number, check in enumerate(checks)
+                if now & (asked := symbols_of(check.larger - check.smaller)) and asked <= known
+            )
+        return counted, checked
+
+
+def _checks_of(program: Program) -> dict[str, list[Check]]:
+    """What the entry checks before it computes anything, and what it checks of lengths."""
+    return {"checks": size_checks(program), "late_checks": length_checks(program)}
 
 
 def exchanges(body: tuple[Statement, ...]) -> bool:

@@ -15,6 +15,8 @@ import numpy as np
 
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, is_within, symbols_of
 from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var
+from transpile.ir.graph_rewrite import counts_of
+from transpile.ir.indices.lengths import Length
 from transpile.ir.indices.row_major import product
 from transpile.ir.indices.values import as_index, as_value, convert, of_indices
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Within
@@ -86,8 +88,14 @@ def values_of(graph: Graph, given: Mapping[Var, Expr]) -> Values:
             keys[atom] = f"%{number}"
             number += 1
     atoms = {key: atom for atom, key in keys.items()}
+    atoms.update((length_key(s), v) for s, v in counts_of(graph.equations).items())
     counters = frozenset(s for e in given.values() for s in symbols_of(as_index(e) or 0))
     return Values(producers, keys, atoms, given, counters, arithmetic)
+
+
+def length_key(length: Length) -> str:
+    """The name by which nodes say that they need a length; expressions have its symbol."""
+    return f"#{length}"
 
 
 def is_index_arithmetic(primitive: Primitive) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transpile.fusion.elements import Values, is_unrolled
+from transpile.errors import UnsupportedError
+from transpile.fusion.elements import Values, is_unrolled, length_key
 from transpile.fusion.index_lambda import (
     IndexLambda,
     products_of,
@@ -26,6 +27,7 @@ from transpile.fusion.nodes import (
     Branch,
     CallBack,
     Choices,
+    Compact,
     LibraryCall,
     Loop,
     LoopNode,
@@ -55,8 +57,15 @@ def materialise(survey: Survey, choices: Choices) -> Block:
     nodes: list[Node] = []
     for number, equation in enumerate(scope.graph.equations):
         outputs = equation.outputs
+        if scope.is_body and equation.primitive.kind == "requirement":
+            raise UnsupportedError(
+                f"{equation.source}: in the body of a loop or branch a program cannot end with the "
+                f"error '{equation.params['text']}', for lengths that depend on values there. "
+                "numpy.where(mask, x, other) keeps the shape of x, and reductions take where= and "
+                "initial="
+            )
         is_value = any(v in values.materialised and v.type.size != 0 for v in outputs)
-        if is_value or has_effect(equation):
+        if equation.primitive.kind != "requirement" and (is_value or has_effect(equation)):
             nodes.append(_node(survey, values, equation, f"{scope.prefix}e{number}"))
     results = tuple(
         value_of(values, atom, f"{scope.prefix}r{number}")
@@ -75,7 +84,9 @@ def _needed(
         wanted.update(load.buffer for load in loads_of(*result.expressions))
     needed: list[Node] = []
     for node in reversed(nodes):
-        is_wanted = any(keys[v] in wanted for v in node.results)
+        is_wanted = any(keys[v] in wanted for v in node.results) or any(
+            length_key(s) in wanted for s in node.counted
+        )
         if is_wanted or has_effect(node.equation):
             needed.append(node)
             wanted |= node.reads.keys()
@@ -93,6 +104,10 @@ def _node(survey: Survey, values: Values, equation: Equation, stem: str) -> Node
             named = enumerate(equation.inputs)
             operands = tuple(value_of(values, a, f"{stem}o{k}") for k, a in named)
             return CallBack(equation, operands)
+        case "compact":
+            elements = enumerate(equation.inputs)
+            mask, *rest = (value_of(values, a, f"{stem}m{k}") for k, a in elements)
+            return Compact(equation, mask, tuple(rest))
         case "control":
             return _region(survey, values, equation, stem)
         case _ if equation.primitive is indexing.scatter or equation.output in survey.updates:

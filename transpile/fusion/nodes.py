@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from transpile.fusion.elements import Values
+from transpile.fusion.elements import Values, length_key
 from transpile.fusion.index_lambda import IndexLambda
 from transpile.fusion.scopes import Scope
-from transpile.ir.dims import Index, Shape, Symbol
+from transpile.ir.dims import Index, Shape, Symbol, symbols_of
 from transpile.ir.graph import Atom, Equation, Graph, Source, Var
+from transpile.ir.graph_rewrite import counts_of, lengths_read
+from transpile.ir.indices.lengths import Length
 from transpile.ir.loop_ir import Expr, Load
-from transpile.ir.loop_rewrite import loads_of
+from transpile.ir.loop_rewrite import indices_in, loads_of
 from transpile.library.plan import CallPlan
 from transpile.util.frozen_records import cached_property, dataclass
 
@@ -58,7 +60,24 @@ class Node:
         reads: dict[str, list[Load]] = {}
         for load in (*self.loads, *self.operand_loads):
             reads.setdefault(load.buffer, []).append(load)
+        for length in sorted(self.lengths, key=str):
+            reads.setdefault(length_key(length), [])
         return reads
+
+    @cached_property
+    def lengths(self) -> frozenset[Length]:
+        """The lengths that depend on values without which it cannot run."""
+        indices = [s.extent or 0 for value in self.lambdas for s in value.order]
+        indices += (i for e in self.expressions for i in indices_in(e))
+        symbols = {s for index in indices for s in symbols_of(index)}
+        bounds = {s for symbol in symbols for s in symbols_of(symbol.extent or 0)}
+        read = {s for s in symbols | bounds if isinstance(s, Length)}
+        return frozenset(read | lengths_read(self.equation)) - self.counted
+
+    @property
+    def counted(self) -> frozenset[Length]:
+        """The lengths that it finds."""
+        return frozenset(counts_of([self.equation]))
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -149,6 +168,19 @@ class Scatter(Node):
     def expressions(self) -> tuple[Expr, ...]:
         """All that it evaluates, tests included."""
         return (*self.first.expressions, *self.then.expressions, *self.tests)
+
+
+@dataclass(frozen=True, eq=False)
+class Compact(Node):
+    """The elements of vectors, `values`, where a mask holds; their number is the first result."""
+
+    mask: IndexLambda
+    values: tuple[IndexLambda, ...]
+
+    @property
+    def lambdas(self) -> tuple[IndexLambda, ...]:
+        """The elements of the mask, and those that it selects."""
+        return (self.mask, *self.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +353,9 @@ class Block:
     @cached_property
     def by_key(self) -> dict[str, Node]:
         """The node that computes a value."""
-        return {self.key(v): node for node in self.nodes for v in node.results}
+        found: dict[str, Node] = {self.key(v): n for n in self.nodes for v in n.results}
+        found.update((length_key(s), node) for node in self.nodes for s in node.counted)
+        return found
 
     @cached_property
     def position(self) -> dict[Node, int]:

@@ -12,6 +12,7 @@ from transpile.hlo.expand import expanded
 from transpile.hlo.module import Instruction, Module
 from transpile.hlo.rules import rule_of
 from transpile.ir.graph import Atom, Equation, Graph, Var
+from transpile.ir.graph_rewrite import all_counted
 from transpile.ir.primitive import Axis
 from transpile.util.frozen_records import dataclass
 
@@ -46,6 +47,11 @@ def module_of(
                 f"HLO has no sizes that are known at run time, but {var.name or 'an argument'} of "
                 f"{name} is {var.type}: give example arguments of known shapes"
             )
+    for length in all_counted(graph):
+        raise UnsupportedError(
+            f"shapes of HLO are known, but {length} in {name} depends on values: "
+            "numpy.where(mask, x, 0) keeps the shape of x, and size= gives a length"
+        )
     shared = Shared.new(_emit, devices.axes)
     builder = Builder(shared, name)
     types = tuple(v.type.strong for v in graph.inputs)

@@ -7,11 +7,14 @@ of those (`Builder.producer`) and append what replaces it (`Builder.apply`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from transpile.ir.dims import Dim, Index, Symbol, sole_symbol, substitute
 from transpile.ir.graph import Atom, Equation, Graph, Source, Var, graphs_in, has_effect
+from transpile.ir.indices.lengths import Length, lengths_in
 from transpile.ir.primitive import Primitive
+from transpile.ir.types import ArrayType
 from transpile.machine import USUAL, Machine
 from transpile.util.frozen_records import replace
 
@@ -110,17 +113,140 @@ def _silenced_part(equation: Equation) -> Equation:
 
 
 def live_equations(
-    equations: Sequence[Equation], outputs: Sequence[Atom], effects: bool = True
+    equations: Sequence[Equation],
+    outputs: Sequence[Atom],
+    effects: bool = True,
+    results: bool = True,
 ) -> tuple[Equation, ...]:
     """The live equations, in order: those that outputs depend on, those with effects unless
-    `effects` is False. Loops and branches lose their dead results."""
+    `effects` is False. Loops and branches lose their dead results, unless `results` is False."""
     live = {a for a in outputs if isinstance(a, Var)}
+    counts = counts_of(equations)
     kept: list[Equation] = []
     for equation in reversed(equations):
         if not live.isdisjoint(equation.outputs) or (effects and has_effect(equation)):
             dce = equation.primitive.dce
-            if dce is not None:
+            if dce is not None and results:
                 equation = dce(equation, [v in live for v in equation.outputs])
             kept.append(equation)
             live.update(a for a in equation.inputs if isinstance(a, Var))
+            if counts:
+                live.update(counts[s] for s in lengths_read(equation) if s in counts)
     return tuple(reversed(kept))
+
+
+# ---------------------------------------------------------------- lengths that depend on values
+
+
+def counts_of(equations: Sequence[Equation]) -> dict[Length, Var]:
+    """The lengths that equations count, and the values that they are."""
+    counting = (e for e in equations if e.primitive.kind == "compact")
+    return {e.params["length"]: e.outputs[0] for e in counting}
+
+
+def all_counted(graph: Graph) -> Iterator[Length]:
+    """The lengths that a graph and its regions count."""
+    yield from counts_of(graph.equations)
+    for inner in graph.subgraphs():
+        yield from all_counted(inner)
+
+
+def returned_lengths(graph: Graph) -> tuple[Length, ...]:
+    """The lengths in the shapes of results, which a program gives as results behind them."""
+    return lengths_in(a.type.shape for a in graph.outputs)
+
+
+def with_returned_lengths(graph: Graph) -> Graph:
+    """The graph with `returned_lengths` as further results."""
+    lengths = returned_lengths(graph)
+    if not lengths:
+        return graph
+    counts = counts_of(graph.equations)
+    names = graph.output_names or [getattr(a, "name", "") for a in graph.outputs]
+    if len(names) == 1:
+        names = [names[0] or "out"]
+    return replace(
+        graph,
+        outputs=(*graph.outputs, *(counts[s] for s in lengths)),
+        output_names=(*names, *(f"{s}_length" for s in lengths)),
+    )
+
+
+def sizes_read(equation: Equation) -> frozenset[Symbol]:
+    """The sizes in the types of an equation's operands and results, in its params and regions."""
+    found: set[Symbol] = set()
+    for atom in (*equation.inputs, *equation.outputs):
+        found.update(*(d.symbols() for d in atom.type.shape if isinstance(d, Dim)))
+    for value in equation.params.values():
+        found.update(_sizes_in(value))
+    return frozenset(found)
+
+
+def lengths_read(equation: Equation) -> frozenset[Length]:
+    """The lengths without which an equation cannot be computed."""
+    return frozenset(s for s in sizes_read(equation) if isinstance(s, Length))
+
+
+def _sizes_in(value: Any) -> Iterator[Symbol]:
+    """The sizes in a param."""
+    match value:
+        case Dim():
+            yield from value.symbols()
+        case Symbol():
+            yield value
+        case ArrayType():
+            yield from _sizes_in(value.shape)
+        case tuple():
+            for item in value:
+                yield from _sizes_in(item)
+        case Graph():
+            counted = counts_of(value.equations)
+            found = {s for a in (*value.inputs, *value.outputs) for s in _sizes_in(a.type)}
+            found.update(*map(sizes_read, value.equations))
+            yield from found - counted.keys()
+        case _:
+            pass
+
+
+def with_lengths(graph: Graph, values: Mapping[Symbol, Index]) -> Graph:
+    """A graph, with fresh Vars, that has other lengths, or their values."""
+    atoms: dict[Atom, Atom] = {}
+
+    def fresh(variables: Sequence[Var]) -> tuple[Var, ...]:
+        made = tuple(Var(_in_sizes(v.type, values), v.name) for v in variables)
+        atoms.update(zip(variables, made, strict=True))
+        return made
+
+    inputs = fresh(graph.inputs)
+    equations = tuple(
+        replace(
+            in_sizes(e, values),
+            inputs=tuple(atoms.get(a, a) for a in e.inputs),
+            outputs=fresh(e.outputs),
+        )
+        for e in graph.equations
+    )
+    outputs = tuple(atoms.get(a, a) for a in graph.outputs)
+    return replace(graph, inputs=inputs, equations=equations, outputs=outputs)
+
+
+def in_sizes(equation: Equation, values: Mapping[Symbol, Index]) -> Equation:
+    """An equation whose params have these values of sizes; its results are declared as before."""
+    params = {name: _in_sizes(value, values) for name, value in equation.params.items()}
+    return replace(equation, params=params)
+
+
+def _in_sizes(value: Any, values: Mapping[Symbol, Index]) -> Any:
+    match value:
+        case Dim():
+            return substitute(value, values)
+        case Length():
+            return sole_symbol(values.get(value, 0)) or value
+        case ArrayType():
+            return replace(value, shape=_in_sizes(value.shape, values))
+        case tuple():
+            return tuple(_in_sizes(item, values) for item in value)
+        case Graph():
+            return with_lengths(value, values)
+        case _:
+            return value

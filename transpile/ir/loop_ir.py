@@ -21,6 +21,7 @@ import numpy as np
 from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index, Shape, Symbol
 from transpile.ir.graph import UNKNOWN_SOURCE, Site, Source
+from transpile.ir.indices.lengths import lengths_in
 from transpile.ir.indices.row_major import product
 from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.number_text import number_text
@@ -289,6 +290,9 @@ class Program:
     placements   the storage of each value of the graph, and the reason, for `as_text`
     sites        the call sites of effects, in the order of their numbers
     communicates it exchanges values with other devices, by a communicator that it is given
+    lengths      what is known when the kernel has run that counts it, and the number that it is
+    required     inequalities of sizes, without which the program ends with the error of this text
+    results      the shapes of those outputs that have lengths for extents
     """
 
     name: str
@@ -305,11 +309,29 @@ class Program:
     aliases: tuple[tuple[str, str], ...] = ()
     sites: tuple[Site, ...] = ()
     communicates: bool = False
+    lengths: tuple[tuple[Symbol, str], ...] = ()
+    required: tuple[tuple[Index, Index, str], ...] = ()
+    results: tuple[tuple[str, Shape], ...] = ()
 
     @cached_property
     def sizes(self) -> tuple[Symbol, ...]:
         """The runtime sizes that extents depend on, which the caller gives."""
         return sizes_of(buffer.shape for buffer in self.inputs)
+
+    @cached_property
+    def returned(self) -> tuple[Buffer, ...]:
+        """The outputs in the shapes that results have, for which they have room."""
+        shapes = dict(self.results)
+        return tuple(
+            Buffer(b.name, shapes[b.name], b.dtype) if b.name in shapes else b for b in self.outputs
+        )
+
+    @cached_property
+    def returned_lengths(self) -> tuple[tuple[Symbol, str], ...]:
+        """The lengths of results, and the outputs in which a caller finds them."""
+        wanted = lengths_in(shape for _, shape in self.results)
+        outputs = {b.name for b in self.outputs}
+        return tuple((s, b) for s, b in self.lengths if s in wanted and b in outputs)
 
     def buffers(self) -> Mapping[str, Buffer]:
         """Every buffer by its name."""
@@ -332,6 +354,9 @@ def to_text(program: Program) -> str:
     lines = [f"program {program.name}"]
     if program.sizes:
         lines.append(f"  sizes: {', '.join(map(str, program.sizes))}")
+    if program.lengths:
+        lines.append(f"  lengths: {', '.join(f'{s} = {name}' for s, name in program.lengths)}")
+    lines += [f"  requires {a} <= {b}: {text}" for a, b, text in program.required]
     for role in ("inputs", "outputs", "temporaries", "constants"):
         named = getattr(program, role)
         if named:

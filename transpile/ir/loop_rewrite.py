@@ -294,6 +294,20 @@ def indices(statement: Statement) -> Iterator[Index]:
             pass
 
 
+def indices_in(expr: Expr) -> Iterator[Index]:
+    """The indices of an expression."""
+    for part in subexpressions(expr):
+        match part:
+            case Load(index=subscripts):
+                yield from subscripts
+            case IndexValue(index=index):
+                yield index
+            case Within(index=index, low=low, high=high):
+                yield from (index, low, high)
+            case _:
+                pass
+
+
 @memoized
 def symbols_read(statement: Statement) -> frozenset[Symbol]:
     """The symbols in the indices of a statement, including nested statements."""
@@ -416,14 +430,16 @@ def _negates_a_bool(statement: Statement) -> bool:
 
 
 def of_one_kernel(program: Program) -> set[str]:
-    """The buffers that a single kernel reads or writes."""
+    """The buffers that a single kernel reads or writes, and nothing between kernels reads."""
     users = Counter(name for kernel in program.kernels for name in used_buffers(kernel)[0])
+    users.update(name for _, name in program.lengths)
     return {name for name, count in users.items() if count == 1}
 
 
 def names_in(program: Program) -> set[str]:
     """Every name in a program: runtime sizes, buffers, scalars, local arrays and loops."""
     own = {size.name for size in program.sizes} | program.buffers().keys()
+    own |= {length.name for length, _ in program.lengths}
     return own.union(*map(names_of_kernel, program.kernels))
 
 

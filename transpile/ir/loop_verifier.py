@@ -36,7 +36,8 @@ def check(program: Program, before: Program | None = None) -> None:
         known = {id(kernel) for kernel in before.kernels}
     for kernel in program.kernels:
         if id(kernel) not in known:
-            _Checker(seen_by(program, kernel), program.sizes).scope(kernel.body)
+            sizes = (*program.sizes, *(length for length, _ in program.lengths))
+            _Checker(seen_by(program, kernel), sizes).scope(kernel.body)
 
 
 class _Checker:

@@ -148,6 +148,9 @@ class Primitive:
                   callback     a call of a Python function, in its params; it may have results
                   collective   exchanges values with the other participants along `axes`, named
                                axes in its params; it becomes one of the kind `communicate`
+                  compact      the elements of vectors where a mask holds, and before them their
+                               number, which is the length of these results
+                  requirement  an inequality of sizes, without which the program ends with an error
                   communicate  exchanges values with other devices: a call of the program's
                                communicator
     numpy         reference semantics: (*arrays, **params) -> an array
@@ -287,6 +290,13 @@ class Primitive:
         results that start from the neutral element."""
         return self.commutative and self.associative and self.neutral(dtype) is not None
 
+    @property
+    def _words_of_empty(self) -> str:
+        """NumPy's error for an array without elements."""
+        if not self.combine:
+            return f"attempt to get {self.name} of an empty sequence"
+        return f"zero-size array to reduction operation {self.combine} which has no identity"
+
     @cached_property
     def arity(self) -> int:
         """elementwise: how many operands its C columns have."""
@@ -305,7 +315,8 @@ class Primitive:
         if self.nonempty is not None:
             for extent in self.nonempty(*types, **params):
                 if may_be_0(extent):
-                    require(1, extent, f"{self.name} over an axis of {extent} elements")
+                    what = f"{self.name} over an axis of {extent} elements"
+                    require(1, extent, what, self._words_of_empty)
         result = self.type_rule(*types, **params)
         return (result,) if isinstance(result, ArrayType) else tuple(result)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim, Index, Shape
+from transpile.ir.indices.lengths import are_equal_later, lengths_of
 from transpile.ir.indices.row_major import product
 from transpile.ir.indices.size_text import parsed
 from transpile.util.frozen_records import dataclass
@@ -332,7 +333,11 @@ def broadcast_shapes(
                 listed = " ".join(
                     "(" + ",".join(map(str, s)) + ("," if len(s) == 1 else "") + ")" for s in shapes
                 )
-                raise error(f"operands could not be broadcast together with shapes {listed}")
+                text = f"operands could not be broadcast together with shapes {listed}"
+                if not are_equal_later(common, shape[axis], text):
+                    raise error(text)
+                if not lengths_of(common):
+                    continue
             common = shape[axis]
         result.append(common)
     return tuple(result)

@@ -8,6 +8,7 @@ from transpile.errors import InternalError
 from transpile.fusion.nodes import (
     Branch,
     CallBack,
+    Compact,
     InRow,
     LibraryCall,
     Loop,
@@ -21,9 +22,11 @@ from transpile.fusion.nodes import (
     Scatter,
     nodes_of,
 )
-from transpile.ir.dims import Shape, Symbol
-from transpile.ir.loop_ir import Alloc, Declare, Expr, For, If, Ref, Statement, Update
+from transpile.ir.dims import Dim, Shape, Symbol
+from transpile.ir.indices.values import convert
+from transpile.ir.loop_ir import Alloc, Declare, Expr, For, If, Literal, Ref, Statement, Update
 from transpile.ir.loop_rewrite import map_expr
+from transpile.ir.types import INT64
 from transpile.lower import control_flow
 from transpile.lower.callbacks import call_back
 from transpile.lower.library_calls import library_call
@@ -62,6 +65,8 @@ def _statements(writer: Writer, items: Items) -> Iterator[Statement]:
                 yield from call_back(writer, item)
             case Scatter():
                 yield from _scatter(writer, item)
+            case Compact():
+                yield from _compact(writer, item)
             case _:
                 raise InternalError(f"no statements for {item}")
 
@@ -115,6 +120,30 @@ def _scatter(writer: Writer, node: Scatter) -> Iterator[Statement]:
         return [statement]
 
     yield from writer.nest(node.then, node, update, node.tests)
+
+
+def _compact(writer: Writer, node: Compact) -> Iterator[Statement]:
+    """One loop over the mask: each element is stored behind those that it selects so far, where the
+    next one overwrites it unless the mask holds."""
+    count = Ref(writer.scope.new("count"), INT64)
+    places = [writer.stored(v) for v in node.results]
+    extent = node.equation.inputs[0].type.shape[0]
+    at = Symbol(writer.scope.new("at"), 0, extent)
+    loop = Symbol(writer.loop_name(0), 0, extent)
+    body: list[Statement] = []
+    for value in node.lambdas:
+        writer.symbols[value] = {symbol: Dim.of(loop) for symbol in value.order}
+        body += writer.subscripts(value, node)
+    mask, *values = (writer.expression(value, value.body, node) for value in node.lambdas)
+    body.append(Declare(at.name, count, symbol=at))
+    body += (p.store((Dim.of(at),), v) for p, v in zip(places[1:], values, strict=True))
+    body.append(Update(count, "add", convert(mask, INT64)))
+    yield Declare(count.name, Literal(0, INT64), constant=False)
+    yield For(loop, extent, tuple(body))
+    yield places[0].store((), count)
+    if writer.block.scope.is_body:  # elsewhere it is a parameter of the kernels that follow
+        (length,) = node.counted
+        yield Declare(length.name, count, symbol=length)
 
 
 def _loop(writer: Writer, node: Loop) -> Iterator[Statement]:

@@ -30,13 +30,16 @@ from transpile.ir.contracts.loops import (
     ONE_VERSION,
     OWN_SHAPES,
 )
+from transpile.ir.dims import Index, Symbol
 from transpile.ir.graph import UNKNOWN_SOURCE, Donated, Graph, Source
+from transpile.ir.graph_rewrite import counts_of
+from transpile.ir.indices.lengths import Length, lengths_in
 from transpile.ir.loop_ir import Kernel, Program
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST, size_of
 from transpile.lower.assign_storage import assign_storage
 from transpile.lower.builder import kernel_body, loop_depth
-from transpile.lower.storage import Storage
+from transpile.lower.storage import Place, Storage
 from transpile.machine import USUAL, Machine
 from transpile.symbols.identifiers import Names, is_reserved, program_name
 from transpile.util.fp_environment import in_default_fp_environment
@@ -84,6 +87,7 @@ def _program(name: str, graph: Graph, storage: Storage, donated: Donated) -> Pro
         source, comment = _origin(items)
         kernels.append(Kernel(names.new(f"{name}_{ending}"), body, source, comment))
     inputs, outputs = storage.inputs, storage.outputs
+    named = zip(outputs, graph.outputs, strict=True)
     return Program(
         name,
         inputs,
@@ -94,6 +98,9 @@ def _program(name: str, graph: Graph, storage: Storage, donated: Donated) -> Pro
         placements=tuple(explain(storage.frame.loops)),
         sites=tuple(dict.fromkeys(graph.sites())),
         communicates=graph.communicates,
+        lengths=tuple(_lengths(graph, storage)),
+        required=tuple(_required(graph)),
+        results=tuple((b.name, a.type.shape) for b, a in named if lengths_in([a.type.shape])),
         donated=tuple(inputs[p].name for p in donated if isinstance(p, int)),
         written=tuple(
             (inputs[p[0]].name, outputs[p[1]].name) for p in donated if not isinstance(p, int)
@@ -101,14 +108,33 @@ def _program(name: str, graph: Graph, storage: Storage, donated: Donated) -> Pro
     )
 
 
+def _lengths(graph: Graph, storage: Storage) -> Iterator[tuple[Symbol, str]]:
+    """The lengths that the program finds, and where."""
+    for length, count in counts_of(graph.equations).items():
+        place = storage.frame.places.get(count)
+        if isinstance(place, Place):
+            yield length, place.name
+
+
+def _required(graph: Graph) -> Iterator[tuple[Index, Index, str]]:
+    """What the program has to check of sizes."""
+    for equation in graph.equations:
+        if equation.primitive.kind == "requirement":
+            yield tuple(equation.params[name] for name in ("smaller", "larger", "text"))
+
+
 def _kernel_items(items: Items) -> Iterator[Items]:
-    """The items of each kernel."""
+    """The items of each kernel: what needs a length comes after the kernel that counts it."""
     group: list[Nest | Node] = []
+    counted: set[Length] = set()
     for item in items:
-        if _starts_kernel(item) and any(map(_starts_kernel, group)):
+        is_second = _starts_kernel(item) and any(map(_starts_kernel, group))
+        if is_second or any(not node.lengths.isdisjoint(counted) for node in nodes_of([item])):
             yield group
             group = []
+            counted.clear()
         group.append(item)
+        counted.update(s for node in nodes_of([item]) for s in node.counted)
     if group:
         yield group
 
@@ -146,11 +172,19 @@ def _check_names(graph: Graph) -> None:
 
 
 def _check_sizes(program: Program) -> None:
-    """Refuse buffers that are larger than addresses go."""
+    """Refuse buffers that are larger than addresses go, and those whose rows are as long as values
+    in a loop say."""
     buffers = program.buffers()
+    known = {length for length, _ in program.lengths}
     for kernel in program.kernels:
         for name in used_buffers(kernel)[0]:
             buffer = buffers[name]
+            if not known.issuperset(lengths_in([buffer.shape])):
+                raise UnsupportedError(
+                    f"{kernel.source}: {name} has the shape {buffer.shape}, of which an extent "
+                    "behind the first one depends on values in the body of a loop or branch. "
+                    "Select along the first axis there, or outside of the body"
+                )
             if size_of(buffer.shape, buffer.dtype.itemsize) > MOST:
                 raise UnsupportedError(
                     f"{kernel.source}: {name}, an array of shape {buffer.shape} and dtype "

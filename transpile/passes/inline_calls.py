@@ -7,12 +7,20 @@ cannot compute, are an error only where something reads them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
+from itertools import compress, count
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_CALLS, OF_EQUATIONS
+from transpile.ir.dims import Dim, Index, Symbol
 from transpile.ir.graph import Atom, Equation, Graph, Source, Var, has_effect
-from transpile.ir.graph_rewrite import Builder, Rule, rewrite
+from transpile.ir.graph_rewrite import (
+    Builder,
+    Rule,
+    counts_of,
+    lengths_read,
+    rewrite,
+    with_lengths,
+)
 from transpile.machine import USUAL, Machine
 from transpile.primitives.control import calls
 from transpile.primitives.control.operands import graphs_of, operands_of, rebuilt
@@ -37,6 +45,7 @@ def inline_calls(graph: Graph, machine: Machine = USUAL) -> Graph:
 def _without_unread_results(graph: Graph) -> Graph:
     """The graph without dead equations, and its calls without dead results."""
     read: set[Atom] = set(graph.outputs)
+    counts = counts_of(graph.equations)
     kept: list[Equation] = []
     for equation in reversed(graph.equations):
         flags = [v in read for v in equation.outputs]
@@ -44,6 +53,8 @@ def _without_unread_results(graph: Graph) -> Graph:
             equation = _with_live_outputs(equation, flags)
             kept.append(equation)
             read.update(equation.inputs)
+            if counts:
+                read.update(counts[s] for s in lengths_read(equation) if s in counts)
     return graph.with_parts(kept[::-1], graph.outputs)
 
 
@@ -80,6 +91,20 @@ def _with_inlined_regions(equation: Equation) -> Equation:
     return rebuilt(equation, operands_of(equation), graphs, equation.outputs)
 
 
+def _with_own_lengths(graph: Graph, builder: Builder) -> Graph:
+    """A graph that is inlined, perhaps not for the first time: it counts lengths of its own."""
+    counted = counts_of(graph.equations)
+    if not counted:
+        return graph
+    taken = {s.name for s in counts_of(builder.equations)}
+    others: dict[Symbol, Index] = {}
+    for known in counted:
+        names = (f"{known.name}_{k}" for k in count(1))
+        if known.name in taken:
+            others[known] = Dim.of(replace(known, name=next(n for n in names if n not in taken)))
+    return with_lengths(graph, others) if others else graph
+
+
 def inline(
     builder: Builder,
     graph: Graph,
@@ -91,6 +116,7 @@ def inline(
 
     The rule inlines calls, if it is not given. `source` is that of all equations where it is given.
     """
+    graph = _with_own_lengths(graph, builder)
     atoms: dict[Atom, Atom] = dict(zip(graph.inputs, inputs, strict=True))
     for equation in graph.equations:
         current = replace(

@@ -28,6 +28,7 @@ _FAMILIES = (
     "elementwise.parts",
     "fft",
     "indexing",
+    "lengths.primitives",
     "linalg.decompositions",
     "linalg.linear_solve",
     "random",

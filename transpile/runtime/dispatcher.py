@@ -171,7 +171,10 @@ class Specializations:
         program = fast_call.program(known.specialization.call)
         if program is None:
             return
-        known.run = known.specialization.runner(program)
+        call = known.specialization.call
+        known.run = known.specialization.runner(
+            program if call.shaping is None else lambda leaves: call.shaped(program(leaves))
+        )
         entry = fast_call.entry(key, known.specialization, program, known.watch)
         if entry is None:
             return

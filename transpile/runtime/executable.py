@@ -22,11 +22,15 @@ from transpile.disk_cache.cache_entry import PROGRAM, DamagedError
 from transpile.disk_cache.package_fingerprint import own_digest
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import CompilerNotFoundError, LibraryNotFoundError
-from transpile.ir.graph import Donated, Equation, Graph
+from transpile.ir.dims import Dim, Shape, evaluate
+from transpile.ir.graph import Atom, Donated, Equation, Graph
+from transpile.ir.graph_rewrite import returned_lengths
+from transpile.ir.indices.lengths import Length, lengths_in, most_of
 from transpile.ir.indices.size_solver import evaluated, solved
+from transpile.ir.types import INT64
 from transpile.options import Options
 from transpile.runtime.loader import Library, load_entry, with_tables
-from transpile.runtime.program_call import ArrayKind, ProgramCall
+from transpile.runtime.program_call import ArrayKind, ProgramCall, Shaping
 from transpile.util.atomic_files import replace_files
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property, dataclass
@@ -331,6 +335,31 @@ def _routines(graph: Graph) -> Iterator[Equation]:
         yield from _routines(inner)
 
 
+def _output(atom: Atom, sizes: dict[str, int]) -> ArrayKind:
+    """The array into which the program writes a result: of one whose length depends on values, as
+    many elements as there may be."""
+    kind, shape = atom.type.dtype, atom.type.shape
+    if not lengths_in([shape]):
+        return kind, evaluated(shape, sizes)
+    return kind, (evaluate(most_of(atom.type.size), sizes),)
+
+
+def _shaping(graph: Graph, lengths: Sequence[Length], sizes: dict[str, int]) -> Shaping:
+    """The function from the values of lengths to the shapes of those results that have them."""
+    shapes = [(p, a.type.shape) for p, a in enumerate(graph.outputs) if lengths_in([a.type.shape])]
+
+    def shapes_for(values: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
+        if are_vectors:
+            return [(position, (values[number],)) for position, number in numbers]
+        known = {**sizes, **{s.name: v for s, v in zip(lengths, values, strict=True)}}
+        return [(position, evaluated(shape, known)) for position, shape in shapes]
+
+    vectors: dict[Shape, int] = {(Dim.of(s),): number for number, s in enumerate(lengths)}
+    are_vectors = all(shape in vectors for _, shape in shapes)  # which need no arithmetic
+    numbers = [(position, vectors[shape]) for position, shape in shapes] if are_vectors else []
+    return Shaping(len(lengths), shapes_for)
+
+
 class Executable:
     """A loaded program. Safe to call from several threads and in forked children."""
 
@@ -363,18 +392,20 @@ class Executable:
 
     def _call_with(self, sizes: dict[str, int], values: tuple[int, ...]) -> ProgramCall:
         graph, meta, library = self.lowering.graph, self.entry.meta, self._library
+        lengths = returned_lengths(graph)
         aliases = {int(o): int(d) for o, d in meta["aliases"]}
         call = ProgramCall(
             library,
             meta["function"],
             [(v.type.dtype, evaluated(v.type.shape, sizes)) for v in graph.inputs],
-            [(a.type.dtype, evaluated(a.type.shape, sizes)) for a in graph.outputs],
-            [aliases.get(output, -1) for output in range(len(graph.outputs))],
+            [_output(a, sizes) for a in graph.outputs] + [(INT64, ())] * len(lengths),
+            [aliases.get(output, -1) for output in range(len(graph.outputs) + len(lengths))],
             self._workspace(values),
             bool(meta["is_brief"]),
             list(dict.fromkeys(graph.sites())),
             bool(meta["communicates"]),
             values,
+            _shaping(graph, lengths, sizes) if lengths else None,
         )
         options = self.lowering.options
         if options.num_threads and meta["libraries"]:

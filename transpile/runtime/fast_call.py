@@ -122,7 +122,7 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
     conversions, wrappers, containers of other classes."""
     api = module()
     arguments = _nodes(api, key)
-    if arguments is None or compiled.around is not None:
+    if arguments is None or compiled.around is not None or compiled.call.shaping is not None:
         return None
     nodes, positional, names = arguments
     leaves = [node for node in nodes if node[0] in (api.ARRAY, api.NUMBER)]

@@ -27,6 +27,7 @@ from transpile.runtime.library_threads import limited
 from transpile.runtime.loader import Library
 from transpile.runtime.memory import pool
 from transpile.runtime.memory.overlap import unshared
+from transpile.util.frozen_records import dataclass
 
 Array = np.ndarray[Any, Any]
 Maker = Callable[[], Array]
@@ -37,6 +38,15 @@ EXCHANGE_FAILED: Final = -2  # the code of a program that an exchange with other
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE: Final = 0x0001 | 0x0100
 _BYTE = np.dtype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Shaping:
+    """The shapes of results whose lengths depend on values: from the values of these lengths, which
+    are the last outputs of the program, pairs of the position of a result and its shape."""
+
+    lengths: int
+    shapes: Callable[[Sequence[int]], Sequence[tuple[int, tuple[int, ...]]]]
 
 
 class ProgramCall:
@@ -54,6 +64,7 @@ class ProgramCall:
     is_brief   True if the program takes a few microseconds, on one thread
     callbacks  the program's, or None
     sizes      the runtime sizes with which it is called, or None
+    shaping    of results whose lengths depend on values; None where there are none
     is_limited True if a call lowers the number of threads of a library first (`limit_threads`),
                which only calls in Python do
     """
@@ -70,6 +81,7 @@ class ProgramCall:
         sites: Sequence[Site],
         communicates: bool = False,
         sizes: Sequence[int] = (),
+        shaping: Shaping | None = None,
     ) -> None:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
@@ -80,10 +92,12 @@ class ProgramCall:
         self.communicates = communicates
         self.spare: list[Array] = []
         self.makers = (
-            *(pool.maker(shape, dtype) for dtype, shape in outputs),
+            *(None if shaping else pool.maker(shape, dtype) for dtype, shape in outputs),
             pool.maker((workspace,), _BYTE),
         )
         self.callbacks = Callbacks(library.ffi, name, sites) if sites else None
+        self.shaping = shaping
+        self._results = len(outputs) - (shaping.lengths if shaping else 0)
         self.sizes = np.array(sizes, np.int64) if sizes else None
         self._sizes = () if self.sizes is None else (library.ffi.from_buffer(self.sizes),)
         self._error = library.function(f"{name}_error")
@@ -161,7 +175,17 @@ class ProgramCall:
             running.finish()
         if code:
             self.fail(code)
-        return outputs
+        return self.shaped(outputs)
+
+    def shaped(self, outputs: list[Array]) -> list[Array]:
+        """The results, those whose lengths depend on values as long as they are: what is left of
+        the memory in which the program wrote them is given back."""
+        if self.shaping is None:
+            return outputs
+        results = outputs[: self._results]
+        for position, shape in self.shaping.shapes([int(x) for x in outputs[self._results :]]):
+            results[position].resize(shape, refcheck=False)
+        return results
 
     def run_into(self, leaves: Sequence[Any], outputs: Sequence[Array], communicator: int) -> int:
         """Run the program of a device on its inputs, without the GIL; the results are written to
@@ -216,7 +240,7 @@ class ProgramCall:
         """Raise an error with the program's text for a code: ValueError for a runtime size that it
         refuses."""
         message = self._text(self._error(code)).decode()
-        if code < EXCHANGE_FAILED and self.sizes is not None:
+        if code < EXCHANGE_FAILED:
             raise ValueError(f"{user_source()}: {self._name}: {message}")
         raise InternalError(f"{self._name} failed with code {code}: {message}")
 

@@ -36,10 +36,11 @@ def donate_arguments(program: Program, options: Options) -> Program:
     aliases: list[tuple[str, str]] = []
     inputs = {b.name: b for b in program.inputs}
     own = dict(program.written)
+    varying = {name for name, _ in program.results}  # a caller has no array as long before the call
     for name in (*own, *program.donated):
         for output in program.outputs:
             taken = {n for pair in aliases for n in pair}
-            if output.name in taken or name in taken or not _fits(inputs[name], output):
+            if output.name in taken | varying or name in taken or not _fits(inputs[name], output):
                 continue
             if own.get(name, output.name) != output.name or (
                 name not in own and output.name in own.values()

@@ -16,6 +16,7 @@ from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import WORKSPACE_PLANNED
 from transpile.ir.dims import Dim, Index, bounds, floor_divide
 from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.lengths import most_of
 from transpile.ir.loop_ir import Program
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST
@@ -38,7 +39,7 @@ def plan_memory(program: Program, options: Options) -> Program:
     temporaries = tuple(
         sorted((b for b in program.temporaries if b.name in lives), key=lambda b: lives[b.name])
     )
-    needs = [(lives[b.name], aligned(b.size_in_bytes)) for b in temporaries]
+    needs = [(lives[b.name], aligned(most_of(b.size_in_bytes))) for b in temporaries]
     known = [(life, size) for life, size in needs if isinstance(size, int)]
     offsets, end = _packed(known)
     if end > MOST:

@@ -17,7 +17,8 @@ import numpy as np
 
 from transpile import errors
 from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var, axis_names
-from transpile.ir.graph_rewrite import may_repeat, silenced
+from transpile.ir.graph_rewrite import may_repeat, silenced, sizes_read
+from transpile.ir.indices.lengths import Length
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.source_info import function_source, shown, user_source
 from transpile.ir.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, kind_letter, size_of
@@ -45,6 +46,7 @@ class Trace:
     varied     the inputs and captured values that are differentiated
     made       by id: NumPy's arrays that traced code has made, and by which call
     lifts      by id: arrays that traced code indexes by traced values, and their traced constants
+    lengths    the lengths that equations count, and the values that they are
     """
 
     name: str
@@ -65,6 +67,7 @@ class Trace:
     varied: set[Var] = field(default_factory=set)
     made: dict[int, Any] = field(default_factory=dict)
     lifts: dict[int, tuple[Any, Tracer]] = field(default_factory=dict)
+    lengths: dict[Length, Var] = field(default_factory=dict)
 
     def atom(self, value: Any) -> Atom:
         """The atom of a tracer, captured if it is of an outer trace, or of a concrete value."""
@@ -112,6 +115,8 @@ class Trace:
         self.equations.append(equation)
         for var in equation.outputs:
             self.producers[var], self.births[var] = equation, born
+        if equation.primitive.kind == "compact":
+            self.lengths.setdefault(equation.params["length"], equation.outputs[0])
         return [Tracer(self, v) for v in equation.outputs]
 
     def copy(self, equation: Equation, inputs: Sequence[Any]) -> list[Tracer]:
@@ -206,7 +211,8 @@ class Trace:
         for equation in self._needed(var):
             values = [a.value if isinstance(a, Const) else self.known[a] for a in equation.inputs]
             given = not any(v is UNKNOWN for v in values)
-            if not given or axis_names(equation) or not may_repeat(equation):
+            sized = bool(self.lengths) and sizes_read(equation)
+            if not given or sized or axis_names(equation) or not may_repeat(equation):
                 results: list[Any] = [UNKNOWN] * len(equation.outputs)
             else:
                 results = evaluate(silenced(equation), values)

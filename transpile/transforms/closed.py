@@ -7,6 +7,7 @@ from typing import Any
 
 from transpile.ir.graph import Atom, Const, Graph, Source, Var
 from transpile.ir.types import ArrayType, kind_letter
+from transpile.trace.lengths import with_own_lengths
 from transpile.trace.trace import Trace, current_trace, trace_nested
 from transpile.trace.tracer import UNKNOWN, Tracer
 from transpile.transforms.interpret import interpret
@@ -82,6 +83,7 @@ def apply(graph: Graph, values: Sequence[Any]) -> list[Any]:
     trace = current_trace()
     if trace is None:
         return interpret(graph, values)
+    graph = with_own_lengths(trace, graph)
     environment = Environment(trace, graph.inputs, values)
     for equation in graph.equations:
         results = trace.copy(equation, [environment[a] for a in equation.inputs])

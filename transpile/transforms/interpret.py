@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Index, Symbol
 from transpile.ir.graph import Atom, Const, Graph, Var
-from transpile.ir.graph_rewrite import live_equations
+from transpile.ir.graph_rewrite import counts_of, in_sizes, live_equations
 from transpile.trace.trace import evaluate
 from transpile.util.interrupt_safety import THREAD, as_before, between
 
@@ -56,6 +57,7 @@ class Interpreter:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._equations = live_equations(graph.equations, graph.outputs)
+        self._has_lengths = bool(counts_of(self._equations))
         last_use = {a: e for e in self._equations for a in e.inputs if isinstance(a, Var)}
         for atom in graph.outputs:
             last_use.pop(atom, None)  # type: ignore[arg-type]  # a Const is not in it
@@ -77,11 +79,16 @@ class Interpreter:
         def read(atom: Atom) -> Any:
             return atom.value if isinstance(atom, Const) else environment[atom]
 
+        sizes: dict[Symbol, Index] = {}
         goes_on = THREAD.goes_on
         for equation, forgotten in zip(self._equations, self._forgotten, strict=True):
             if goes_on is not None and not goes_on():
                 raise _TooLongError
+            if self._has_lengths:
+                equation = in_sizes(equation, sizes)
             results = evaluate(equation, [read(a) for a in equation.inputs])
+            if equation.primitive.kind == "compact":
+                sizes[equation.params["length"]] = int(results[0])
             environment.update(zip(equation.outputs, results, strict=True))
             for var in forgotten:
                 del environment[var]

@@ -74,13 +74,14 @@ class CallingConvention:
     def sizes(self, kernel: Kernel) -> tuple[Symbol, ...]:
         """The runtime sizes that a kernel takes: those in its subscripts and in the shapes of its
         arrays."""
-        if not self._program.sizes:
+        sizes = (*self._program.sizes, *(length for length, _ in self._program.lengths))
+        if not sizes:
             return ()
         read = set().union(*map(symbols_read, kernel.body))
         local = (s.buffer.shape for s in walk(kernel.body) if isinstance(s, Alloc))
         for shape in (*local, *(p.buffer.shape for p in self.parameters(kernel))):
             read.update(*map(symbols_of, shape))
-        return tuple(size for size in self._program.sizes if size in read)
+        return tuple(size for size in sizes if size in read)
 
     def _taken(self, kernel: Kernel) -> tuple[Parameter, ...]:
         used, writes = used_buffers(kernel)

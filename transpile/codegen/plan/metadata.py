@@ -62,7 +62,7 @@ def interface_version(program: Program) -> int:
     known = {
         "convention": _CONVENTION,
         "sizes": [(s.name, s.least, s.most, s.multiple_of) for s in sizes],
-        "arrays": [_listed(program.inputs), _listed(program.outputs)],
+        "arrays": [_listed(program.inputs), _listed(program.returned)],
         "shared": program.aliases,
         "places": places_of(program),
         "communicates": program.communicates,

@@ -15,9 +15,10 @@ from transpile.codegen.line_wrapping import type_text
 from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Monomial, Shape, Symbol, bounds, sides, terms_of
 from transpile.ir.indices.estimates import ADDRESSABLE
+from transpile.ir.indices.lengths import most_of
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.ir.loop_rewrite import walk
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,12 @@ def size_checks(program: Program) -> list[Check]:
     return [*ranges, *arrays, *(check for fact in facts for check in _of_fact(fact))]
 
 
+def length_checks(program: Program) -> list[Check]:
+    """The checks of lengths that the program finds, whose error codes follow on those of sizes: one
+    for each inequality, of which several may have a text."""
+    return [Check(text, smaller=a, larger=b) for a, b, text in program.required]
+
+
 def helpers_of_checks(program: Program) -> set[str]:
     """The functions of runtime_c that the checks call."""
     return {"has_at_most" for check in size_checks(program) if check.shape}
@@ -105,7 +112,7 @@ def _of_calls(program: Program) -> Iterator[Check]:
     limits: dict[tuple[Index, int], None] = {}
     for statement in (s for kernel in program.kernels for s in walk(kernel.body)):
         if isinstance(statement, Call):
-            limits.update(dict.fromkeys(statement.limits))
+            limits.update({(most_of(size), most): None for size, most in statement.limits})
     for size, most in limits:
         high = bounds(size)[1]
         if high is None or high > most:
@@ -130,7 +137,7 @@ def _largest(program: Program) -> Iterator[Buffer]:
     an array before them."""
     kept: list[Buffer] = []
     candidates = (*program.inputs, *program.outputs, *program.temporaries)
-    for buffer in candidates:
+    for buffer in (replace(b, shape=tuple(map(most_of, b.shape))) for b in candidates):
         if isinstance(buffer.size_in_bytes, int):
             continue
         if not any(_is_at_most(buffer.size_in_bytes, other.size_in_bytes) for other in kept):

@@ -33,7 +33,9 @@ def materialised(survey: Survey, choices: Choices) -> frozenset[Var]:
         match equation.primitive.kind:
             case "routine":
                 chosen.update(equation.outputs)
-            case "callback":
+            case "requirement":
+                pass
+            case "callback" | "compact":
                 chosen.update(equation.outputs)
                 _count(uses, equation.inputs)
             case "control":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from transpile.errors import InternalError, UndecidedSizeError
 from transpile.ir.dims import Dim, Index, bounds, sides
+from transpile.ir.indices.lengths import is_checked_later
 from transpile.ir.indices.polynomial_text import declaration
 
 
@@ -12,11 +13,13 @@ def may_be_0(extent: Index) -> bool:
     return isinstance(extent, Dim) and bounds(extent)[0] in (None, 0)
 
 
-def require(smaller: Index, larger: Index, what: str) -> None:
+def require(smaller: Index, larger: Index, what: str, words: str = "") -> None:
     """Raise UndecidedSizeError unless `smaller <= larger` for all runtime sizes, which `what`
-    needs."""
+    needs. Where it is one of lengths the program checks it; its error has NumPy's `words`."""
     low = bounds(larger - smaller)[0]
     if low is None or low < 0:
+        if is_checked_later(smaller, larger, words or f"{what} needs {smaller} <= {larger}"):
+            return
         a, b = sides(larger - smaller)
         raise UndecidedSizeError(
             f"{what} needs {smaller} <= {larger}, which does not follow from what is declared of "

@@ -6,6 +6,7 @@ import numpy as np
 
 from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Const, Var
+from transpile.ir.indices.lengths import stored_shape
 from transpile.ir.loop_ir import Buffer
 from transpile.ir.types import UINT8
 from transpile.lower.storage import Place
@@ -24,7 +25,8 @@ class Memory:
     def buffer(self, atom: Atom, hint: str) -> Buffer:
         """A buffer for a value."""
         value = atom.value if isinstance(atom, Const) else None
-        return Buffer(self.names.new(hint), atom.type.shape, atom.type.dtype, value)
+        shape = stored_shape(atom.type.shape)
+        return Buffer(self.names.new(hint), shape, atom.type.dtype, value)
 
     def constant(self, const: Const) -> Place:
         """The place of a constant."""
@@ -49,6 +51,6 @@ class Memory:
 
     def scratch(self, size: Index) -> Place:
         """Bytes that calls may use; they go by the first one."""
-        buffer = Buffer(self.names.new("scratch"), (size,), UINT8)
+        buffer = Buffer(self.names.new("scratch"), stored_shape((size,)), UINT8)
         self.temporaries.append(buffer)
         return Place(buffer, (0,))

@@ -26,7 +26,6 @@ from transpile.numpy.core.promotion import (
     refuse,
     result_dtype,
     strengthen,
-    unsupported,
     weaken,
 )
 from transpile.numpy.core.promotion import error as located
@@ -53,16 +52,9 @@ def where(
     three broadcast.
 
     Both are computed, and a derivative flows into the one that is chosen only. The condition alone
-    gives the indices of its true elements, as `nonzero`, which needs `size`: raises
-    UnsupportedError without it.
+    gives the indices of its true elements, as `nonzero`.
     """
     if x is NOTHING and y is NOTHING:
-        if size is None:
-            raise unsupported(
-                "the length of the result of numpy.where with one argument depends on the values "
-                "of a traced array. Give all three arguments, or say how long it is to be: "
-                "transpile.numpy.where(condition, size=n)"
-            )
         return FUNCTIONS[np.nonzero](condition, size=size, fill_value=fill_value)
     if x is NOTHING or y is NOTHING:
         raise located(ValueError, "either both or neither of x and y should be given")

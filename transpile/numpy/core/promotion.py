@@ -19,7 +19,9 @@ from numpy.exceptions import AxisError, ComplexWarning
 from transpile.errors import TracerError, TranspileError, UnsupportedError
 from transpile.ir.dims import Dim, Shape
 from transpile.ir.graph import Const, Var
+from transpile.ir.indices.lengths import lengths_in
 from transpile.ir.indices.row_major import product
+from transpile.ir.primitive import TABLE
 from transpile.ir.source_info import user_source
 from transpile.ir.types import (
     BOOL,
@@ -423,6 +425,9 @@ def broadcast_in_dim(value: Any, shape: Shape, axes: Sequence[int]) -> Any:
     shape, axes = tuple(shape), tuple(axes)
     if shape_of(value) == shape and axes == tuple(range(len(shape))):
         return value
+    matched = tuple(1 if d == 1 else shape[a] for a, d in zip(axes, shape_of(value), strict=True))
+    if matched != shape_of(value) and lengths_in([shape_of(value), matched]):  # a check says equal
+        value = bind(TABLE["resized"], value, shape=matched)
     producer = _recent_broadcast(value)
     if producer is not None:
         inner = producer.params["broadcast_dimensions"]

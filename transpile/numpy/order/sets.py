@@ -1,7 +1,7 @@
 """Sets: unique and its kin, unions, intersections, differences, membership.
 
-How many elements such a result has depends on values. Where these are traced, `size=` gives the
-number, as in JAX: more are cut off, and fewer are followed by fill values.
+How many elements such a result has depends on values. `size=` gives another number, as in JAX: more
+are cut off, and fewer are followed by fill values.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.types import BOOL, INT64, kind_letter
 from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
+    as_operand,
     broadcast_to,
     concatenate_along,
     convert,
@@ -26,11 +28,11 @@ from transpile.numpy.core.promotion import (
     reshape_to,
     result_dtype,
     transpose_to,
-    unsupported,
 )
 from transpile.numpy.core.promotion import axis_of as checked_axis
 from transpile.numpy.order.searching import count_before, take
 from transpile.numpy.order.sorting import argsort_along, iota, sort_along
+from transpile.numpy.subscripts.advanced import positions_of
 from transpile.primitives.indexing import FILL, scatter
 from transpile.trace.trace import bind
 
@@ -39,13 +41,10 @@ _FEW_TESTS = 32  # so many comparisons of a vector take no longer than searches 
 # --------------------------------------------------------------------------------- known lengths
 
 
-def length_of(size: Any, function: str) -> int:
-    """The number of elements asked for, or the error that it has to be."""
+def length_of(size: Any) -> int | None:
+    """The number of elements asked for; None where it is that which the values give."""
     if size is None:
-        raise unsupported(
-            f"the length of the result of numpy.{function} depends on the values of a traced "
-            f"array. Say how long it is to be: transpile.numpy.{function}(..., size=n)"
-        )
+        return None
     number = index_of(size)
     if number < 0:
         raise error(ValueError, f"size must not be negative, but is {number}")
@@ -64,9 +63,11 @@ def numbered(mask: Any, size: int, otherwise: Any) -> Any:
     return bind(scatter, start, iota((count,), 0), position, **params)
 
 
-def chosen(x: Any, mask: Any, size: int, fill_value: Any, default: Any = None) -> Any:
-    """The elements along the first axis where a mask holds, the first `size` of them, then the fill
-    value: by default, as in JAX, the first element where the mask holds."""
+def chosen(x: Any, mask: Any, size: int | None, fill_value: Any, default: Any = None) -> Any:
+    """The elements along the first axis where a mask holds; or the first `size` of them, then the
+    fill value: by default, as in JAX, the first element where the mask holds."""
+    if size is None:
+        return take(x, positions_of(mask)[0])
     positions = numbered(mask, size, mask.shape[0])
     there = positions < mask.shape[0]
     if mask.shape[0] == 0:
@@ -113,12 +114,23 @@ class _Groups:
         if count == 0:
             self.is_first: Any = fill(False, (0,), BOOL)
             return
+        if may_be_0(count):
+            place = iota((count,), 0)
+            before = take(self.sorted, np.maximum(place - 1, 0))
+            changed = np.any(_differs(self.sorted, before, equal_nan), axis=1)
+            self.is_first = (place == 0) | changed
+            return
         changed = _differs(self.sorted[1:], self.sorted[:-1], equal_nan)
         start = fill(True, (1,), BOOL)
         self.is_first = concatenate_along([start, np.any(changed, axis=1)], 0)
 
-    def starts(self, size: int) -> Any:
-        """Where the groups begin among the sorted rows, the end of the last one, and on."""
+    def starts(self, size: int | None) -> Any:
+        """Where the groups begin among the sorted rows, and the end of the last one, `size` numbers
+        if that is given."""
+        if size is None:
+            (found,) = positions_of(self.is_first)
+            end = convert(as_operand(self.count), INT64)
+            return concatenate_along([found, broadcast_to(end, (1,))], 0)
         return numbered(self.is_first, size, self.count)
 
     def inverse(self) -> Any:
@@ -146,10 +158,9 @@ def unique(
 ) -> Any:
     """The distinct elements in ascending order, or the distinct slices along an axis; by a sort.
 
-    `size` gives their number: more are cut off, and fewer are filled with `fill_value`, by default
-    the first one, with a count of 0. Optional results are int64: the index of each one's first
-    occurrence, the inverse indices, the counts. Raises UnsupportedError for traced values without
-    `size`.
+    Optional results are int64: the index of each one's first occurrence, the inverse indices, the
+    counts. `size` gives another number: more are cut off, and fewer are filled with `fill_value`,
+    by default the first one, with a count of 0.
     """
     array = as_array(ar)
     if axis is None:
@@ -160,14 +171,19 @@ def unique(
         order = (axis, *(a for a in range(array.ndim) if a != axis))
         x = transpose_to(array, order)
         front, rest = x.shape[:1], x.shape[1:]
-    length = length_of(size, "unique")
+    length = length_of(size)
     columns = int(np.prod(rest, dtype=int))
     with_order = return_index or return_inverse
     # A row with a NaN equals no other one in NumPy.
     groups = _Groups(reshape_to(x, (*front, columns)), equal_nan and axis is None, with_order)
-    starts = groups.starts(length + 1)
-    first = np.where(starts[:-1] < groups.count, starts[:-1], 0)
-    results = [_values(groups, starts, length, fill_value, rest)]
+    if length is None and groups.count == 0:
+        length = 0
+    starts = groups.starts(None if length is None else length + 1)
+    first = starts[:-1] if length is None else _inside(starts[:-1], groups.count)
+    if length is None:
+        results = [reshape_to(take(groups.sorted, first), (*first.shape, *rest))]
+    else:
+        results = [_values(groups, starts, length, fill_value, rest)]
     if axis is not None:
         back = [0] * array.ndim
         for position, a in enumerate(order):
@@ -175,13 +191,18 @@ def unique(
         results = [transpose_to(results[0], back)]
     if return_index:
         known = groups.count > 0
-        results.append(take(groups.order, first) if known else fill(0, (length,), INT64))
+        results.append(take(groups.order, first) if known else fill(0, first.shape, INT64))
     if return_inverse:
         inverse = groups.inverse()
         results.append(reshape_to(inverse, array.shape) if axis is None else inverse)
     if return_counts:
         results.append(starts[1:] - starts[:-1])
     return tuple(results) if len(results) > 1 else results[0]
+
+
+def _inside(positions: Any, count: Any) -> Any:
+    """Positions, 0 for those behind the end."""
+    return np.where(positions < count, positions, 0)
 
 
 def _values(groups: _Groups, starts: Any, length: int, fill_value: Any, rest: Any) -> Any:
@@ -202,8 +223,7 @@ def _values(groups: _Groups, starts: Any, length: int, fill_value: Any, rest: An
 @implements(np.unique_all)
 def unique_all(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
     """The distinct elements as by `unique`, with indices, inverse indices and counts, as a named
-    tuple; every NaN is distinct. Traced values need `size`."""
-    length_of(size, "unique_all")
+    tuple; every NaN is distinct."""
     parts = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     return type(np.unique_all(np.ones(1)))(*parts)
 
@@ -212,8 +232,7 @@ def unique_all(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
 @implements(np.unique_counts)
 def unique_counts(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
     """The distinct elements as by `unique`, and their counts, as a named tuple; every NaN is
-    distinct. Traced values need `size`."""
-    length_of(size, "unique_counts")
+    distinct."""
     parts = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return type(np.unique_counts(np.ones(1)))(*parts)
 
@@ -222,8 +241,7 @@ def unique_counts(x: Array, /, *, size: Any = None, fill_value: Any = None) -> A
 @implements(np.unique_inverse)
 def unique_inverse(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
     """The distinct elements as by `unique`, and the inverse indices, as a named tuple; every NaN is
-    distinct. Traced values need `size`."""
-    length_of(size, "unique_inverse")
+    distinct."""
     parts = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     return type(np.unique_inverse(np.ones(1)))(*parts)
 
@@ -231,9 +249,7 @@ def unique_inverse(x: Array, /, *, size: Any = None, fill_value: Any = None) -> 
 @accepts_more("size", "fill_value")
 @implements(np.unique_values)
 def unique_values(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
-    """The distinct elements as by `unique`, in ascending order; every NaN is distinct. Traced
-    values need `size`."""
-    length_of(size, "unique_values")
+    """The distinct elements as by `unique`, in ascending order; every NaN is distinct."""
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
@@ -250,9 +266,8 @@ def _pair(x: Array, y: Array) -> tuple[Any, Any]:
 @accepts_more("size", "fill_value")
 @implements(np.union1d)
 def union1d(ar1: Array, ar2: Array, *, size: Any = None, fill_value: Any = None) -> Any:
-    """The distinct elements of both arrays, flattened, in ascending order; traced values need
-    `size`, as for `unique`."""
-    length_of(size, "union1d")
+    """The distinct elements of both arrays, flattened, in ascending order; `size` is as for
+    `unique`."""
     return unique(concatenate_along(_pair(ar1, ar2), 0), size=size, fill_value=fill_value)
 
 
@@ -278,15 +293,15 @@ def intersect1d(
     """The distinct elements that are in both arrays, flattened, in ascending order; optionally
     their indices in each.
 
-    Traced values need `size`: what is missing is `fill_value`, by default the first element, and an
-    index one beyond the array.
+    `size` gives another length: what is missing is `fill_value`, by default the first element, and
+    an index one beyond the array.
     """
-    length = length_of(size, "intersect1d")
+    length = length_of(size)
     x, y = _pair(ar1, ar2)
     left, (mask, order) = _known_distinct(x, assume_unique)
     if not x.size or not y.size:
-        empty = fill(0 if fill_value is None else fill_value, (length,), x.dtype)
-        nowhere = [fill(v.size, (length,), INT64) for v in (x, y)]
+        empty = fill(0 if fill_value is None else fill_value, (length or 0,), x.dtype)
+        nowhere = [fill(v.size, (length or 0,), INT64) for v in (x, y)]
         return (empty, *nowhere) if return_indices else empty
     right, (_, other_order) = _known_distinct(y, assume_unique)
     position = count_before(right, left, inclusive=False)
@@ -314,12 +329,12 @@ def setdiff1d(
     """The distinct elements of the first array, flattened, that are not in the second, in ascending
     order.
 
-    Traced values need `size`: what is missing is `fill_value`, 0 by default.
+    `size` gives another length: what is missing is `fill_value`, 0 by default.
     """
-    length = length_of(size, "setdiff1d")
+    length = length_of(size)
     x = _flat(ar1)
     if not x.size:
-        return fill(0 if fill_value is None else fill_value, (length,), x.dtype)
+        return fill(0 if fill_value is None else fill_value, (length or 0,), x.dtype)
     if assume_unique:
         return chosen(x, ~isin(x, ar2), length, fill_value, 0)
     values, (mask, _) = _known_distinct(x, False)
@@ -337,11 +352,11 @@ def setxor1d(
     fill_value: Any = None,
 ) -> Any:
     """The distinct elements that are in one of the arrays only, flattened, in ascending order;
-    traced values need `size`, as for `unique`."""
-    length = length_of(size, "setxor1d")
+    `size` is as for `unique`."""
+    length = length_of(size)
     x, y = _pair(ar1, ar2)
     if not x.size + y.size:
-        return fill(0 if fill_value is None else fill_value, (length,), x.dtype)
+        return fill(0 if fill_value is None else fill_value, (length or 0,), x.dtype)
     pairs = []
     for mine, other in ((x, y), (y, x)):
         values, (mask, _) = _known_distinct(mine, assume_unique)

@@ -1,5 +1,4 @@
-"""Functions whose results' lengths depend on values, with a length that is given: `trim_zeros`, and
-`repeat` by traced counts."""
+"""`trim_zeros`, whose result has a length that depends on values."""
 
 from __future__ import annotations
 
@@ -24,6 +23,7 @@ from transpile.numpy.core.reductions import argmax
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.transposes import flip
 from transpile.numpy.order.sets import length_of
+from transpile.numpy.subscripts.basic import get_item
 from transpile.primitives import axes as primitives
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace.trace import bind
@@ -34,8 +34,8 @@ from transpile.trace.trace import bind
 def trim_zeros(filt: Array, trim: str = "fb", axis: Any = None, *, size: Any = None) -> Any:
     """The array without the zeros at its front ("f") and back ("b") along axes.
 
-    `size` gives the length of each trimmed axis, one number or one for each: what is missing at the
-    end are zeros, what is too long is cut off. Raises UnsupportedError without it.
+    `size` gives another length of each trimmed axis, one number or one for each: what is missing at
+    the end are zeros, what is too long is cut off.
     """
     x = as_array(filt)
     sides = trim.lower()
@@ -45,7 +45,7 @@ def trim_zeros(filt: Array, trim: str = "fb", axis: Any = None, *, size: Any = N
     given = size if isinstance(size, tuple | list) else (size,) * len(axes)
     if len(given) != len(axes):
         raise located(ValueError, f"size has {len(given)} lengths for {len(axes)} axes")
-    lengths = [length_of(length, "trim_zeros") for length in given]
+    lengths = [length_of(length) for length in given]
     marks = call(np.not_equal, x, 0)
     bounds = [_bounds(any_of(marks, tuple(set(range(x.ndim)) - {a})), sides) for a in axes]
     for a, length, (first, stop) in zip(axes, lengths, bounds, strict=True):
@@ -63,8 +63,12 @@ def _bounds(marks: Any, sides: str) -> tuple[Any, Any]:
     return first, where(any_of(marks), stop, np.int64(0))
 
 
-def _cut(x: Any, axis: int, length: int, first: Any, stop: Any) -> Any:
-    """The elements from `first` up to `stop` along an axis, and then zeros."""
+def _cut(x: Any, axis: int, length: int | None, first: Any, stop: Any) -> Any:
+    """The elements from `first` up to `stop` along an axis, and zeros up to a given length."""
+    if length is None:
+        every = bind(primitives.iota, shape=(x.shape[axis],), dimension=0, dtype=INT64)
+        inside = call(np.logical_and, call(np.greater_equal, every, first), every < stop)
+        return get_item(x, (*[slice(None)] * axis, inside))
     positions = bind(primitives.iota, shape=(length,), dimension=0, dtype=INT64)
     positions = call(np.add, positions, first)
     taken = bind(gather, x, positions, axes=(axis,), mode=CLIP)

@@ -31,6 +31,7 @@ from transpile.numpy.core.ufuncs import call
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import CLIP, FILL, PROMISED, gather
+from transpile.trace.lengths import selected
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass
@@ -49,6 +50,7 @@ class Entry:
     axis: int | None
     value: Any  # a slice, an int, a Dim, an int64 ndarray or a Tracer; None for a new axis;
     # an Ellipsis that stands for no axis, but still between arrays
+    is_inside: bool = False  # the indices are those of a mask: in range, and distinct
 
     @property
     def is_array(self) -> bool:
@@ -141,12 +143,7 @@ def known_value(entry: Tracer) -> Any:
 
 def _traced_part(entry: Tracer) -> Any:
     if entry.dtype == BOOL:
-        raise unsupported(
-            f"the length of the result depends on the values of a traced mask, {entry!r}. "
-            "numpy.where(mask, x, 0) keeps the shape of x; numpy.where(mask, x + 1, x) is what "
-            "x[mask] += 1 makes of x, and numpy.sum(x, where=mask) the sum of x[mask]; "
-            "x[numpy.nonzero(mask, size=n)] of transpile.numpy takes the first n of its elements."
-        )
+        return entry
     if entry.dtype.kind not in "iu":
         words = "arrays used as indices must be of integer (or boolean) type"
         raise located(IndexError, words if entry.ndim else _KINDS)
@@ -154,7 +151,7 @@ def _traced_part(entry: Tracer) -> Any:
 
 
 def _mask_entries(mask: Any, shape: Shape, axis: int) -> list[Entry]:
-    """The arrays of indices of a known mask."""
+    """The arrays of indices of a mask."""
     for offset, extent in enumerate(mask.shape):
         if extent and shape[axis + offset] != extent:  # NumPy lets a mask without elements pass
             raise located(
@@ -163,9 +160,30 @@ def _mask_entries(mask: Any, shape: Shape, axis: int) -> list[Entry]:
                 f"axis is {shape[axis + offset]} but size of corresponding boolean axis is "
                 f"{extent}",
             )
+    if isinstance(mask, Tracer):
+        indices = positions_of(mask)
+        if not mask.ndim:
+            return [Entry(None, indices[0], is_inside=True)]
+        return [Entry(axis + k, i, is_inside=True) for k, i in enumerate(indices)]
     if not mask.ndim:  # a new axis, of one element or none
         return [Entry(None, np.zeros(int(mask), INT64))]
     return [Entry(axis + k, indices) for k, indices in enumerate(np.nonzero(mask))]
+
+
+def positions_of(mask: Tracer) -> list[Any]:
+    """The indices along each axis of the true elements of a traced mask, in row-major order: their
+    length depends on values. Of a number that of a vector of it."""
+    (flat,) = selected(reshape_to(mask, (mask.size,)), iota_of(mask.size))
+    indices: list[Any] = []
+    for extent in reversed(mask.shape[1:]):
+        indices.insert(0, call(np.remainder, flat, as_operand(extent)))
+        flat = call(np.floor_divide, flat, as_operand(extent))
+    return [flat, *indices]
+
+
+def iota_of(extent: Any) -> Any:
+    """The numbers below an extent."""
+    return bind(primitives.iota, shape=(extent,), dimension=0, dtype=INT64)
 
 
 # ------------------------------------------------------------------------------------- the plan
@@ -233,6 +251,7 @@ def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan
     axes: list[int] = []
     indices: list[Any] = []
     sizes: list[tuple[int, Any]] = []
+    inside: list[bool] = []
     remaining = 0
     news, first, position = [], 0, 0
     counted = False
@@ -248,6 +267,7 @@ def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan
                 axes.append(remaining)
                 indices.append(entry.value)
                 sizes.append((entry.axis, shape[entry.axis]))
+                inside.append(entry.is_inside)
                 basic.append(slice(None))
                 remaining += 1
         elif entry.axis is None:
@@ -257,12 +277,10 @@ def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan
             basic.append(entry.value)
             position += not entry.is_number
             remaining += not entry.is_number
-    for (axis, size), index in zip(sizes, indices, strict=True):
-        if isinstance(index, int):
-            _in_range(index, axis, size, mode, common)
-    known = all(not isinstance(i, Tracer) for i in indices)
+    known = all(b or not isinstance(i, Tracer) for i, b in zip(indices, inside, strict=True))
     checked = tuple(
-        _in_range(i, a, size, mode, common) for (a, size), i in zip(sizes, indices, strict=True)
+        i if b else _in_range(i, a, size, mode, common)
+        for (a, size), i, b in zip(sizes, indices, inside, strict=True)
     )
     default = FILL if writes else CLIP
     kind = PROMISED if known and mode in (None, WRAP) else _MODES.get(mode or "", default)
@@ -274,7 +292,9 @@ def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan
         first,
         tuple(news),
         kind,
-        all(d == 1 for d in common) or (known and _are_distinct(checked, common)),
+        all(d == 1 for d in common)
+        or (any(inside) and len(common) == 1)
+        or (not any(inside) and known and _are_distinct(checked, common)),
     )
 
 

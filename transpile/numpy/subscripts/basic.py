@@ -12,6 +12,7 @@ import numpy as np
 
 from transpile.ir.dims import Dim, Shape
 from transpile.ir.graph import Const
+from transpile.ir.indices.lengths import are_equal_later
 from transpile.ir.indices.requirements import require
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
@@ -19,12 +20,12 @@ from transpile.numpy.core.promotion import (
     as_array,
     as_operand,
     broadcast_in_dim,
+    broadcast_to,
     convert,
     index_of,
     reshape_to,
     shape_of,
     strengthen,
-    unsupported,
     warn_if_imaginary_is_lost,
 )
 from transpile.numpy.core.promotion import error as located
@@ -164,7 +165,7 @@ def update_item(
     """The value of `x` after its elements at `key` were combined with a value: `set`, `add`,
     `multiply`, `minimum` or `maximum`. Repeated indices combine repeatedly."""
     masked = _traced_mask(key, x.ndim)
-    if masked is not None:
+    if masked is not None and not _is_for_each(value, masked, x.ndim):
         mask, axis, basic = masked
         rows = entries(basic, x.shape)
         inner = basic_item(x, rows)
@@ -200,12 +201,14 @@ def content(value: Any, dtype: Any, shape: Shape) -> Any:
     if extra > 0 and all(d == 1 for d in given[:extra]):  # NumPy drops leading axes of length one
         value = reshape_to(as_array(value), given[extra:])
     pairs = zip(shape_of(value)[::-1], shape[::-1], strict=False)
-    if len(shape_of(value)) > len(shape) or any(a not in (1, b) for a, b in pairs):
-        raise located(
-            ValueError,
-            f"could not broadcast input array from shape {shape_text(given)} into shape "
-            f"{shape_text(shape)}",
-        )
+    text = (
+        f"could not broadcast input array from shape {shape_text(given)} into shape "
+        f"{shape_text(shape)}"
+    )
+    if len(shape_of(value)) > len(shape) or any(
+        a not in (1, b) and not are_equal_later(a, b, text) for a, b in pairs
+    ):
+        raise located(ValueError, text)
     warn_if_imaginary_is_lost(as_array(value), dtype)
     value = convert(value, dtype)
     value = value if isinstance(value, Tracer) else Const(np.asarray(value))
@@ -217,8 +220,10 @@ def bind_broadcast(value: Any, shape: Shape) -> Any:
     own = tuple(value.type.shape)
     if own == tuple(shape) and isinstance(value, Tracer):
         return value
-    axes = tuple(range(len(shape) - len(own), len(shape)))
-    return bind(primitives.broadcast_in_dim, value, shape=tuple(shape), broadcast_dimensions=axes)
+    if isinstance(value, Const) and own == tuple(shape):  # which is to be a traced value
+        params = {"shape": own, "broadcast_dimensions": tuple(range(len(own)))}
+        return bind(primitives.broadcast_in_dim, value, **params)
+    return broadcast_to(value if isinstance(value, Tracer) else value.value, shape)
 
 
 def shape_text(shape: Shape) -> str:
@@ -295,6 +300,19 @@ def _traced_mask(key: Any, rank: int) -> tuple[Tracer, int, tuple[Any, ...]] | N
     return mask, axis, (*before, *[slice(None)] * mask.ndim, *behind)
 
 
+def _along_selected(given: Shape, mask: Tracer, axis: int, rank: int) -> int:
+    """The axis of a value of this shape for what a mask selects; negative where it has none."""
+    return len(given) - (rank - axis - mask.ndim) - 1
+
+
+def _is_for_each(value: Any, masked: tuple[Tracer, int, tuple[Any, ...]], rank: int) -> bool:
+    """Whether a value has an element for each one that a mask selects, and not one for all."""
+    mask, axis, _ = masked
+    given = shape_of(as_operand(value))
+    along = _along_selected(given, mask, axis, rank)
+    return 0 <= along < len(given) and given[along] != 1
+
+
 def _masked(x: Any, mask: Tracer, axis: int, value: Any, combine: str) -> Any:
     """An update where a traced mask of the axes from one on holds, by a selection: of a value whose
     shape does not depend on the mask."""
@@ -307,13 +325,8 @@ def _masked(x: Any, mask: Tracer, axis: int, value: Any, combine: str) -> Any:
                 f"{size}",
             )
     given = shape_of(as_operand(value))
-    along = len(given) - (x.ndim - axis - mask.ndim) - 1  # the value's axis for what is selected
+    along = _along_selected(given, mask, axis, x.ndim)
     if along >= 0:
-        if given[along] != 1:
-            raise unsupported(
-                f"x[mask] = values needs as many values as a traced mask has True, which is not "
-                f"known: {mask!r}. numpy.where(mask, values, x) takes values of the shape of x."
-            )
         ones = (1,) * mask.ndim
         value = reshape_to(as_array(value), (*given[:along], *ones, *given[along + 1 :]))
     full = content(value, x.dtype, x.shape)

@@ -28,14 +28,13 @@ from transpile.numpy.core.promotion import (
     reshape_to,
     shape_of,
     slice_axis,
-    unsupported,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.scans import cumsum
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import ravel
 from transpile.numpy.manipulation.transposes import moveaxis
-from transpile.numpy.subscripts.basic import content, set_item
+from transpile.numpy.subscripts.basic import content, get_item, set_item
 from transpile.numpy.subscripts.take import along, as_indices, bounded, take, traced
 from transpile.primitives import axes as primitives
 from transpile.primitives.indexing import FILL, scatter
@@ -178,23 +177,34 @@ def _flat_axis(arr: Array, axis: Any) -> tuple[Any, int]:
 def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
     """The array without the elements at positions along an axis, or of the flattened array.
 
-    A traced `obj` is one index: how many elements several ones remove depends on their values.
-    Raises UnsupportedError for more.
+    Traced indices out of range delete nothing.
     """
     x, number = _flat_axis(arr, axis)
     size = x.shape[number]
     if isinstance(obj, Tracer):
         if obj.size != 1 or obj.dtype == BOOL:
-            raise unsupported(
-                "how many elements numpy.delete leaves depends on the values of a traced array of "
-                "indices, as some may be there twice; one traced index is supported"
-            )
+            kept = _not_deleted(obj, size)
+            return get_item(x, (*[slice(None)] * number, kept))
         index = reshape_to(as_indices(obj), ())
         index = elementwise.where(call(np.less, index, 0), call(np.add, index, size), index)
         count = bind(primitives.iota, shape=(size - 1,), dimension=0, dtype=INT64)
         kept = call(np.add, count, convert(call(np.greater_equal, count, index), INT64))
         return take(x, kept, number)
     return take(x, np.delete(np.arange(size), obj), number)
+
+
+def _not_deleted(obj: Tracer, size: Any) -> Any:
+    """The mask of the elements that traced indices, or a traced mask, leave."""
+    if obj.dtype != BOOL:
+        every = fill(True, (size,), BOOL)
+        return set_item(every, ravel(obj), np.False_)
+    if obj.shape != (size,):
+        raise located(
+            ValueError,
+            "boolean array argument obj to delete must be one dimensional and match the axis "
+            f"length of {size}",
+        )
+    return call(np.logical_not, obj)
 
 
 @implements(np.insert)

@@ -1,7 +1,7 @@
 """Functions that read elements by their indices: take, nonzero, compress, choose and their kin.
 
-Where the length of a result depends on values, `size=` gives it, as in JAX; what is missing at the
-end is `fill_value`.
+The length of a result may depend on values. `size=` gives another one, as in JAX: what is too much
+is cut off, and what is missing at the end is `fill_value`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ from transpile.numpy.core.promotion import (
     index_of,
     refuse,
     reshape_to,
-    unsupported,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.joins import stack
 from transpile.numpy.manipulation.shapes import ravel
 from transpile.numpy.order.sets import length_of, numbered
-from transpile.numpy.subscripts.advanced import from_start
+from transpile.numpy.subscripts.advanced import from_start, positions_of
 from transpile.numpy.subscripts.basic import get_item
 from transpile.primitives import axes as primitives
 from transpile.primitives.elementwise import copy
@@ -154,9 +153,8 @@ def nonzero(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
     """The indices of the elements that are not zero, in row-major order: an int64 vector for each
     axis.
 
-    `size` gives their length: fewer ones are filled with `fill_value`, 0 by default (one value, or
-    one for each axis), more are cut off. Raises UnsupportedError without it, and ValueError for a
-    scalar.
+    `size` gives another length than their number: fewer ones are filled with `fill_value`, 0 by
+    default (one value, or one for each axis), more are cut off. Raises ValueError for a scalar.
     """
     x = traced(a)
     if x.ndim == 0:
@@ -166,8 +164,11 @@ def nonzero(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
             "instead. If the context of this error is of the form `arr[nonzero(cond)]`, just use "
             "`arr[cond]`.",
         )
-    count = length_of(size, "nonzero")
-    mask = ravel(call(np.not_equal, x, 0) if x.dtype != BOOL else x)
+    mask = call(np.not_equal, x, 0) if x.dtype != BOOL else x
+    count = length_of(size)
+    if count is None:
+        return tuple(positions_of(mask))
+    mask = ravel(mask)
     flat = numbered(mask, count, x.size)
     missing = call(np.equal, flat, x.size)
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * x.ndim
@@ -190,21 +191,21 @@ def unravelled(flat: Any, shape: Sequence[Any]) -> list[Any]:
 @accepts_more("size", "fill_value")
 @implements(np.flatnonzero)
 def flatnonzero(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
-    """The positions in the flattened array of the elements that are not zero; `size` gives their
-    number, as for `nonzero`."""
-    return nonzero(ravel(traced(a)), size=length_of(size, "flatnonzero"), fill_value=fill_value)[0]
+    """The positions in the flattened array of the elements that are not zero; `size` gives another
+    length, as for `nonzero`."""
+    return nonzero(ravel(traced(a)), size=size, fill_value=fill_value)[0]
 
 
 @accepts_more("size", "fill_value")
 @implements(np.argwhere)
 def argwhere(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
     """The indices of the elements that are not zero as the rows of an int64 matrix; `size` gives
-    their number, as for `nonzero`."""
-    count = length_of(size, "argwhere")
+    another number of rows, as for `nonzero`."""
     x = traced(a)
     if x.ndim == 0:
-        return fill(0, (count, 0), INT64)
-    return stack(nonzero(x, size=count, fill_value=fill_value), 1)
+        count = length_of(size)
+        return fill(0, (nonzero(ravel(x))[0].size if count is None else count, 0), INT64)
+    return stack(nonzero(x, size=size, fill_value=fill_value), 1)
 
 
 @accepts_more("size", "fill_value")
@@ -221,8 +222,9 @@ def compress(
     """The slices along an axis, or elements of the flattened array, where a vector of conditions
     holds.
 
-    A traced condition needs `size`, the number of slices: what is missing is `fill_value`. Raises
-    UnsupportedError without it, and ValueError unless the condition is a vector.
+    `size` gives another number of slices: what is missing is `fill_value`. Of a traced condition
+    what is behind the end of the axis counts for nothing, where NumPy raises IndexError for a True.
+    Raises ValueError unless the condition is a vector.
     """
     refuse("compress", out=out)
     x, mask = traced(a), as_array(condition)
@@ -234,22 +236,24 @@ def compress(
     before = (slice(None),) * number
     if not isinstance(mask, Tracer):
         return take(x, np.flatnonzero(mask), number)
-    count = length_of(size, "compress")
+    count = length_of(size)
     extent = x.shape[number]
     inside = min(extent, mask.shape[0])
-    positions = numbered(call(np.not_equal, mask, 0)[:inside], count, extent)
+    held = call(np.not_equal, mask, 0)[:inside]
+    if count is None:
+        return get_item(get_item(x, (*before, slice(0, inside))), (*before, held))
+    positions = numbered(held, count, extent)
     return get_item(x, (*before, positions), "fill", 0 if fill_value is None else fill_value)
 
 
 @accepts_more("size", "fill_value")
 @implements(np.extract)
 def extract(condition: Array, arr: Array, *, size: Any = None, fill_value: Any = 0) -> Any:
-    """The elements where a condition of the same size holds, as a vector; a traced condition needs
-    `size`, as for `compress`."""
+    """The elements where a condition of the same size holds, as a vector; `size` gives another
+    length, as for `compress`."""
     mask = as_array(condition)
     if isinstance(mask, Tracer):
-        count = length_of(size, "extract")
-        return compress(ravel(mask), ravel(traced(arr)), size=count, fill_value=fill_value)
+        return compress(ravel(mask), ravel(traced(arr)), size=size, fill_value=fill_value)
     return take(ravel(traced(arr)), np.flatnonzero(mask))
 
 
@@ -361,8 +365,7 @@ def ix_(*args: Any) -> Any:
     """Vectors of indices shaped to select a product of them: the k-th along axis k, with size 1
     elsewhere.
 
-    Known masks become their indices. Raises UnsupportedError for traced masks, and ValueError for
-    what is no vector.
+    Masks become their indices. Raises ValueError for what is no vector.
     """
     grid = []
     for axis, value in enumerate(args):
@@ -370,10 +373,7 @@ def ix_(*args: Any) -> Any:
         if x.ndim != 1:
             raise located(ValueError, "Cross index must be 1 dimensional")
         if x.dtype == BOOL and isinstance(x, Tracer):
-            raise unsupported(
-                "the length of the result of numpy.ix_ depends on the values of a traced mask; "
-                "transpile.numpy.flatnonzero(mask, size=n) are the indices that it means"
-            )
+            (x,) = positions_of(x)
         if not isinstance(x, Tracer):
             (x,) = (np.flatnonzero(x),) if x.dtype == BOOL else (x,)
         shape = [1] * len(args)

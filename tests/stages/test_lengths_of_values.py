@@ -1,0 +1,391 @@
+"""Results whose length depends on values: against NumPy, in programs of runtime sizes, derivatives,
+loops and branches, and in C."""
+
+import importlib.util
+import json
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import run_main
+
+import transpile
+from transpile import ShapeDtypeStruct, lax
+from transpile.artifact.library import Library
+from transpile.errors import UnsupportedError
+
+rng = np.random.default_rng(11)
+DTYPES = [np.float64, np.float32, np.int8, np.int64, np.uint16, np.bool_, np.complex128]
+
+
+def drawn(shape, dtype, density, seed):
+    """An array with some zeros; every number is there several times."""
+    draw = np.random.default_rng(seed)
+    values = draw.integers(1, 6, shape).astype(dtype)
+    return np.where(draw.random(shape) < density, values, np.zeros((), dtype))
+
+
+def assert_agree(found, expected):
+    pairs = zip(transpile.tree.leaves(found), transpile.tree.leaves(expected), strict=True)
+    for got, want in pairs:
+        want = np.asarray(want)
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        np.testing.assert_allclose(got, want, rtol=1e-5 if want.dtype.itemsize < 8 else 1e-12)
+
+
+def vectors(x):
+    m = x != 0
+    y = x[m]
+    return y, np.nonzero(x), np.flatnonzero(m), np.argwhere(x), np.where(m), x.nonzero()
+
+
+def kin(x):
+    return (
+        np.compress(x != 0, x),
+        np.extract(x, x),
+        np.unique(x),
+        np.unique(x, return_index=True, return_inverse=True, return_counts=True),
+        np.unique(x[x != 0]),
+        np.trim_zeros(x),
+        np.delete(x, x == 0),
+        np.unique_counts(x),
+    )
+
+
+def pairs(x, y):
+    return (
+        np.intersect1d(x, y),
+        np.intersect1d(x, y, return_indices=True),
+        np.setdiff1d(x, y),
+        np.setxor1d(x, y),
+        np.union1d(x, y),
+    )
+
+
+def matrices(x):
+    rows, columns = (x != 0).all(1), (x != 0).any(0)
+    return (
+        x[x != 0],
+        np.nonzero(x),
+        np.argwhere(x),
+        x[rows],
+        x[:, columns],
+        x[rows, 0],
+        x[..., columns, None],
+        x[np.ix_(rows, columns)],
+        np.compress(columns, x, 1),
+        x[rows].T,
+        np.unique(x, axis=0),
+        np.unique(x),
+    )
+
+
+SIZES = st.integers(0, 9)
+DENSITIES = st.sampled_from([0.0, 0.3, 0.8, 1.0])
+SEEDS = st.integers(0, 1000)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("function", [vectors, kin])
+def test_of_every_length(function, dtype):
+    known = {n: transpile.jit(function) for n in (0, 1, 7)}
+
+    @settings(max_examples=12, deadline=None)
+    @given(n=st.sampled_from(list(known)), density=DENSITIES, seed=SEEDS)
+    def agrees(n, density, seed):
+        x = drawn(n, dtype, density, seed)
+        assert_agree(known[n](x), function(x))
+
+    agrees()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int8])
+def test_of_matrices_and_pairs(dtype):
+    of_matrix, of_pair = transpile.jit(matrices), transpile.jit(pairs)
+
+    @settings(max_examples=15, deadline=None)
+    @given(shape=st.sampled_from([(4, 3), (1, 2), (0, 3), (3, 0)]), density=DENSITIES, seed=SEEDS)
+    def agrees(shape, density, seed):
+        x = drawn(shape, dtype, density, seed)
+        if x.size:
+            assert_agree(of_matrix(x), matrices(x))
+        else:
+            assert_agree(transpile.jit(lambda x: x[x != 0])(x), x[x != 0])
+        a, b = drawn(6, dtype, density, seed), drawn(4, dtype, 0.7, seed + 1)
+        assert_agree(of_pair(a, b), pairs(a, b))
+
+    agrees()
+
+
+def nested(x, w):
+    m = x > 0
+    y = x[m]
+    return (
+        (x[m] * w[m]).sum(),
+        y @ y,
+        np.cumsum(y),
+        np.sort(y)[::-1],
+        np.argsort(y),
+        y[y > 1],
+        y[:, None] - y,
+        np.outer(y, x[~m]).sum(1),
+        np.concatenate([y, x, y]),
+        np.ones_like(y),
+        len(y) * 2,
+        y.sum() / y.size,
+        np.unique(np.floor(y)),
+        x[x > 0] + w[x > 0],
+        np.any(y > 2),
+        np.histogram(y, 4, (0, 3))[0],
+        y.prod(),
+        np.stack([y, w[m]], 1).reshape(-1),
+    )
+
+
+def test_nested_for_fixed_and_for_runtime_sizes():
+    fixed = transpile.jit(nested)
+    n = ShapeDtypeStruct(("n",), np.float64)
+    compiled = transpile.jit(nested).lower(n, n).compile()
+    for size in (1, 2, 6, 50):
+        x, w = rng.normal(size=(2, size))
+        assert_agree(fixed(x, w), nested(x, w))
+        assert_agree(compiled(x, w), nested(x, w))
+        assert_agree(compiled(np.abs(x), w), nested(np.abs(x), w))
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            none, expected = compiled(-np.abs(x), w), nested(-np.abs(x), w)
+            warnings.simplefilter("ignore")
+            assert_agree(none, expected)
+
+
+def test_every_shape_of_runtime_sizes():
+    def f(x):
+        return x[x > 0], x[x[:, 0] > 0], x[:, x[0] > 0], np.argwhere(x > 0), np.unique(x)
+
+    compiled = transpile.jit(f).lower(ShapeDtypeStruct(("n", "m"), np.float64)).compile()
+    for shape in ((1, 1), (3, 2), (20, 9)):
+        x = rng.normal(size=shape).round(1)
+        assert_agree(compiled(x), f(x))
+        assert_agree(compiled(-np.abs(x) - 1), f(-np.abs(x) - 1))
+
+
+def test_jit_of_dynamic_shapes_compiles_once():
+    traced = []
+
+    @transpile.jit(dynamic_shapes=True)
+    def f(x):
+        traced.append(1)
+        return x[x > 0] * 2, np.flatnonzero(x)
+
+    for size in (2, 5, 9):
+        x = rng.normal(size=size)
+        assert_agree(f(x), (x[x > 0] * 2, np.flatnonzero(x)))
+    assert len(traced) == 1
+
+
+def test_results_are_exactly_as_long_and_own_their_memory():
+    f = transpile.jit(lambda x: (x[x > 0], np.argwhere(x > 0)))
+    x = rng.normal(size=(100, 40))
+    for _ in range(300):  # the later calls go through C
+        found, where = f(x)
+    assert found.flags.owndata and where.flags.owndata and found.base is None
+    assert_agree((found, where), (x[x > 0], np.argwhere(x > 0)))
+
+
+def test_an_assignment_of_a_value_for_each_selected_element():
+    def f(x, v):
+        x = x.copy()
+        x[x > 0] *= 3
+        y = x.copy()
+        y[y < 0] = v
+        return x, y, x[x > 0] + 1
+
+    x = np.array([1.0, -1.0, 2.0, -3.0])
+    assert_agree(transpile.jit(f)(x, np.array([5.0, 6.0])), f(x, np.array([5.0, 6.0])))
+    with pytest.raises(ValueError, match=r"could not broadcast input array from shape \(3,\)"):
+        transpile.jit(f)(x, np.ones(3))
+
+
+# ------------------------------------------------------------------------------------------ errors
+
+
+def test_what_needs_an_element_is_an_error_of_the_call_in_numpys_words():
+    x = np.array([1.0, -2.0])
+    for f, words in (
+        (lambda x: x[x > 5].max(), "zero-size array to reduction operation maximum which has no"),
+        (lambda x: x[x > 5].min(), "zero-size array to reduction operation minimum which has no"),
+        (lambda x: x[x > 5].argmax(), "attempt to get argmax of an empty sequence"),
+        (lambda x: x[x > 5][0], "the index 0 of an axis of size u needs 1 <= u"),
+    ):
+        compiled = transpile.jit(f)
+        with pytest.raises(ValueError, match=words):
+            compiled(x)
+        assert compiled(x + 7) == f(x + 7)
+    assert np.isnan(transpile.jit(lambda x: x[x > 5].mean())(x))
+    assert transpile.jit(lambda x: x[x > 5].max(initial=3))(x) == 3
+
+
+def test_lengths_of_different_masks_are_compared_in_the_call():
+    f = transpile.jit(lambda x, y: x[x > 0] + y[y > 0])
+    assert_agree(f(np.array([1.0, 2, -1]), np.array([-1.0, 5, 6, -2])), np.array([6.0, 8.0]))
+    with pytest.raises(ValueError, match=r"could not be broadcast together with shapes \(u,\)"):
+        f(np.array([1.0, 2, 3]), np.array([-1.0, 5, 6, -2]))
+    g = transpile.jit(lambda x, w: x[x > 0] * w)
+    assert_agree(g(np.array([1.0, 2, -1]), np.array([2.0, 3.0])), np.array([2.0, 6.0]))
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        g(np.array([1.0, -2, -1]), np.array([2.0, 3.0]))
+    equal = transpile.xpr(lambda x, y: x[x * 2 > 0] + y[x * 2 > 0], np.ones(3), np.ones(3))
+    assert "require" not in str(equal) and str(equal).count("compact") == 2
+
+
+def test_under_vmap_the_error_says_what_to_write():
+    with pytest.raises(NotImplementedError, match=r"numpy.where\(mask, x, 0\) keeps the shape"):
+        transpile.jit(transpile.vmap(lambda x: x[x > 0].sum()))(np.ones((3, 2)))
+    x, m = rng.normal(size=(3, 4)), np.array([True, False, True, True])
+    same_mask = transpile.jit(transpile.vmap(lambda x, m: x[m] * 2, in_axes=(0, None)))
+    assert_agree(same_mask(x, m), x[:, m] * 2)
+
+
+# ------------------------------------------------------------------------- loops, branches, grads
+
+
+def test_in_bodies_of_loops_and_branches():
+    def in_fori(x):
+        return lax.fori_loop(0, 3, lambda i, a: a + x[x > a].sum(), 0.0)
+
+    def in_while(x):
+        return lax.while_loop(
+            lambda a: a < 3, lambda a: a + 1 + np.sort(x[x > a])[::-1].sum() * 0.1, 0.0
+        )
+
+    def in_scan(x):
+        def step(total, row):
+            chosen = row[row > total / 9]
+            return total + chosen.sum(), (np.cumsum(chosen).sum(), np.unique(chosen).size)
+
+        return lax.scan(step, 0.0, x.reshape(4, -1))
+
+    def in_cond(x):
+        return lax.cond(x[0] > 0, lambda x: x[x > 0].sum(), lambda x: x[x < 0].mean(), x)
+
+    def outside(x):
+        y = x[x > 0]
+        return lax.fori_loop(0, 3, lambda i, a: a + y, y)
+
+    for f in (in_fori, in_while, in_scan, in_cond, outside):
+        for seed in range(3):
+            x = np.random.default_rng(seed).normal(size=12)
+            with transpile.disable_jit():
+                expected = f(x)
+            assert_agree(transpile.jit(f)(x), expected)
+
+
+def test_what_leaves_a_body_and_what_cannot_be_checked_in_one():
+    x = np.ones(4)
+    with pytest.raises(TypeError, match="must have equal types"):
+        transpile.jit(lambda x: lax.fori_loop(0, 3, lambda i, a: x[x > 0], x))(x)
+    with pytest.raises(UnsupportedError, match="in the body of a loop or branch a program cannot"):
+        transpile.jit(lambda x: lax.fori_loop(0, 3, lambda i, a: a + x[x > a].max(), 0.0))(x)
+
+
+def test_derivatives():
+    def f(x):
+        y = x[x > 0]
+        return (y**2).sum() + np.sort(y)[-1] + (y * y.mean()).sum() + np.cumsum(y).sum()
+
+    x = np.array([0.5, -1.0, 2.0, 1.5, -0.25])
+    h = 1e-6
+    steps = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(5)]
+    np.testing.assert_allclose(transpile.jit(transpile.grad(f))(x), steps, rtol=1e-6)
+    np.testing.assert_allclose(transpile.grad(f)(x), steps, rtol=1e-6)
+
+    def tangents(x, t):
+        return transpile.jvp(lambda x: x[x > 0] ** 2, (x,), (t,))
+
+    t = rng.normal(size=5)
+    assert_agree(transpile.jit(tangents)(x, t), (x[x > 0] ** 2, 2 * x[x > 0] * t[x > 0]))
+    hessian = transpile.jit(transpile.hessian(lambda x: (x[x > 0] ** 3).sum()))
+    np.testing.assert_allclose(hessian(x), np.diag(6 * x * (x > 0)))
+    both = transpile.jit(lambda x, y: transpile.grad(f)(x) + transpile.grad(f)(y))
+    np.testing.assert_allclose(both(x, -x), transpile.grad(f)(x) + transpile.grad(f)(-x))
+
+    def matched(x, y):
+        return (x[x > 0] * y[y > 0]).sum()
+
+    found = transpile.jit(transpile.grad(matched, (0, 1)))(x, x[::-1].copy())
+    assert [len(g) for g in found] == [5, 5]
+
+
+# ---------------------------------------------------------------------------------------- programs
+
+
+def test_shapes_show_the_length():
+    x = np.ones(5)
+    assert transpile.eval_shape(lambda x: x[x > 0], x).shape[0].__str__() == "u"
+    text = str(transpile.xpr(lambda x: (x[x > 0], np.flatnonzero(x)), x))
+    assert "f64[u]" in text and "i64[u2]" in text
+
+
+MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "positive.h"
+
+int main(void)
+{{
+    for (int64_t n = 1; n <= 5; n += 2) {{
+        double x[5] = {{-1.0, 2.0, -3.0, 4.0, 5.0}}, values[5], least;
+        int64_t places[5], length;
+        void *workspace = malloc(positive_workspace_size({size}) + 1);
+        int code = positive({size}{comma}x, values, places, &least, &length, workspace);
+        printf("%d %s;", code, positive_error(code));
+        for (int64_t k = 0; code == 0 && k < length; k++) {{
+            printf(" %g at %d", values[k], (int)places[k]);
+        }}
+        printf("\\n");
+        free(workspace);
+    }}
+    return 0;
+}}
+"""
+
+
+def test_a_c_program_reads_the_length(tmp_path):
+    @transpile.jit
+    def positive(x):
+        values = x[x > 0]
+        return values, np.flatnonzero(x > 0), values.min()
+
+    compiled = positive.lower(ShapeDtypeStruct(("n",), np.float64)).compile()
+    compiled.save(tmp_path)
+    header = (tmp_path / "positive.h").read_text()
+    assert "values: float64[u], out" in header and "u: at most n, in *u_length" in header
+    lines = run_main(tmp_path, "positive", MAIN.format(size="n", comma=", "))
+    assert lines == [
+        "-4 zero-size array to reduction operation minimum which has no identity;",
+        "0 success; 2 at 1",
+        "0 success; 2 at 1 4 at 3 5 at 4",
+    ]
+
+
+def test_a_python_module_of_a_library_cuts_results(tmp_path):
+    def selected(x):
+        return {"x": x[x > 0], "columns": x[:, x[0] > 0], "sum": x[x > 0].sum()}
+
+    lowered = transpile.jit(selected).lower(ShapeDtypeStruct(("n", 4), np.float64))
+    Library("cut", {"selected": lowered}).write(tmp_path, ["python", "metadata"])
+    (told,) = json.loads((tmp_path / "cut.json").read_text())["functions"]
+    assert told["lengths"] == {"u": "u_length", "u2": "u2_length"}
+    assert [a.get("most_elements") for a in told["outputs"]] == ["4*n", None, "4*n", None, None]
+    spec = importlib.util.spec_from_file_location("cut", tmp_path / "cut.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for n in (1, 6):
+        x = rng.normal(size=(n, 4))
+        assert_agree(module.selected(x), selected(x))
+
+
+def test_the_c_is_one_pass_that_stores_what_the_mask_selects():
+    text = transpile.jit(lambda x: x[x > 0]).lower(np.ones(9)).as_text("loops")
+    assert text.count("for i") <= 2 and "if" not in text.split("kernel", 1)[1]

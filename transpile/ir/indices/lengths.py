@@ -1,0 +1,99 @@
+"""Lengths that depend on values: runtime sizes that a program finds itself.
+
+A `Length` is a symbol like any other size, with its bound: `u` of `x[mask]` is at most the number
+of elements of the mask. What memory is planned for is the bound; loops run to the length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from transpile.ir.dims import (
+    Atom,
+    Dim,
+    Index,
+    Quotient,
+    Remainder,
+    Shape,
+    Symbol,
+    floor_divide,
+    symbols_of,
+    terms_of,
+)
+from transpile.util.frozen_records import dataclass
+
+
+@dataclass(frozen=True)
+class Length(Symbol):
+    """A runtime size that is known only when the equation that counts it has run."""
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def length(name: str, most: Index) -> Length:
+    """A length from 0 to `most`."""
+    return Length(name, 0, most + 1)
+
+
+def lengths_of(index: Index) -> frozenset[Length]:
+    """The lengths in an index."""
+    return frozenset(s for s in symbols_of(index) if isinstance(s, Length))
+
+
+def lengths_in(shapes: Iterable[Shape]) -> tuple[Length, ...]:
+    """The lengths in shapes, each once, in order."""
+    extents = (extent for shape in shapes for extent in shape)
+    return tuple(dict.fromkeys(s for d in extents for s in sorted(lengths_of(d), key=str)))
+
+
+def most_of(index: Index) -> Index:
+    """An upper bound of an index over lengths, in the sizes that a caller knows; none of its parts
+    may be negative."""
+    if not lengths_of(index):
+        return index
+    total: Index = 0
+    for monomial, factor in terms_of(index):
+        part: Index = factor
+        for atom in monomial:
+            part = part * _most_of_atom(atom)
+        if factor > 0 or not lengths_of(Dim(((monomial, factor),))):
+            total = total + part
+    return total
+
+
+def _most_of_atom(atom: Atom) -> Index:
+    match atom:
+        case Length(extent=extent) if extent is not None:
+            return most_of(extent - 1)
+        case Quotient(dividend=dividend, divisor=divisor) if not lengths_of(divisor):
+            return floor_divide(most_of(dividend), divisor)
+        case Remainder(dividend=dividend, divisor=divisor) if lengths_of(dividend):
+            return most_of(divisor) - 1
+        case Quotient(dividend=dividend):
+            return most_of(dividend)
+        case _:
+            return Dim((((atom,), 1),))
+
+
+def stored_shape(shape: Shape) -> Shape:
+    """The shape of the memory for an array: along the first axis there is room for the bound of its
+    extent, which leaves the places of the elements."""
+    return tuple(most_of(d) if axis == 0 else d for axis, d in enumerate(shape))
+
+
+# What records that `smaller <= larger` is to be checked when the program runs, with the text of the
+# error; False where it cannot. Tracing appends it.
+CHECKED_LATER: list[Callable[[Index, Index, str], bool]] = []
+
+
+def is_checked_later(smaller: Index, larger: Index, text: str) -> bool:
+    """True if an inequality is one of lengths, which the program checks when they are known."""
+    return bool(lengths_of(larger - smaller)) and all(
+        later(smaller, larger, text) for later in CHECKED_LATER
+    )
+
+
+def are_equal_later(one: Index, other: Index, text: str) -> bool:
+    """True if the program checks that two extents are equal."""
+    return is_checked_later(one, other, text) and is_checked_later(other, one, text)

@@ -1,0 +1,96 @@
+"""`compact`: the elements of vectors where a mask holds, whose number is a length that the program
+finds; `require`: an inequality of sizes that has to hold for the call to go on.
+
+All else is built from these: `x[mask]` is a gather at the compacted positions, so that derivatives
+are those of gather.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import Dim, Index, Shape
+from transpile.ir.indices.lengths import Length
+from transpile.ir.primitive import Axis, NoRule, Primitive, register
+from transpile.ir.types import BOOL, INT64, ArrayType
+from transpile.primitives.kinds import view
+from transpile.primitives.rules import apply
+
+
+def _compact(mask: Any, *values: Any, length: Length) -> list[Any]:
+    return [np.int64(np.count_nonzero(mask)), *(x[mask] for x in values)]
+
+
+def _compact_type(mask: ArrayType, *values: ArrayType, length: Length) -> tuple[ArrayType, ...]:
+    if mask.ndim != 1 or mask.dtype != BOOL or any(x.shape != mask.shape for x in values):
+        given = ", ".join(map(str, (mask, *values)))
+        raise TypeError(f"compact takes a vector of bools and vectors as long, not {given}")
+    if length.extent != mask.shape[0] + 1:
+        raise TypeError(f"{length} is not the length of what a mask of {mask.shape[0]} selects")
+    return ArrayType((), INT64), *(x.with_shape((Dim.of(length),)) for x in values)
+
+
+def _compact_jvp(
+    tangents: Sequence[Any], results: Any, mask: Any, *values: Any, length: Length
+) -> list[Any]:
+    moving = [t for t in tangents[1:] if t is not None]
+    moved = iter(apply("compact", mask, *moving, length=length)[1:])
+    return [None, *(None if t is None else next(moved) for t in tangents[1:])]
+
+
+def _batch(axis: Axis, batched: Sequence[bool], *operands: Any, **params: Any) -> Any:
+    NoRule(
+        "under vmap each example would select another number of elements. numpy.where(mask, x, 0) "
+        "keeps the shape of x, and numpy.sum(x, where=mask) is the sum of x[mask]; with size=n "
+        "each example gives n elements: x[transpile.numpy.nonzero(mask, size=n)]"
+    )()
+
+
+compact = register(
+    Primitive(
+        "compact",
+        "compact",
+        _compact,
+        _compact_type,
+        cost=0,
+        jvp=_compact_jvp,
+        batch=_batch,
+        exact=True,
+        weight=4,
+    )
+)
+
+
+def _require_type(*, smaller: Index, larger: Index, text: str) -> tuple[ArrayType, ...]:
+    return ()
+
+
+def _require(*, smaller: Any, larger: Any, text: str) -> list[Any]:
+    if smaller > larger:
+        raise ValueError(text)
+    return []
+
+
+require = register(
+    Primitive("require", "requirement", _require, _require_type, cost=0, effect=True)
+)
+
+
+def _resized_type(x: ArrayType, *, shape: Shape) -> ArrayType:
+    if x.ndim != len(shape):
+        raise TypeError(f"{x} is not resized to the shape {shape}")
+    return x.with_shape(shape)
+
+
+# An array in another shape that is equal to its own in every call that goes on: `require` says so.
+resized = view(
+    "resized",
+    lambda x, *, shape: x,
+    _resized_type,
+    lambda index, x, *, shape: index,
+    transpose=lambda ct, x, *, shape: [apply("resized", ct, shape=tuple(x.type.shape))],
+    shift=lambda axis, *, shape: {"shape": (axis.size, *shape)},
+)

@@ -1,0 +1,111 @@
+"""Lengths that depend on values, while a function is traced: their names, and what has to be true
+of them.
+
+A value has one length: what selects by an equal mask, computed by equal equations, finds the one
+that is there, so that `x[x > 0] + y[x > 0]` needs no check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+from typing import Any
+
+from transpile.ir.dims import Dim, Index, symbols_of
+from transpile.ir.graph import Atom, Const, Equation, Graph, has_effect
+from transpile.ir.graph_rewrite import counts_of, with_lengths
+from transpile.ir.indices.lengths import CHECKED_LATER, Length, length, lengths_of
+from transpile.ir.primitive import TABLE
+from transpile.trace.trace import Trace, current_trace, the_trace
+from transpile.trace.tracer import Tracer
+from transpile.util.interrupt_safety import THREAD
+
+_NAME = "u"
+
+
+def selected(mask: Tracer, *values: Any) -> tuple[Tracer, ...]:
+    """The elements of vectors where a mask holds, vectors of the mask's length."""
+    trace = the_trace()
+    found = _length_of(trace, trace.atom(mask), mask.shape[0])
+    _, *elements = trace.append(TABLE["compact"], (mask, *values), {"length": found})
+    return tuple(elements)
+
+
+def _length_of(trace: Trace, mask: Atom, most: Index) -> Length:
+    """The length of what a mask selects: that of an equal mask, or a new one."""
+    for known in trace.lengths:
+        equation = trace.producers[trace.lengths[known]]
+        if _are_equal(trace, equation.inputs[0], mask):
+            return known
+    return length(_free_name(most), most)
+
+
+def _are_equal(trace: Trace, one: Atom, other: Atom) -> bool:
+    """True if two values are computed by equal equations from the same values."""
+    pairs = [(one, other)]
+    seen: set[tuple[Atom, Atom]] = set()
+    while pairs:
+        a, b = pairs.pop()
+        if a is b or (a, b) in seen:
+            continue
+        seen.add((a, b))
+        if isinstance(a, Const) or isinstance(b, Const):
+            if a != b:
+                return False
+            continue
+        first, second = trace.producers.get(a), trace.producers.get(b)
+        if first is None or second is None or not _are_alike(first, second):
+            return False
+        if first.outputs.index(a) != second.outputs.index(b):
+            return False
+        pairs += zip(first.inputs, second.inputs, strict=True)
+    return True
+
+
+def _are_alike(one: Equation, other: Equation) -> bool:
+    if one is other:
+        return True
+    nothing: tuple[Atom, ...] = ()
+    keys = [(e.key()[0], nothing, e.key()[2]) for e in (one, other)]
+    return keys[0] == keys[1] and len(one.inputs) == len(other.inputs) and not has_effect(one)
+
+
+def _free_name(most: Index, others: Iterable[Length] = ()) -> str:
+    """A name that neither these lengths nor sizes of the present traces have."""
+    taken = {s.name for s in (*others, *symbols_of(most))}
+    for trace in THREAD.traces:
+        taken.update(known.name for known in trace.lengths)
+        extents = (extent for var in trace.inputs for extent in var.type.shape)
+        taken.update(s.name for extent in extents for s in symbols_of(extent))
+    names = (f"{_NAME}{k}" if k > 1 else _NAME for k in count(1))
+    return next(name for name in names if name not in taken)
+
+
+def with_own_lengths(trace: Trace, graph: Graph) -> Graph:
+    """A graph whose equations are to be appended to a trace, which may have lengths of the same
+    names already: they are others."""
+    counted = counts_of(graph.equations)
+    if trace.lengths.keys().isdisjoint(counted):
+        return graph
+    others: list[Length] = []
+    for known in counted:
+        most = 0 if known.extent is None else known.extent - 1
+        others.append(length(_free_name(most, others), most))
+    pairs = zip(counted, others, strict=True)
+    return with_lengths(graph, {known: Dim.of(other) for known, other in pairs})
+
+
+def _check_later(smaller: Index, larger: Index, text: str) -> bool:
+    """Record an inequality where its lengths are known; False where they are not."""
+    wanted = set(lengths_of(larger - smaller))
+    for trace in reversed(THREAD.traces):
+        if not wanted.isdisjoint(trace.lengths):
+            params = {"smaller": smaller, "larger": larger, "text": text}
+            known = (e.params for e in trace.equations if e.primitive.kind == "requirement")
+            if not any(p["smaller"] == smaller and p["larger"] == larger for p in known):
+                trace.append(TABLE["require"], (), params)
+            return True
+    return current_trace() is None
+
+
+CHECKED_LATER.append(_check_later)
