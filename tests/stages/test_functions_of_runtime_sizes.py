@@ -58,6 +58,22 @@ NUMPY = """
     np.choose(i % 2, [v, -v])
     np.fft.fft(x, axis=1)
     np.linalg.solve(a + 5*np.eye(len(v)), v)
+    np.linspace(0, 1, len(v))
+    np.linspace(v[0], 3, 2*len(v) - 5, endpoint=False)
+    np.linspace(1, v[:2], len(v) - 2)
+    np.linspace(1, v[:2], len(v) - 1, retstep=True)
+    np.partition(v, 0)[0]
+    np.partition(v, -3)[-3]
+    np.searchsorted(np.sort(v), np.array([-9, 0.0, 0.5, np.nan]))
+    np.searchsorted(np.sort(v), np.sort(v)[::2], 'right')
+    np.interp(x, np.sort(v), v)
+    np.interp(np.array([-9.0, 0.1, 9.0]), np.sort(v), v, left=-1)
+    np.pad(v, (3, 2), mode='wrap')
+    np.indices((len(v), 2))
+    np.indices((2, len(v)), sparse=True)
+    np.gradient(v)
+    np.gradient(a, 0.5, axis=1)
+    np.gradient(x, v * v + 1, axis=0, edge_order=2)
     np.linalg.inv(a + 5*np.eye(len(v)))
     np.linalg.cholesky(a @ a.T + 5*np.eye(len(v)))
     np.linalg.det(a)
@@ -238,16 +254,11 @@ OWN = """
 """
 
 REFUSED = {
-    "np.linspace(0, 1, len(v))": "no Python int",
-    "np.partition(v, 0)": "sequence of integers",
-    "np.searchsorted(v, np.array([0.0, 0.5]))": "no Python int",
-    "np.interp(v, v, v)": "no Python int",
+    "np.partition(v, 3)": "a partition at 3 needs 4 <= n",
+    "np.pad(v, 5, mode='wrap')": "by no more than the array needs 5 <= n",
     "np.fft.fft(v)": "a Fourier transform along an axis of a runtime size",
     "np.linalg.qr(x)[1]": "declare which it is",
     "np.linalg.lstsq(x, v)[0]": "declare which it is",
-    "np.pad(v, 1, mode='wrap')": "no Python int",
-    "np.indices((len(v), 2))[0]": "no Python int",
-    "np.gradient(v)": "no Python int",
     "np.convolve(v, v)": "declare which it is",
     "lax.associative_scan(np.multiply, v)": "declare which it is",
     "random.permutation(random.key(0), len(v))": "used as a Python int",

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import require
 from transpile.numpy.core.creation import linspace
 from transpile.numpy.core.promotion import (
     Array,
@@ -191,7 +193,12 @@ def _edge(x: Any, axis: int, widths: Widths, _: Pair) -> Pair:
 def _wrap(x: Any, axis: int, widths: Widths, _: Pair) -> Pair:
     """The array repeated periodically at both ends."""
     size = x.shape[axis]
-    copies = [concatenate_along([x] * -(-w // size), axis) if w else x for w in widths]
+    if isinstance(size, Dim):
+        require(builtins.max(widths), size, "a periodic extension by no more than the array")
+        times = [1, 1]
+    else:
+        times = [-(-w // size) for w in widths]
+    copies = [concatenate_along([x] * n, axis) if n > 1 else x for n in times]
     length = copies[0].shape[axis]
     low = slice_axis(copies[0], axis, length - widths[0], length)
     return low, slice_axis(copies[1], axis, 0, widths[1])

@@ -56,7 +56,7 @@ _MAKERS: tuple[Any, ...] = (
     *(np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.arange, np.linspace),
     *(np.logspace, np.geomspace, np.zeros_like, np.ones_like, np.empty_like, np.full_like),
     *(np.copy, np.diag, np.tile, np.repeat, np.concatenate, np.stack, np.vstack, np.hstack),
-    *(np.column_stack, np.where, np.outer, np.pad, np.tril, np.triu),
+    *(np.column_stack, np.where, np.outer, np.pad, np.tril, np.triu, np.indices),
 )
 _MAKING_METHODS = ("copy", "astype", "repeat")
 

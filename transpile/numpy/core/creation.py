@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim
+from transpile.ir.dims import Dim, bounds
 from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.numpy.core.promotion import (
     EXPORTS,
@@ -268,26 +268,33 @@ def linspace(
     broadcast; computed in the floating-point dtype that they promote to.
 
     An integer `dtype` rounds the samples down. With `retstep` also the distance, NaN of one sample.
-    `num` must be known while tracing. Raises ValueError where it is negative.
+    `num` must be known while tracing, or is a runtime size. Raises ValueError where it is negative.
     """
-    number = index_of(num)
-    if number < 0:
+    number = num if isinstance(num, Dim) else index_of(num)
+    if not isinstance(number, Dim) and number < 0:
         raise located(ValueError, f"Number of samples, {number}, must be non-negative.")
     low, high = as_array(start), as_array(stop)
-    computed = result_dtype(low, high, float(number))
+    computed = result_dtype(low, high, 1.0)
     low, high = convert(low, computed), convert(high, computed)
     parts = number - 1 if endpoint else number
     span = call(np.subtract, high, low)
     ndim = span.ndim
-    counts = np.arange(number, dtype=computed).reshape(-1, *[1] * ndim)
-    if parts > 0:
+    counts = arange(number, dtype=computed).reshape(number, *[1] * ndim)
+    if isinstance(parts, Dim) and (bounds(parts)[0] or 0) <= 0:  # perhaps one sample, the first
+        step = call(np.divide, span, call(np.maximum, parts, 1))
+        result = call(np.multiply, counts, step)
+        step = np.where(call(np.greater, parts, 0), step, np.nan)
+    elif parts > 0:
         step = call(np.divide, span, parts)
         result = call(np.multiply, counts, step)
     else:
         step = fill(np.nan, span.shape, computed)
         result = call(np.multiply, counts, span)
     result = call(np.add, result, low)
-    if endpoint and number > 1:
+    if endpoint and isinstance(parts, Dim):
+        is_last = call(np.equal, counts, parts) & (call(np.greater, parts, 0))
+        result = np.where(is_last, high, result)
+    elif endpoint and number > 1:
         last = broadcast_to(high, (1, *span.shape))
         result = np.concatenate([slice_axis(result, 0, 0, number - 1), last])
     wanted = computed if dtype is None else dtype_argument(dtype)
@@ -346,6 +353,24 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) ->
     shape = (N, N if M is None else M)
     i, j = (bind(primitives.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
     return convert(call(np.equal, call(np.add, i, k) if k else i, j), dtype_argument(dtype))
+
+
+@_makes(np.indices, in_trace=True)
+def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
+    """The subscripts of an array of these dimensions, which may be runtime sizes: for each axis one
+    array, stacked along a first axis; or with `sparse` a tuple of arrays of length 1 along the
+    other axes."""
+    shape, dtype = shape_argument(dimensions), dtype_argument(dtype)
+    ranges = []
+    for axis, size in enumerate(shape):
+        own = [1] * len(shape)
+        own[axis] = size
+        ranges.append(bind(primitives.iota, shape=tuple(own), dimension=axis, dtype=dtype))
+    if sparse:
+        return tuple(ranges)
+    if not ranges:
+        return fill(0, (0,), dtype)
+    return np.stack([broadcast_to_shape(r, shape) for r in ranges])
 
 
 @_makes(np.identity, in_trace=True)

@@ -172,12 +172,12 @@ def _uneven(x: Any, axis: int, steps: Any) -> Any:
 
 def _edge(x: Any, axis: int, step: Any, edge_order: int, side: int) -> Any:
     """The one-sided derivative at the start (side 0) or the end (side 1)."""
-    size = x.shape[axis]
-    indices = range(3) if side == 0 else range(size - 3, size)
-    near = [slice_axis(x, axis, k, k + 1) for k in indices if 0 <= k < size]
+    count = edge_order + 1
+    first = 0 if side == 0 else x.shape[axis] - count
+    near = [slice_axis(x, axis, first + k, first + k + 1) for k in range(count)]
     is_even = len(shape_of(step)) == 0
     if edge_order == 1:
-        a, b = near[:2] if side == 0 else near[-2:]
+        a, b = near
         return call(np.divide, call(np.subtract, b, a), step if is_even else step[-side])
     if is_even:
         factors = (-1.5, 2.0, -0.5) if side == 0 else (0.5, -2.0, 1.5)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim, bounds
+from transpile.ir.indices.estimates import ADDRESSABLE
 from transpile.ir.types import COMPLEX128, FLOAT64, INT64, kind_letter
 from transpile.numpy.core.promotion import (
     Array,
@@ -78,15 +80,26 @@ def _check_search(x: Any, side: Any, sorter: Any) -> None:
 
 
 def count_before(x: Any, values: Any, inclusive: bool) -> Any:
-    """The number of elements of a sorted, non-empty array that precede each value, those equal to
-    it included or not."""
+    """The number of elements of a sorted array that precede each value, those equal to it included
+    or not. The array is not empty, or has a runtime size.
+
+    Of a runtime size the search tries powers of two, as many as its largest value has binary
+    digits: a declared bound makes it shorter.
+    """
+    shape, size = tuple(values.shape), x.shape[0]
+    count = fill(0, shape, INT64)
 
     def is_before(count: Any) -> Any:
-        element = take(x, count)
+        element = take(x, count, PROMISED if isinstance(size, int) else CLIP)
         return ~sorts_before(values, element) if inclusive else sorts_before(element, values)
 
-    shape = tuple(values.shape)
-    count, left = fill(0, shape, INT64), int(x.shape[0])
+    if isinstance(size, Dim):
+        most = bounds(size)[1] or ADDRESSABLE // x.dtype.itemsize
+        for power in reversed(range(most.bit_length())):
+            further = count + (1 << power)
+            count = np.where((further <= size) & is_before(further - 1), further, count)
+        return count
+    left = size
     while left > 1:
         half = left // 2
         count = np.where(is_before(count + (half - 1)), count + half, count)

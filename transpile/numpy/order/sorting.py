@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import require
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import COMPLEX128, INT64
 from transpile.numpy.core.extensions import accepts_more
@@ -158,8 +160,13 @@ def _check_kth(function: Any, x: Any, kth: Any, axis: int, kind: Any, order: Any
     """NumPy's errors about the positions to partition at."""
     if isinstance(kth, Tracer):
         index_of(kth)
+    size = x.shape[axis]
+    if isinstance(size, Dim):
+        for k in np.ravel(kth).tolist():
+            require(-k if k < 0 else k + 1, size, f"a partition at {k}")
+        size = int(np.max(np.abs(kth), initial=0)) + 1  # at which NumPy looks at the rest
     with NumpyErrors():
-        function(np.ones(x.shape[axis]), kth, kind=kind, order=order)
+        function(np.ones(size), kth, kind=kind, order=order)
 
 
 @implements(np.partition)
