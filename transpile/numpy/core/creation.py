@@ -363,7 +363,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     shape, dtype = shape_argument(dimensions), dtype_argument(dtype)
     ranges = []
     for axis, size in enumerate(shape):
-        own = [1] * len(shape)
+        own: list[Any] = [1] * len(shape)
         own[axis] = size
         ranges.append(bind(primitives.iota, shape=tuple(own), dimension=axis, dtype=dtype))
     if sparse:
