@@ -8,7 +8,6 @@ from helpers import NUMPYS, assert_same, dtypes, ordinary, seeds, shapes, trace_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transpile.errors import UnsupportedError
 
 FUNCTIONS = [
     lambda x: np.where(x > 0, x, 0),
@@ -80,9 +79,9 @@ def test_where_promotes_and_broadcasts_as_numpy(first, second, shape, seed, data
     assert_same(lambda c, a, b: np.where(c, a, b), test, x, y)
 
 
-def test_where_with_one_argument_is_refused():
-    with pytest.raises(UnsupportedError, match=r"numpy\.where with one .* on the values.*size=n"):
-        trace_to_graph(np.where, np.ones(3))
+def test_where_with_one_argument_is_nonzero():
+    assert_same(np.where, np.array([[0, 2, 0], [3, 0, 4]]))
+    assert_same(lambda x: np.where(x > 1), np.ones(3))
 
 
 def test_where_that_does_not_broadcast_raises_numpys_error():
