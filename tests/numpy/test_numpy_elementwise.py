@@ -8,7 +8,6 @@ from helpers import NUMPYS, assert_same, dtypes, ordinary, seeds, shapes, trace_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 FUNCTIONS = [
     lambda x: np.where(x > 0, x, 0),
     lambda x: np.where(x, x, -1.5),
