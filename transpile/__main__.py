@@ -103,6 +103,12 @@ def _add_build(commands: Any) -> None:
     build.add_argument("-o", "--output", metavar="DIR", help="where to (default: .)")
     build.add_argument("--name", metavar="NAME", help="the name of the C function and the files")
     build.add_argument(
+        "--march",
+        metavar="LEVEL",
+        help="the processors that it runs on (default: x86-64-v3 and later, or what the compiler "
+        "takes on other machines): native, a level, or several: multi, x86-64,x86-64-v3",
+    )
+    build.add_argument(
         "--private-libraries",
         action="store_true",
         help="link with the LAPACK of this installation of Python, if the function needs one",

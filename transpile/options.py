@@ -21,7 +21,10 @@ class Options:
 
     opt_level     0 to 3, the compiler's -O level; for huge programs at most. At 1 there is
                   vectorisation, too (`codegen/compile_budget.py`)
-    march         the target processor, as in -march (`native`, `x86-64-v3`, `""` for the default)
+    march         the target processor, as in -march (`native`, `x86-64-v3`, `""` for the compiler's
+                  default). `auto`: the one that there is; of saved programs x86-64-v3, where the
+                  processor is an x86-64. `x86-64,x86-64-v3`: a version for each of these levels,
+                  in saved programs; `multi`: for x86-64, x86-64-v3 and x86-64-v4
     openmp        run large loops on several threads
     num_threads   how many threads; 0: `OMP_NUM_THREADS`, or the processors that there are for us.
                   In calls from Python also at most so many of an OpenBLAS
@@ -42,7 +45,7 @@ class Options:
     """
 
     opt_level: int = 3
-    march: str = "native"
+    march: str = "auto"
     openmp: bool = True
     num_threads: int = 0
     fast_math: bool = False
@@ -102,7 +105,7 @@ def _checked(name: str, value: Any, example: Any) -> Any:
         wanted = "a transpile.machine.Machine"
     elif isinstance(example, str):
         wanted = "the name of a processor" if name == "march" else "a string"
-        if isinstance(value, str) and (name != "march" or re.fullmatch(r"[\w.+-]*", value)):
+        if isinstance(value, str) and (name != "march" or re.fullmatch(r"[\w.+,-]*", value)):
             return value
     else:
         if isinstance(value, str):

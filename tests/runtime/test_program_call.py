@@ -32,7 +32,7 @@ def softmax(x):
 
 @pytest.mark.full_level  # at -O0 nothing would be inlined
 def test_a_program_for_python_has_one_entry_and_the_code_of_the_saved_library(tmp_path):
-    compiled = transpile.jit(softmax).lower(X).compile()
+    compiled = transpile.jit(softmax, compiler_options={"march": "native"}).lower(X).compile()
     library = compiled.runtime_executable().entry.path("program.so")
     names = symbols(library, "-D", "--defined-only")
     assert {n for n in names if n.startswith("softmax")} == {"softmax_call", "softmax_error"}

@@ -16,8 +16,8 @@ from typing import Any
 from transpile.artifact.description import FunctionDescription, described
 from transpile.artifact.python_module import python_module
 from transpile.build import link_libraries, toolchain
+from transpile.build.processors import compiled_for, processors_of
 from transpile.codegen.templates import filled_in
-from transpile.disk_cache.cache_entry import PROGRAM_OBJECT
 from transpile.runtime.executable import Lowering
 from transpile.stages import Lowered
 from transpile.symbols.identifiers import exported_names, identifier, program_name
@@ -54,9 +54,11 @@ class Library:
         self._functions = {
             one: (lowered, lowered._lowering.called(one)) for one, lowered in functions.items()
         }
-        self._options = self._lowerings[0].options
-        if any(lowering.options != self._options for lowering in self._lowerings):
+        wanted = self._lowerings[0].options
+        if any(lowering.options != wanted for lowering in self._lowerings):
             raise ValueError("the functions of a library are compiled with the same options")
+        self._processors = processors_of(wanted)
+        self._options = compiled_for(wanted, self._processors[0])
 
     @property
     def names(self) -> list[str]:
@@ -103,13 +105,13 @@ class Library:
             raise ValueError(f"unknown kind of files {unknown[0]!r}; there are {', '.join(KINDS)}")
         if source_only and (others := sorted({*kinds} - {*WITHOUT_LIBRARY})):
             raise ValueError(f"files for {others[0]} need a compiled library")
-        objects = {}
+        objects: dict[str, bytes] = {}
         for name, (_, lowering) in self._functions.items():
             progress(name)
             if not private_libraries:
                 lowering.check_public()
             if not source_only:
-                objects[name] = lowering.standalone(PROGRAM_OBJECT)
+                objects |= lowering.objects()
         contents = {n: data for texts in self._sources.values() for n, data in texts.items()}
         if self.name not in self._functions:
             contents[f"{self.name}.h"] = self._filled_in("library.h", names=self.names)
@@ -171,6 +173,7 @@ class Library:
             "version": self.version,
             "functions": [description.as_json() for description in self.descriptions],
             "compiler": compiler.version,
+            "processors": self._processors,
             "flags": toolchain.flags(compiler, self._options),
             "linked_with": [library.library for library in self._linked],
         }

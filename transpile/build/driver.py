@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,13 @@ from transpile.build.compiler_probe import Compiler
 from transpile.build.helper_objects import helper_objects
 from transpile.build.link_libraries import link_words
 from transpile.build.pool_linking import Pool
+from transpile.build.processors import (
+    asks_processor,
+    compiled_for,
+    dispatch_source,
+    version_file,
+    version_source,
+)
 from transpile.build.stopwatch import Stopwatch
 from transpile.codegen.compile_budget import MOST_RETREATS, retreat_flags
 from transpile.codegen.plan.summary import summary_of
@@ -202,21 +209,34 @@ class Pipeline:
         self._log(_children_seconds() - before)
         _write_meta(directory, self._meta() | {"build": build | {"seconds": self._times.seconds}})
 
-    def write_standalone(self, directory: Path) -> None:
-        """Write and compile the program for processes without Python, an object file and the shared
-        object of it: they export the functions of its header, and use the system's OpenMP."""
-        compiler, source = (
-            toolchain.find_compiler(self.options),
-            _write_sources(directory, self.text_for_c),
-        )
-        built, output = source.with_name(PROGRAM_OBJECT), source.with_name(PROGRAM)
+    def write_standalone(self, directory: Path, wanted: Sequence[str]) -> None:
+        """Write and compile the program for processes without Python, for these processors: object
+        files, and the shared object of them. They export the functions of its header, and use the
+        system's OpenMP."""
+        compiler, text = toolchain.find_compiler(self.options), self.text_for_c
+        source = _write_sources(directory, text)
+        parts = [(source.name, PROGRAM_OBJECT, wanted[0])]
+        if asks_processor(wanted):
+            parts = [("dispatch.c", PROGRAM_OBJECT, "x86-64")]
+            asking = dispatch_source(self.program, self.options, text, wanted)
+            source.with_name("dispatch.c").write_text(asking, encoding="utf-8")
+            for name in wanted:
+                parts.append((f"program.{name}.c", version_file(name), name))
+                version = version_source(self.program, name)
+                source.with_name(f"program.{name}.c").write_text(version, encoding="utf-8")
         done: list[_Compilation] = []
-        build = partial(toolchain.building_object, compiler, source, built)
-        finished(self._compiling(compiler, build, done, self.text_for_c))
-        words = link_words(self.program.name, self.libraries)
-        link = finished(toolchain.linking(compiler, source, built, output, done[0].flags, words))
-        (directory / "build.log").write_text(done[0].log + link, encoding="utf-8")
-        _write_meta(directory, {"build": done[0].as_json(done[0].log, link)})
+        for file, built, processor in parts:
+            path, output = source.with_name(file), source.with_name(built)
+            build = partial(toolchain.building_object, compiler, path, output)
+            options = compiled_for(self.options, processor)
+            finished(self._compiling(compiler, build, done, text, options))
+        first, *others = [source.with_name(built) for _, built, _ in parts]
+        words = [*(path.name for path in others), *link_words(self.program.name, self.libraries)]
+        output, flags = source.with_name(PROGRAM), done[0].flags
+        link = finished(toolchain.linking(compiler, first, first, output, flags, words))
+        logs = [one.log for one in done]
+        (directory / "build.log").write_text("".join([*logs, link]), encoding="utf-8")
+        _write_meta(directory, {"build": done[-1].as_json(*logs, link)})
 
     def _compile(
         self, source: Path, link_flags: tuple[str, ...], jobs: SideBySide
@@ -234,7 +254,7 @@ class Pipeline:
         done: list[_Compilation] = []
         if jobs.may_gain():
             build = partial(toolchain.building_object, compiler, source, built)
-            jobs.begin(self._compiling(compiler, build, done, self.text))
+            jobs.begin(self._compiling(compiler, build, done, self.text, self.options))
             jobs.finish()
             flags = done[0].flags
             link = finished(toolchain.linking(compiler, source, built, output, flags, words))
@@ -242,7 +262,7 @@ class Pipeline:
         else:
             jobs.finish()
             build = partial(toolchain.building_shared, compiler, source, output, libraries=words)
-            jobs.begin(self._compiling(compiler, build, done, self.text))
+            jobs.begin(self._compiling(compiler, build, done, self.text, self.options))
             jobs.finish()
             link = ""
         (directory / "build.log").write_text(done[0].log + link, encoding="utf-8")
@@ -254,16 +274,17 @@ class Pipeline:
         build: Callable[..., Steps[str]],
         done: list[_Compilation],
         text: Text,
+        options: Options,
     ) -> Steps[None]:
-        """The steps of `build(flags, limit=seconds)`, which compiles this text; the outcome is put
-        into `done`.
+        """The steps of `build(flags, limit=seconds)`, which compiles this text with these
+        options; the outcome is put into `done`.
 
         Where the compiler takes too long it is stopped, and started again with fewer optimizations.
         Those that nobody asked for are not given up.
         """
-        limit = toolchain.time_limit() if self.options.opt_level else 0.0
+        limit = toolchain.time_limit() if options.opt_level else 0.0
         for retreat in range(MOST_RETREATS + 1):
-            flags = toolchain.flags(compiler, self.options, text.effort, text.gcc_flags, retreat)
+            flags = toolchain.flags(compiler, options, text.effort, text.gcc_flags, retreat)
             try:
                 log = yield from build(flags, limit=limit if retreat < MOST_RETREATS else 0.0)
             except TimeLimitError:

@@ -16,7 +16,8 @@ from transpile.build.commands import output_of
 from transpile.build.compiler_probe import Compiler
 from transpile.disk_cache.concurrent_steps import finished
 from transpile.disk_cache.process_directory import scratch_directory
-from transpile.errors import CompilerNotFoundError
+from transpile.errors import CompilerNotFoundError, LibraryNotFoundError
+from transpile.ir.graph import Equation
 from transpile.options import Options
 from transpile.symbols.blas import SharedLibrary
 
@@ -43,6 +44,24 @@ def link_words(name: str, libraries: Iterable[SharedLibrary]) -> list[str]:
     if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
         words.append(f"-Wl,-soname,{name}.so")
     return words
+
+
+def check_public(libraries: Iterable[SharedLibrary], name: str, call: Equation | None) -> None:
+    """Raise LibraryNotFoundError where a program to be saved is linked with a library of this
+    installation of Python that the user has not named; `call` is its first call of LAPACK."""
+    for library in libraries:
+        if library.private:
+            calls = "multiplies matrices"
+            if (kind := library.kind) == "lapack" and call is not None:
+                line = call.source.text or call.primitive.name
+                calls = f"decomposes matrices (`{line}`, {call.source})"
+            raise LibraryNotFoundError(
+                f"{name} {calls} and would be saved linked with {library.library} "
+                f"({library.origin}), which other machines and other installations of Python do "
+                "not have: name one that exists where the program will run, such as "
+                f"compiler_options={{'{kind}': '{library.usual}'}} or a path, or allow this one "
+                "with private_libraries=True (--private-libraries)"
+            )
 
 
 def archive(name: str, objects: Mapping[str, bytes], options: Options) -> bytes:

@@ -24,7 +24,12 @@ from transpile.build.compiler_probe import (
 from transpile.codegen.compile_budget import Effort, effort_flags, level, retreat_flags
 from transpile.disk_cache.concurrent_steps import Steps, finished
 from transpile.disk_cache.process_directory import scratch_directory
-from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
+from transpile.errors import (
+    CompilationError,
+    CompilerNotFoundError,
+    LibraryNotFoundError,
+    UnsupportedError,
+)
 from transpile.options import Options
 from transpile.symbols.blas import Blas, find_blas
 from transpile.symbols.lapack import find_lapack
@@ -77,7 +82,9 @@ def target(options: Options) -> str:
     do not load each other's programs.
     """
     words = [sys.platform, os.uname().machine, _c_library()]
-    if options.march == "native" or any(flag.endswith("=native") for flag in options.extra_cflags):
+    if options.march in ("auto", "native") or any(
+        flag.endswith("=native") for flag in options.extra_cflags
+    ):
         words.append(_processor())
     return " ".join(words)
 
@@ -315,6 +322,12 @@ def sanitizer_environment(compiler: Compiler) -> dict[str, str]:
 
 def _march(compiler: Compiler, march: str) -> tuple[str, ...]:
     """The flag that names the processor, as this compiler spells it."""
+    march = "native" if march == "auto" else march
+    if march == "multi" or "," in march:
+        raise UnsupportedError(
+            f"march={march!r} is for saved programs, which choose where they run; what runs "
+            "here is compiled for this processor"
+        )
     if compiler.kind == "zig":
         # Without a flag zig compiles for this machine's processor; its names have no hyphens.
         return (f"-mcpu={march.replace('-', '_') or 'baseline'}",)

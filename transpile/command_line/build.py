@@ -25,6 +25,8 @@ from transpile.symbols.identifiers import identifier, program_name
 
 def build(chosen: argparse.Namespace) -> int:
     """Run the command; the exit code is returned."""
+    if chosen.march is not None:
+        chosen.option = [*chosen.option, f"march={chosen.march}"]
     if chosen.function is None:
         return _build_project(chosen)
     if chosen.project is not None:

@@ -5,7 +5,7 @@ name = "models"                  # of the library; by default the project's
 output = "build/lib"             # by default "lib"
 for = ["cmake", "python"]        # further files, as `--for`
 prefix = "acme_"                 # before the names in C
-options = { march = "x86-64-v3" }
+options = { march = "multi" }
 
 [tool.transpile.functions.step]
 function = "models/heat.py:step"

@@ -18,10 +18,10 @@ import numpy as np
 
 from transpile.build import toolchain
 from transpile.disk_cache.cache import Entry, default_cache
-from transpile.disk_cache.cache_entry import PROGRAM, DamagedError
+from transpile.disk_cache.cache_entry import PROGRAM, PROGRAM_OBJECT, DamagedError
 from transpile.disk_cache.package_fingerprint import own_digest
 from transpile.disk_cache.process_directory import scratch_directory
-from transpile.errors import CompilerNotFoundError, LibraryNotFoundError
+from transpile.errors import CompilerNotFoundError
 from transpile.ir.dims import Dim, Shape, evaluate
 from transpile.ir.graph import Atom, Donated, Equation, Graph
 from transpile.ir.graph_rewrite import returned_lengths
@@ -37,7 +37,7 @@ from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
-    from transpile.build import driver, pool_linking
+    from transpile.build import driver, link_libraries, pool_linking, processors
     from transpile.build.driver import Pipeline
     from transpile.codegen.render import Text
     from transpile.ir.loop_ir import Program
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 else:
     identifiers = Later("transpile.symbols.identifiers")
     driver = Later("transpile.build.driver")
+    link_libraries = Later("transpile.build.link_libraries")
     pool_linking = Later("transpile.build.pool_linking")
+    processors = Later("transpile.build.processors")
 
 _Used = TypeVar("_Used")
 # Calls with other runtime sizes that an executable keeps; one takes microseconds to make.
@@ -142,29 +144,46 @@ class Lowering:
     def ingredients(self) -> dict[str, str]:
         """The named texts of the cache key: all that the bytes of the program depend on."""
         compiler = toolchain.find_compiler(self.options)
-        return {**toolchain.ingredients(compiler, self.options), **self._parts()}
+        return {**toolchain.ingredients(compiler, self.options), **self._parts(self.options)}
 
-    def _parts(self) -> dict[str, str]:
+    def _parts(self, options: Options) -> dict[str, str]:
         """The ingredients that do not follow from the compiler."""
-        blas = toolchain.find_blas(self.options)
+        blas = toolchain.find_blas(options)
         return {
-            "target": toolchain.target(self.options),
-            "graph": self.graph.fingerprint(paths=self.options.debug),
-            "options": json.dumps(self.options.settings(), sort_keys=True),
+            "target": toolchain.target(options),
+            "graph": self.graph.fingerprint(paths=options.debug),
+            "options": json.dumps(options.settings(), sort_keys=True),
             "donated": ",".join(map(str, self.donated)),
             "transpile": own_digest(),
             "blas": blas.identity if blas is not None else "none",
             "lapack": self._lapack_identity(),
         }
 
-    def standalone(self, file: str = PROGRAM) -> bytes:
-        """The program for processes without Python, whose parallel loops use the system's OpenMP:
-        as a shared object, or as PROGRAM_OBJECT."""
+    def standalone(self) -> bytes:
+        """The shared object for processes without Python, whose parallel loops use the system's
+        OpenMP."""
+        return self._standalone([PROGRAM])[0]
+
+    def objects(self) -> dict[str, bytes]:
+        """The object files of that shared object, by names that begin with the program's."""
+        wanted = processors.processors_of(self.options)
+        names = {self.program().name: PROGRAM_OBJECT}
+        if processors.asks_processor(wanted):
+            names |= {f"{self.program().name}.{p}": processors.version_file(p) for p in wanted}
+        return dict(zip(names, self._standalone(names.values()), strict=True))
+
+    def _standalone(self, files: Iterable[str]) -> list[bytes]:
+        wanted = processors.processors_of(self.options)
 
         def build(directory: Path) -> None:
-            self._pipeline.write_standalone(directory)
+            self._pipeline.write_standalone(directory, wanted)
 
-        return self._obtain(build, lambda entry: entry.read(file), {"for": "anyone"})
+        return self._obtain(
+            build,
+            lambda entry: [entry.read(file) for file in files],
+            {"for": "anyone", "processors": ",".join(wanted)},
+            processors.compiled_for(self.options, wanted[0]),
+        )
 
     def file(self, name: str) -> bytes:
         """A file of the program's entry, which is built again where it was evicted or damaged."""
@@ -182,16 +201,18 @@ class Lowering:
         build: Callable[[Path], None],
         use: Callable[[Entry], _Used],
         further: Mapping[str, str] | None = None,
+        options: Options | None = None,
     ) -> _Used:
         """The result of `use` on the program's entry, see `Cache.obtain`; without a compiler, on an
         entry that any compiler has built."""
         cache, name = default_cache(), self.graph.name
-        parts = {**self._parts(), **(further or {})}
+        options = options or self.options
+        parts = {**self._parts(options), **(further or {})}
         try:
-            compiler = toolchain.find_compiler(self.options)
+            compiler = toolchain.find_compiler(options)
         except CompilerNotFoundError as missing:
             return cache.find(name, parts, toolchain.COMPILER_INGREDIENTS, use, missing)
-        ingredients = {**toolchain.ingredients(compiler, self.options), **parts}
+        ingredients = {**toolchain.ingredients(compiler, options), **parts}
         limit = toolchain.time_limit()
 
         def use_best(entry: Entry) -> _Used:
@@ -296,20 +317,8 @@ class Lowering:
     def check_public(self) -> None:
         """Raise LibraryNotFoundError where the program is linked with a library of this
         installation of Python that the user has not named."""
-        for library in self._pipeline.libraries:
-            if library.private:
-                first = next(_routines(self.graph), None)
-                calls = "multiplies matrices"
-                if (kind := library.kind) == "lapack" and first is not None:
-                    line = first.source.text or first.primitive.name
-                    calls = f"decomposes matrices (`{line}`, {first.source})"
-                raise LibraryNotFoundError(
-                    f"{self.graph.name} {calls} and would be saved linked with "
-                    f"{library.library} ({library.origin}), which other machines and other "
-                    "installations of Python do not have: name one that exists where the program "
-                    f"will run, such as compiler_options={{'{kind}': '{library.usual}'}} or a "
-                    "path, or allow this one with private_libraries=True (--private-libraries)"
-                )
+        first = next(_routines(self.graph), None)
+        link_libraries.check_public(self._pipeline.libraries, self.graph.name, first)
 
     def build(self) -> Executable:
         """The program, loaded into the process; compiled first where the cache does not have it.

@@ -1,0 +1,189 @@
+"""The processors that saved programs are compiled for. There is no old processor here: what asks is
+compiled with answers that the test gives, and linked with stubs of the versions. And where Linux
+can make CPUID fault, a process answers it for a library as it was saved."""
+
+import ctypes
+import os
+import re
+import subprocess
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from places import ROOT
+from programs import needs
+
+import transpile
+from transpile.build import processors, toolchain
+from transpile.build.processors import dispatch_source, processors_of
+from transpile.errors import UnsupportedError
+from transpile.options import Options
+
+pytestmark = [
+    pytest.mark.full_level,
+    pytest.mark.skipif(os.uname().machine != "x86_64", reason="levels of x86-64"),
+    needs("gcc", "objdump"),
+]
+V3 = "avx2 fma bmi bmi2"
+V4 = f"{V3} avx512f avx512bw avx512cd avx512dq avx512vl"
+STUBS = """
+#include <string.h>
+const char *features;
+int has(const char *name);
+int has(const char *name)
+{
+    const char *found = strstr(features, name);
+    return found != NULL && strchr(" ", found[strlen(name)]) != NULL;
+}
+"""
+
+
+def wave(x):
+    return np.tanh(x).sum() + np.exp(-x)
+
+
+def lowered(**options):
+    return transpile.jit(wave, compiler_options=options).lower(
+        transpile.ShapeDtypeStruct(("n",), np.float64)
+    )
+
+
+def run(*words, cwd):
+    done = subprocess.run([*map(str, words)], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory):
+    """A function that loads what asks, for some levels, with a stub of each version."""
+
+    def load(*wanted):
+        folder = tmp_path_factory.mktemp("asking")
+        lowering = lowered()._lowering
+        text = lowering.rendered("program.h", for_c=True)
+        source = dispatch_source(lowering.program(), Options(), text, wanted)
+        (folder / "program.h").write_text(text.header)
+        (folder / "dispatch.c").write_text(source)
+        names = [
+            f"wave{of}_{level.replace('-', '_')}" for level in wanted for of in ("", "_on_threads")
+        ]
+        stubs = [
+            f"int {name}(void); int {name}(void) {{ return {k}; }}" for k, name in enumerate(names)
+        ]
+        (folder / "stubs.c").write_text(STUBS + "\n".join(stubs))
+        strict = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-shared", "-fPIC"]
+        define = "-D__builtin_cpu_supports(x)=has(x)"
+        words = [*strict, define, "-include", "stubs.h", "dispatch.c", "stubs.c"]
+        (folder / "stubs.h").write_text("int has(const char *name);\n")
+        run("gcc", *words, "-o", "asking.so", cwd=folder)
+        library = ctypes.CDLL(str(folder / "asking.so"))
+        library.wave_error.restype = ctypes.c_char_p
+        return library
+
+    return load
+
+
+def chosen(library, features):
+    kept = ctypes.create_string_buffer(features.encode())
+    ctypes.c_char_p.in_dll(library, "features").value = ctypes.addressof(kept)
+    first, second = library.wave(), library.wave_on_threads()
+    assert first == second == -1 or second == first + 1
+    return first
+
+
+def test_a_processor_without_the_level_is_refused_with_a_text(asking):
+    library = asking("x86-64-v3")
+    assert [chosen(library, f) for f in ("", "avx2 fma", f"{V3} ", V4)] == [-1, -1, 0, 0]
+    for missing in V3.split():
+        assert chosen(library, V3.replace(missing, "sse4.2")) == -1
+    expected = b"this library needs a processor with AVX2 and FMA (x86-64-v3)"
+    assert library.wave_error(-1) == expected
+    assert library.wave_error(-3).startswith(b"n is less than 1")
+    assert asking("x86-64-v4").wave_error(-1).endswith(b"with AVX-512 (x86-64-v4)")
+
+
+def test_the_best_version_is_called(asking):
+    library = asking("x86-64", "x86-64-v3", "x86-64-v4")
+    cases = ["", "sse4.2", V3, f"{V3} avx512f", V4]
+    assert [chosen(library, features) for features in cases] == [0, 0, 2, 2, 4]
+    assert library.wave_error(-1) == b"unknown error code"
+
+
+def test_what_asks_is_compiled_for_every_processor(tmp_path):
+    """And the versions each for its own, in a library that exports the functions alone."""
+    for march in ("auto", "multi"):
+        (library, *_) = lowered(march=march).save(tmp_path / march, "wave")
+        code = run("objdump", "-d", "--no-show-raw-insn", library, cwd=tmp_path)
+        widest = {}
+        for function in code.split("\n\n"):
+            name = re.match(r"[0-9a-f]+ <([^>]+)>", function.strip())
+            if name:
+                used = re.findall(r"%([xyz])mm|\t(v)[a-z]", function)
+                widest.setdefault(name[1], set()).update(a or b for a, b in used)
+        public = {n for n in widest if re.fullmatch("wave(_[a-z]+)*", n)}
+        assert len(public) == 8 and not set().union(*(widest[name] for name in public))
+        others = set().union(*(widest[name] for name in widest.keys() - public))
+        assert "y" in others and ("z" in others) <= (march == "multi")
+        exported = run("nm", "-D", "--defined-only", library, cwd=tmp_path).split()[2::3]
+        assert set(exported) == public
+        loaded = ctypes.CDLL(str(library))
+        x, out = np.linspace(0.0, 2.0, 1001), np.empty(1001)
+        loaded.wave_workspace_size.argtypes = [ctypes.c_int64]
+        work = np.empty(loaded.wave_workspace_size(x.size) + 1, np.uint8)
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in (x, out, work)]
+        assert loaded.wave(ctypes.c_int64(x.size), *pointers) == 0
+        np.testing.assert_allclose(out, wave(x), rtol=1e-14)
+
+
+def test_the_processors_of_options(monkeypatch):
+    assert processors_of(Options()) == ("x86-64-v3",)
+    assert processors_of(Options(march="native")) == ("native",)
+    assert processors_of(Options(march="multi")) == ("x86-64", "x86-64-v3", "x86-64-v4")
+    assert processors_of(Options(march="x86-64-v4,x86-64")) == ("x86-64", "x86-64-v4")
+    with pytest.raises(UnsupportedError, match=r"has versions for x86-64, .*, not 'haswell'"):
+        processors_of(Options(march="x86-64,haswell"))
+    for target, kind in (("aarch64-linux-gnu", "gcc"), ("x86_64-linux-gnu", "zig")):
+        compiler = SimpleNamespace(target=target, kind=kind)
+        monkeypatch.setattr(processors, "find_compiler", lambda options, one=compiler: one)
+        assert processors_of(Options()) == ("",)
+        with pytest.raises(UnsupportedError, match="march='multi' is for x86-64: the compiler"):
+            processors_of(Options(march="multi"))
+
+
+def test_programs_that_run_here_are_compiled_for_this_processor():
+    compiler = toolchain.find_compiler(Options())
+    auto, native = (toolchain.flags(compiler, Options(march=m)) for m in ("auto", "native"))
+    assert auto == native
+    with pytest.raises(UnsupportedError, match="march='multi' is for saved programs"):
+        lowered(march="multi").compile()
+
+
+def test_with_native_nothing_is_asked(tmp_path):
+    objects = lowered(march="native")._lowering.objects()
+    assert [*objects] == ["wave"] and b"AVX2 and FMA" not in objects["wave"]
+    assert [*lowered(march="multi")._lowering.objects()] == [
+        *("wave", "wave.x86-64", "wave.x86-64-v3", "wave.x86-64-v4")
+    ]
+
+
+def test_a_saved_library_refuses_an_old_processor_or_has_a_version_for_it(tmp_path):
+    run(
+        "gcc",
+        "-Wall",
+        "-Werror",
+        ROOT / "tests/c/old_processor.c",
+        "-o",
+        "old",
+        "-ldl",
+        cwd=tmp_path,
+    )
+    said = {}
+    for march in ("auto", "multi"):
+        (library, *_) = lowered(march=march).save(tmp_path / march, "wave")
+        done = subprocess.run([tmp_path / "old", library], capture_output=True, text=True)
+        if done.returncode == 77:
+            pytest.skip("the processor or the kernel cannot make CPUID fault")
+        said[march] = done.stdout
+    refused = "-1: this library needs a processor with AVX2 and FMA (x86-64-v3)"
+    assert said == {"auto": refused, "multi": "0: success"}
