@@ -15,18 +15,29 @@ from transpile.disk_cache.sealed_json import seal, unseal
 PACKAGE = Path(transpile.__file__).parent
 
 
-@pytest.fixture
-def copy(tmp_path):
-    """A copy of the package that was not touched for a while, and a cache of its own."""
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    """A copy of the package that was not touched for a while, with the modules compiled that its
+    digest needs: each process would compile them again."""
+    folder = tmp_path_factory.mktemp("original")
     ignored = shutil.ignore_patterns("__pycache__")
     for name in ("transpile", "templates", "runtime_c"):
         source = PACKAGE.parent / name
         if not source.is_dir():
             pytest.skip("not a checkout")
-        shutil.copytree(source, tmp_path / name, ignore=ignored)
+        shutil.copytree(source, folder / name, ignore=ignored)
     old = time.time() - 1000
-    for path in tmp_path.rglob("*"):
+    for path in folder.rglob("*"):
         os.utime(path, (old, old))
+    digest(folder, "0", cache=tmp_path_factory.mktemp("cache"), keeps=True)
+    assert not list(folder.rglob("files-*.pyc"))
+    return folder
+
+
+@pytest.fixture
+def copy(original, tmp_path):
+    """A copy of it, which may be changed."""
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -100,7 +100,7 @@ def test_the_pool_holds_under_load(tmp_path, words):
     """For longer, and with more threads: `make sanitize`."""
     if words and not has_sanitizer(COMPILER, tmp_path):
         pytest.skip("the compiler has no thread sanitizer that runs here")
-    assert under_load(built(COMPILER, tmp_path / "load", *words), 12, 1.5) == ""
+    assert under_load(built(COMPILER, tmp_path / "load", *words), 12, 0.7) == ""
 
 
 @pytest.mark.parametrize(
