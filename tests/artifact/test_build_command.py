@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from places import ROOT
+from commands import Commands
 
 from transpile.__main__ import main
 
@@ -60,16 +60,16 @@ def project(tmp_path):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def commands():
+    with Commands() as found:
+        yield found
+
+
 @pytest.fixture
-def build(project):
+def build(project, commands):
     def run(*words, code=0):
-        done = subprocess.run(
-            [sys.executable, "-m", "transpile", "build", *words],
-            cwd=project,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-        )
+        done = commands.run(["build", *words], project, dict(os.environ))
         assert done.returncode == code, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done.stdout if code == 0 else done.stderr.removeprefix("imported\n")

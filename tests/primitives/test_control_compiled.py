@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from control_programs import PROGRAMS, REVERSE_ONLY, by, unrolled
 from test_control_derivatives import batched, close, directions, examples, gradient
+from thorough import thorough
 
 import transpile
 from transpile import lax
@@ -73,6 +74,7 @@ def test_batches():
     check(functions, [batched(p) for p in PROGRAMS], references, names(PROGRAMS))
 
 
+@thorough
 def test_gradients_of_batches():
     functions = [vmap(gradient(by(lax, p), p.args)) for p in REVERSIBLE]
     references = [
@@ -81,6 +83,7 @@ def test_gradients_of_batches():
     check(functions, [batched(p) for p in REVERSIBLE], references, names(REVERSIBLE))
 
 
+@thorough
 def test_second_derivatives():
     programs = [p for p in REVERSIBLE if p.second]
 

@@ -302,6 +302,11 @@ def fullest(trials):
 def thinned(trials):
     """Fewer trials, since many sizes try the loops rather than the rules: those of elementwise
     primitives on arrays alone, and every few of the primitives that become many equations."""
+    some = _thinned(trials)
+    return some if THOROUGH else some[:: len(some) // FEW + 1]
+
+
+def _thinned(trials):
     match trials[0].primitive.kind:
         case "elementwise":
             return [t for t in trials if all(x.shape for x in t.operands)]
@@ -317,6 +322,7 @@ def thinned(trials):
 PARTS = {"jvp": jvp_part, "transpose": vjp_part, "vmap": vmap_part}
 
 
+FEW = 4  # trials of a primitive and a mode
 # The equations of a rule are those that `test_primitives` compiles for all dtypes: one float dtype
 # will do here; the thorough tier takes all.
 INTEGERS = [np.dtype(name) for name in ("int32", *(("bool", "uint64") if THOROUGH else ()))]

@@ -112,6 +112,7 @@ def test_a_run_prints_a_table_and_a_summary_and_keeps_the_numbers(tmp_path):
     assert ours["peak"] >= ours["before"] > 2**24
 
 
+@thorough
 def test_who_cannot_take_part_is_named_and_the_others_go_on(libraries):
     pythons = {"transpile": sys.executable, "numpy": "/bin/false", "c": sys.executable}
     outcome = contest.compare("small_call", pythons, ONE_ROUND, libraries)

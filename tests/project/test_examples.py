@@ -171,6 +171,7 @@ def test_a_model_of_jax_is_called_from_c(tmp_path):
 LOSS = r"^ +\d+  ([\d.]+)$"
 
 
+@thorough
 def test_devices_learn_together(tmp_path):
     text = output("data_parallel.py", tmp_path)
     assert text.startswith("2 devices on 1 process(es), 2000 examples each")

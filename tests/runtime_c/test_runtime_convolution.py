@@ -242,6 +242,7 @@ def laid_as(x, other):
     return found
 
 
+@pytest.mark.sanitized
 def test_steps_stay_inside_of_every_array(tmp_path):
     random = np.random.default_rng(3)
     parts = []

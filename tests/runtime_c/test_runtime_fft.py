@@ -268,6 +268,7 @@ def test_a_number_that_is_not_finite_stays_in_its_transform(native, value):
 
 @pytest.mark.skipif(not X86_64, reason="names of x86 processors")
 @pytest.mark.parametrize("march", ["x86-64", "x86-64-v3"])
+@one_in(2)
 def test_transforms_are_within_rounding_when_built_for_older_processors(tmp_path, march):
     kernel = Kernel(tmp_path, f"-march={march}", "-O2")
     for kind in KINDS:

@@ -334,6 +334,7 @@ def test_workspace_is_the_documented_number(native, dtype):
 
 @pytest.mark.skipif(not X86_64, reason="names of x86 processors")
 @pytest.mark.parametrize("march", ["x86-64", "x86-64-v3"])
+@one_in(2)
 def test_product_is_within_rounding_when_built_for_older_processors(tmp_path, march):
     kernel = Kernel(tmp_path, f"-march={march}")
     rng = np.random.default_rng(1)

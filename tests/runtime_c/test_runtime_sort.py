@@ -227,6 +227,7 @@ def test_integers_in_a_narrow_range_and_in_order_are_sorted(library):
             np.testing.assert_array_equal(order, np.argsort(y, kind="stable"))
 
 
+@pytest.mark.sanitized
 def test_nothing_is_read_or_written_outside(tmp_path):
     flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g"]
     program = build(tmp_path, source(SANITIZED), "check", *flags)

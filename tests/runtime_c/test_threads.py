@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sanitize_threads import SANITIZER, built, has_sanitizer, under_load
-from thorough import one_in
+from thorough import one_in, thorough
 
 import transpile
 from transpile.build import driver, pool_linking, toolchain
@@ -89,6 +89,7 @@ def test_all_constructs_hold_on_one_processor(checks):
     assert run(checks, processors={min(os.sched_getaffinity(0))}) == ""
 
 
+@thorough
 def test_the_thread_sanitizer_finds_no_race(tmp_path):
     if not has_sanitizer(COMPILER, tmp_path):
         pytest.skip("the compiler has no thread sanitizer that runs here")
@@ -96,6 +97,7 @@ def test_the_thread_sanitizer_finds_no_race(tmp_path):
 
 
 @pytest.mark.parametrize("words", [[], [SANITIZER]])
+@one_in(2)  # the others in `make sanitize`, too
 def test_the_pool_holds_under_load(tmp_path, words):
     """For longer, and with more threads: `make sanitize`."""
     if words and not has_sanitizer(COMPILER, tmp_path):

@@ -9,8 +9,7 @@ case.
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from thorough import THOROUGH, thorough
+from thorough import THOROUGH, each
 from window_cases import window_cases
 
 from transpile.ir.graph import Const, Equation, Graph, Var
@@ -22,20 +21,8 @@ from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, ArrayType, finfo, ki
 FEW_DTYPES = ("bool", "u8", "i32", "f16", "f32", "f64", "c128")
 TRIED_DTYPES = tuple(d for d in DTYPES if THOROUGH or SHORT_NAMES[d] in FEW_DTYPES)
 NAMES = tuple(SHORT_NAMES[d] for d in DTYPES)
-# gcc's optimiser is given the arrays of one dtype: it takes ten times as long as the rest of a
-# compilation. Elementwise functions have it in the tests of helpers.
-OPTIMISED = {"f32"}
-BY_FEW_DTYPES = pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name,
-            marks=[pytest.mark.full_level] * (name in OPTIMISED)
-            + [thorough] * (name not in FEW_DTYPES),
-        )
-        for name in NAMES
-    ],
-)
+# At -O0, as tests of values are; the optimiser has its own, and the thorough tier.
+BY_FEW_DTYPES = each("name", NAMES, FEW_DTYPES)
 # Calls have no C of their own; routines have test_primitives_decompositions.py, loops and branches
 # test_control_flow.py, callbacks test_callbacks.py and test_debug.py, checks test_checkify.py, and
 # what is of lengths that depend on values test_lengths_of_values.py.

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import each
 
 import transpile
 from transpile.runtime.memory import pool
@@ -231,7 +232,7 @@ except MemoryError:
 
 
 @pytest.mark.skipif(not os.path.isfile("/proc/self/statm"), reason="there is no /proc to look at")
-@pytest.mark.parametrize("how", ["python", "c"])
+@each("how", ["python", "c"], ["c"])
 def test_what_is_kept_is_given_back_before_memory_is_said_to_be_out(how):
     words = [sys.executable, "-c", SCARCE, how]
     done = subprocess.run(words, capture_output=True, text=True)
