@@ -289,6 +289,17 @@ def test_what_leaves_a_body_and_what_cannot_be_checked_in_one():
         transpile.jit(lambda x: lax.fori_loop(0, 3, lambda i, a: a + x[x > a].max(), 0.0))(x)
 
 
+def in_scan(x):
+    def step(total, row):
+        return total + (row[row > 0] ** 2).sum(), None
+
+    return lax.scan(step, 0.0, x[:, None])[0]
+
+
+def in_branch(x):
+    return lax.cond(x[0] > 0, lambda x: (x[x > 0] ** 2).sum(), lambda x: x.sum(), x)
+
+
 def test_derivatives():
     def f(x):
         y = x[x > 0]
@@ -309,6 +320,9 @@ def test_derivatives():
     np.testing.assert_allclose(hessian(x), np.diag(6 * x * (x > 0)))
     both = transpile.jit(lambda x, y: transpile.grad(f)(x) + transpile.grad(f)(y))
     np.testing.assert_allclose(both(x, -x), transpile.grad(f)(x) + transpile.grad(f)(-x))
+
+    for g in (in_scan, in_branch):
+        np.testing.assert_allclose(transpile.jit(transpile.grad(g))(x), 2 * x * (x > 0))
 
     def matched(x, y):
         return (x[x > 0] * y[y > 0]).sum()
@@ -386,6 +400,42 @@ def test_a_python_module_of_a_library_cuts_results(tmp_path):
         assert_agree(module.selected(x), selected(x))
 
 
-def test_the_c_is_one_pass_that_stores_what_the_mask_selects():
-    text = transpile.jit(lambda x: x[x > 0]).lower(np.ones(9)).as_text("loops")
-    assert text.count("for i") <= 2 and "if" not in text.split("kernel", 1)[1]
+def loops_of(f, *args):
+    text = transpile.jit(f).lower(*args).as_text("loops")
+    return text[text.index("\nkernel ") :]
+
+
+def test_selected_elements_are_stored_in_one_pass_without_a_branch():
+    x, m = np.ones(9), np.ones(9, bool)
+    text = loops_of(lambda x, m: x[m], x, m)
+    assert text.count("for ") == 1 and "out[at] = x[i]" in text and "if" not in text
+
+    def sorted_both(x, m):
+        y = x * 2
+        return np.sort(x[m]) + np.sort(y[m])
+
+    pair = loops_of(sorted_both, x, m)
+    assert pair.count("for i in 0..9") == 1 and "[at] = multiply(x[i], 2.0)" in pair
+
+
+def test_a_reduction_of_selected_elements_is_one_under_the_mask():
+    x = np.array([1.0, np.nan, 3.0, -0.0, np.inf])
+    for f in (
+        lambda x: x[x < 5].sum(),
+        lambda x: (x[x < 5] * 2 + x[x < 5]).sum(),
+        lambda x: x[x < 5].prod(),
+        lambda x: np.any(x[x < 5] > 2),
+        lambda x: np.all(x[x < 5] < 3),
+    ):
+        assert_agree(transpile.jit(f)(x), f(x))
+        assert_agree(transpile.jit(f)(x * np.nan), f(x * np.nan))
+        text = loops_of(f, np.tile(x, 20))
+        assert "0..100" in text and "0..u" not in text and "at" not in text.split()
+    for f in (  # a length, and what is not cheap for elements that are not selected
+        lambda x: x[x < 5].mean(),
+        lambda x: np.exp(x[x < 5]).sum(),
+        lambda x: x[x < 5].max(),
+        lambda x: (x[x < 5] * len(x[x < 5])).sum(),
+    ):
+        assert_agree(transpile.jit(f)(x), f(x))
+    assert "u" in loops_of(lambda x: np.exp(x[x < 5]).sum(), x)

@@ -411,6 +411,7 @@ def array_program(dtype):
         batch.case("slice", operand(shape), start=start, limit=limit, strides=strides)
     for shape, dimensions in REVERSALS:
         batch.case("rev", operand(shape), dimensions=dimensions)
+        batch.case("resized", operand(shape), shape=shape)
     for shapes, dimension in JOINS:
         parts = [operand(shape, f"part{k}") for k, shape in enumerate(shapes)]
         batch.case("concatenate", *parts, dimension=dimension)

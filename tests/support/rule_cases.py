@@ -211,6 +211,8 @@ def array_cases(primitive, dtype):
             found = [
                 ([s], {"start": a, "limit": b, "strides": c}) for s, a, b, c in [*SLICES, *more]
             ]
+        case "resized":
+            found = [([s], {"shape": s}) for s, _ in REVERSALS]
         case "rev":
             found = [([s], {"dimensions": d}) for s, d in REVERSALS]
         case "concatenate":
@@ -459,7 +461,7 @@ def why_none(primitive, dtype, mode):
         return "calls a function of Python: test_callbacks and test_debug have its rules"
     if primitive.kind == "check":
         return "gives an error and no numbers: test_checkify has its rules"
-    if primitive.kind in ("compact", "requirement") or primitive.name == "resized":
+    if primitive.kind in ("compact", "requirement"):
         return "is of lengths that depend on values: test_lengths_of_values has its rules"
     if primitive.kind == "generate":
         return "has no operands"

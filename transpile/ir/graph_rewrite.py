@@ -144,6 +144,11 @@ def counts_of(equations: Sequence[Equation]) -> dict[Length, Var]:
     return {e.params["length"]: e.outputs[0] for e in counting}
 
 
+def reads_any(equation: Equation, lengths: Mapping[Length, Var]) -> bool:
+    """True if an equation counts or needs one of these lengths."""
+    return bool(lengths) and not lengths.keys().isdisjoint(lengths_read(equation))
+
+
 def all_counted(graph: Graph) -> Iterator[Length]:
     """The lengths that a graph and its regions count."""
     yield from counts_of(graph.equations)

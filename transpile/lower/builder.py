@@ -135,7 +135,8 @@ def _compact(writer: Writer, node: Compact) -> Iterator[Statement]:
         writer.symbols[value] = {symbol: Dim.of(loop) for symbol in value.order}
         body += writer.subscripts(value, node)
     mask, *values = (writer.expression(value, value.body, node) for value in node.lambdas)
-    body.append(Declare(at.name, count, symbol=at))
+    if values:
+        body.append(Declare(at.name, count, symbol=at))
     body += (p.store((Dim.of(at),), v) for p, v in zip(places[1:], values, strict=True))
     body.append(Update(count, "add", convert(mask, INT64)))
     yield Declare(count.name, Literal(0, INT64), constant=False)

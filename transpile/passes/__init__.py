@@ -23,6 +23,7 @@ from transpile.passes.half_precision import widen_halves
 from transpile.passes.inline_calls import inline_calls
 from transpile.passes.layouts.reduction_order import reduce_in_memory_order
 from transpile.passes.layouts.transposes import sink_transposes
+from transpile.passes.lengths.compaction import compact_elements, reduce_under_masks
 from transpile.passes.scalarize import scalarize_reductions
 from transpile.passes.selection import select_ranks
 from transpile.passes.simplify import simplify
@@ -47,6 +48,8 @@ PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (sink_transposes, "a value that is only read transposed is computed transposed"),
     (canonicalize_dots, "operands of matrix products have one stride for rows, one for columns"),
     (select_ranks, "where a median is read, its row need not be sorted"),
+    (reduce_under_masks, "what a mask selects is reduced in lanes, and stored nowhere"),
+    (compact_elements, "the elements that a mask selects are stored, and not their positions"),
     (scalarize_reductions, "a sum of short vectors accumulates in scalars, in one loop"),
     (simplify, "merged values open further identities"),
     (eliminate_dead_code, "what the rewrites left behind goes away"),

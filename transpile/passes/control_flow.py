@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_CALLS, OF_EQUATIONS
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var, calls_python
-from transpile.ir.graph_rewrite import Builder, live_equations, rewrite
+from transpile.ir.graph_rewrite import Builder, counts_of, live_equations, reads_any, rewrite
 from transpile.ir.types import BOOL
 from transpile.machine import USUAL, Machine
 from transpile.passes.inline_calls import inline
@@ -246,6 +246,7 @@ def _profitable_invariants(graph: Graph, consts: Sequence[Var], cheap: int) -> l
     """The values that depend on consts alone, that variant code reads, and that cost more to
     rematerialise in each iteration than to load."""
     invariant: set[Atom] = set(consts)
+    counted = counts_of(graph.equations)  # in each iteration
     costs: dict[Atom, float] = {}
     read: dict[Var, bool] = {}
     for equation in graph.equations:
@@ -256,6 +257,7 @@ def _profitable_invariants(graph: Graph, consts: Sequence[Var], cheap: int) -> l
             and variables
             and equation.primitive is not primitives.while_
             and not calls_python(equation)
+            and not reads_any(equation, counted)
         ):
             invariant.update(equation.outputs)
             cost = sum(costs.get(a, 0) for a in equation.inputs) + _cost(equation)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from transpile.ir.graph import Atom, Const, Equation, Var
+from transpile.ir.graph_rewrite import counts_of, lengths_read, reads_any
 from transpile.ir.types import kind_letter
 from transpile.util.frozen_records import dataclass
 
@@ -31,18 +32,28 @@ class Residuals:
 
 
 def residuals(
-    known: Sequence[Equation], wanted: Iterable[Var], free: set[Var], fixed: set[Var]
+    known: Sequence[Equation],
+    wanted: Iterable[Var],
+    free: set[Var],
+    fixed: set[Var],
+    body: Sequence[Equation] = (),
 ) -> Residuals:
     """The residuals for the values that the unknown part reads.
 
     `free` ones are stored anyway; `fixed` ones are cheap to store, so that only their views are
     rematerialised. A stored value is free for those after it: of `s` and `s * (1 - s)`, which the
     derivative of a sigmoid reads, only `s` is stored.
+
+    In a body, of which `body` is the unknown part, values are repeated whose length depends on
+    values of the iteration: they cannot leave it.
     """
     producers = {v: e for e in known for v in e.outputs}
     wanted = list(wanted)
+    varying = _of_own_lengths(known, wanted, body) if body else {}
+    wanted = [v for v in wanted if id(producers.get(v)) not in varying]
     cut = _RematerialisationChoice(producers, free, fixed, set(wanted))
     kept = [v for v in wanted if not cut.is_rematerialised(v)]
+    cut.repeated |= varying.keys()
     needed = dict.fromkeys(kept)
     repeated = [e for e in known if id(e) in cut.repeated]
     for equation in repeated:
@@ -50,6 +61,25 @@ def residuals(
             if isinstance(atom, Var) and id(producers.get(atom)) not in cut.repeated:
                 needed[atom] = None
     return Residuals(list(needed), repeated)
+
+
+def _of_own_lengths(
+    known: Sequence[Equation], wanted: Iterable[Var], body: Sequence[Equation]
+) -> dict[int, Equation]:
+    """The known equations, by their ids, that the unknown part repeats: those that count lengths,
+    and those whose results are as long."""
+    counts = counts_of(known)
+    producers = {v: e for e in known for v in e.outputs}
+    found: dict[int, Equation] = {}
+    stack = [*wanted, *(counts[s] for e in body for s in lengths_read(e) if s in counts)]
+    while stack:
+        equation = producers.get(stack.pop())
+        if equation is None or id(equation) in found or not reads_any(equation, counts):
+            continue
+        found[id(equation)] = equation
+        stack += [a for a in equation.inputs if isinstance(a, Var)]
+        stack += [counts[s] for s in lengths_read(equation) if s in counts]
+    return found
 
 
 class _RematerialisationChoice:

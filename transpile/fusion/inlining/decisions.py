@@ -35,7 +35,11 @@ def materialised(survey: Survey, choices: Choices) -> frozenset[Var]:
                 chosen.update(equation.outputs)
             case "requirement":
                 pass
-            case "callback" | "compact":
+            case "compact":  # a loop that counts runs in no lanes
+                chosen.update(equation.outputs)
+                _count(uses, equation.inputs)
+                spread.update(equation.inputs)
+            case "callback":
                 chosen.update(equation.outputs)
                 _count(uses, equation.inputs)
             case "control":

@@ -19,7 +19,7 @@ from typing import Any
 
 from transpile.errors import UnsupportedError
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var, graphs_in, has_effect
-from transpile.ir.graph_rewrite import live_equations, may_repeat, silenced
+from transpile.ir.graph_rewrite import counts_of, live_equations, may_repeat, reads_any, silenced
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import ArrayType
 from transpile.primitives.control.dead_results import (
@@ -92,7 +92,7 @@ class _ScanFission:
         outputs = chosen(self.graph.outputs, self.results)
         wanted = free_variables(self.rest, outputs, unknown)
         invariant = self._invariant()
-        residual = residuals(self.known, wanted, {*self.xs, *self.fixed}, invariant)
+        residual = residuals(self.known, wanted, {*self.xs, *self.fixed}, invariant, self.rest)
         self._hoist([v for v in residual.kept if v in invariant])
         consts = [v for v in residual.kept if v in self.fixed]
         xs = [v for v in residual.kept if v in self.xs]
@@ -104,9 +104,10 @@ class _ScanFission:
     def _invariant(self) -> set[Var]:
         """The values that known equations compute from consts alone."""
         invariant: set[Atom] = set(self.fixed)
+        counted = counts_of(self.known)
         for equation in self.known:
-            inputs = equation.inputs
-            if may_repeat(equation) and all(isinstance(a, Const) or a in invariant for a in inputs):
+            is_fixed = may_repeat(equation) and not reads_any(equation, counted)
+            if is_fixed and all(isinstance(a, Const) or a in invariant for a in equation.inputs):
                 invariant.update(equation.outputs)
         return {v for v in invariant if isinstance(v, Var)} - set(self.fixed)
 
@@ -292,7 +293,7 @@ class _BranchFission:
         self.inputs = others(graph.inputs, flags)
         self.equations, self.others = partition(graph, self.unknown, eager)
         wanted = free_variables(self.others, chosen(graph.outputs, results), self.unknown)
-        residual = residuals(self.equations, wanted, set(self.inputs), set())
+        residual = residuals(self.equations, wanted, set(self.inputs), set(), self.others)
         self.repeated = residual.repeated
         self.residuals = [v for v in residual.kept if v not in self.inputs]
 

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index, Shape
+from transpile.ir.graph import Equation
 from transpile.ir.indices.lengths import Length
 from transpile.ir.primitive import Axis, NoRule, Primitive, register
 from transpile.ir.types import BOOL, INT64, ArrayType
 from transpile.primitives.kinds import view
 from transpile.primitives.rules import apply
+from transpile.util.frozen_records import replace
 
 
 def _compact(mask: Any, *values: Any, length: Length) -> list[Any]:
@@ -41,6 +43,16 @@ def _compact_jvp(
     return [None, *(None if t is None else next(moved) for t in tangents[1:])]
 
 
+def _without_unread(equation: Equation, read: Sequence[bool]) -> Equation:
+    """The equation without elements that nothing reads; the number is the length of the others."""
+    kept = [True, *read[1:]]
+    return replace(
+        equation,
+        inputs=tuple(a for a, k in zip(equation.inputs, kept, strict=True) if k),
+        outputs=tuple(v for v, k in zip(equation.outputs, kept, strict=True) if k),
+    )
+
+
 def _batch(axis: Axis, batched: Sequence[bool], *operands: Any, **params: Any) -> Any:
     NoRule(
         "under vmap each example would select another number of elements. numpy.where(mask, x, 0) "
@@ -58,7 +70,9 @@ compact = register(
         cost=0,
         jvp=_compact_jvp,
         batch=_batch,
+        dce=_without_unread,
         exact=True,
+        own_format=True,
         weight=4,
     )
 )

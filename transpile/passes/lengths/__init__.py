@@ -1,0 +1,1 @@
+"""Passes over what masks select: reductions of it, and its elements."""
