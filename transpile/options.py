@@ -14,6 +14,12 @@ from transpile.machine import USUAL, Machine
 from transpile.util.allowed_cflags import check_flags
 from transpile.util.frozen_records import dataclass
 
+# What options that are no free texts take.
+_TEXTS = {
+    "march": (r"[\w.+,-]*", "the name of a processor"),
+    "layout": ("contiguous|strided", "'contiguous' or 'strided'"),
+}
+
 
 @dataclass(frozen=True)
 class Options:
@@ -40,6 +46,8 @@ class Options:
     lapack        for decompositions: `auto` (TRANSPILE_LAPACK, the library that `blas` names, or
                   one found as for `blas`), or a shared library: its path, or the name by which the
                   dynamic loader finds it (`liblapack.so.3`)
+    layout        `strided`: saved programs have an entry NAME_strided for arrays of any strides
+                  (docs/c_contract.md)
     machine       a `transpile.machine.Machine`: the sizes and costs that decide which
                   transformations pay
     """
@@ -56,6 +64,7 @@ class Options:
     extra_cflags: tuple[str, ...] = ()
     blas: str = "none"
     lapack: str = "auto"
+    layout: str = "contiguous"
     machine: Machine = USUAL
 
     @property
@@ -104,8 +113,8 @@ def _checked(name: str, value: Any, example: Any) -> Any:
             return value
         wanted = "a transpile.machine.Machine"
     elif isinstance(example, str):
-        wanted = "the name of a processor" if name == "march" else "a string"
-        if isinstance(value, str) and (name != "march" or re.fullmatch(r"[\w.+,-]*", value)):
+        pattern, wanted = _TEXTS.get(name, (".*", "a string"))
+        if isinstance(value, str) and re.fullmatch(pattern, value, re.DOTALL):
             return value
     else:
         if isinstance(value, str):

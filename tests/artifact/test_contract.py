@@ -55,7 +55,9 @@ def library():
         "look_up": (look_up, ((m,), np.int64)),
     }
     functions = {
-        f"kit_{name}": transpile.jit(f).lower(*(ShapeDtypeStruct(s, d) for s, d in arguments))
+        f"kit_{name}": transpile.jit(f, compiler_options={"layout": "strided"}).lower(
+            *(ShapeDtypeStruct(s, d) for s, d in arguments)
+        )
         for name, (f, *arguments) in kinds.items()
     }
     return Library("kit", functions)
@@ -121,7 +123,7 @@ def test_libraries_have_no_memory_of_their_own_and_ask_for_none(made):
     assert writable - runtime == {"kit_ask_called"}
     exported = {line.split()[2] for line in _nm(made, "-D", "--defined-only")}
     assert {name for name in exported if not name.startswith("kit_")} == set()
-    assert len(exported) == 5 * 8 + 1
+    assert len(exported) == 5 * 10 + 1
     constants = [line for line in _nm(made, "--defined-only") if "constant" in line]
     assert constants and all(line.split()[1] == "r" for line in constants)
 

@@ -224,6 +224,31 @@ static void on_threads(void)
     free(a), free(b), free(c), free(memory);
 }
 
+/* Arrays of any strides; memory between their elements, and behind the workspace, is left alone. */
+static void strides(void)
+{
+    double u[12], found[12] = {0};
+    bool mask[4] = {true, true, false, false}, flipped[4];
+    const int64_t third[1] = {3}, back[1] = {-1};
+    const size_t bytes = kit_update_strided_workspace_size(4);
+    char *memory = (char *)malloc(bytes + 8);
+    EXPECT(memory != NULL && bytes > kit_update_workspace_size(4));
+    memset(memory, 0x55, bytes + 8);
+    for (int k = 0; k < 12; k++)
+        u[k] = k;
+    EXPECT(kit_update_strided(4, u, third, mask + 3, back, flipped, NULL, found, third, memory) == 0);
+    for (int k = 0; k < 12; k++)
+        EXPECT(u[k] == k && found[k] == (k % 3 == 0 ? k + 2.0 : 0.0));
+    for (size_t k = 0; k < 8; k++)
+        EXPECT(memory[bytes + k] == 0x55);
+    EXPECT(flipped[0] && flipped[1] && !flipped[2] && !flipped[3]);
+    EXPECT(kit_update_strided(4, u, third, mask, NULL, flipped, NULL, u, third, memory) == 0);
+    EXPECT(u[3] == 5.0 && u[4] == 4.0);
+    EXPECT(kit_update_strided(0, u, third, mask, NULL, flipped, NULL, u, third, memory) < 0);
+    EXPECT(kit_update_strided(4, u, third, mask, NULL, flipped, NULL, u, third, NULL) == 1);
+    free(memory);
+}
+
 int main(void)
 {
     for (int k = 0; k < 2 * N; k++)
@@ -238,5 +263,6 @@ int main(void)
     complex_numbers();
     callbacks();
     at_once();
+    strides();
     return failed;
 }

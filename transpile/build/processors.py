@@ -16,7 +16,7 @@ from transpile.build.compiler_probe import Compiler, find_compiler
 from transpile.codegen.dialect import C
 from transpile.codegen.plan.metadata import metadata_of
 from transpile.codegen.plan.size_checks import helpers_of_checks, length_checks, size_checks
-from transpile.codegen.render import Text
+from transpile.codegen.render import Text, strided_entry
 from transpile.codegen.scope import ProgramScope
 from transpile.codegen.templates import filled_in
 from transpile.errors import CompilerNotFoundError, UnsupportedError
@@ -106,6 +106,7 @@ def dispatch_source(program: Program, options: Options, text: Text, wanted: Sequ
         scope=scope.of_entry(),
         refusal=refusal,
     )
+    strided = strided_entry(program, scope, options)
     needed = scope.needs.helpers | helpers_of_checks(program)
     return filled_in(
         "dispatch.c.j2",
@@ -114,6 +115,7 @@ def dispatch_source(program: Program, options: Options, text: Text, wanted: Sequ
         is_complex=any(b.dtype.kind == "c" for b in (*program.inputs, *program.outputs)),
         metadata=metadata,
         asked=asked,
+        strided=strided,
         helpers=c_helpers.needed(needed, 0),
         versions=[(f"_{identifier(name)}", LEVELS[name].features) for name in reversed(wanted)],
         refusal=refusal,

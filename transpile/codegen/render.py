@@ -26,7 +26,7 @@ from transpile.codegen.plan import gcc_faults
 from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
 from transpile.codegen.plan.helper_inlining import outlined
 from transpile.codegen.plan.kernel_dedup import Group, functions_for
-from transpile.codegen.plan.metadata import Metadata, metadata_of
+from transpile.codegen.plan.metadata import Metadata, metadata_of, strided_buffers
 from transpile.codegen.plan.size_checks import (
     Check,
     helpers_of_checks,
@@ -159,11 +159,12 @@ class _Renderer:
     def render(self, header: str, identity: Sequence[str], devices: int, for_c: bool) -> Text:
         program = self.program
         groups, effort = functions_for(program, self.convention, self.options)
-        functions = [self._function(group) for group in groups]
+        functions = [*map(self._function, groups)]
         kernels = filled_in("kernels.c.j2", kernels=functions, dialect=self.dialect)
         needs = self.scope.needs
         needs.helpers.update(helpers_of_checks(program))
         messages = messages_of(program)
+        strided = strided_entry(program, self.scope, self.options) if for_c else ""
         names = needs.helpers | helpers_of(messages)
         helpers = self._helpers(names)
         lanes = outlined([group[0] for group in groups], self.options)
@@ -172,8 +173,7 @@ class _Renderer:
         is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
         is_at_fault = summary.reduces_short_integers
         gcc_flags = gcc_faults.flags_around_faults(reduces_short_integers=is_at_fault)
-        further = *compile_budget.notes(effort), *gcc_faults.notes(gcc_flags)
-        contract = [*self._contract(), *notes(self.libraries, summary.intrinsics), *further]
+        contract = [*self._contract(summary), *_notes(effort, gcc_flags)]
         runs_threads = summary.is_parallel or c_helpers.runs_threads(helpers)
         metadata = metadata_of(program, self.options, runs_threads) if for_c else None
         linked = linked_helpers(needs.large, self.options, self.dialect)
@@ -201,6 +201,7 @@ class _Renderer:
             identity=identity,
             devices=devices,
             metadata=metadata,
+            strided=strided,
         )
         inlined = self._helpers(names - linked.keys())
         declared = [helper.item for helper in linked.values()]
@@ -247,8 +248,8 @@ class _Renderer:
             complex=complex_types(program, self.dialect.types),
         )
 
-    def _contract(self) -> list[str]:
-        """A line about each size and each array of the caller."""
+    def _contract(self, summary: Summary) -> list[str]:
+        """A line about each size, each array of the caller, and the libraries."""
         program = self.program
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
         return (
@@ -264,6 +265,7 @@ class _Renderer:
             ]
             + ["communicator: how values are exchanged with the other devices"]
             * program.communicates
+            + notes(self.libraries, summary.intrinsics)
         )
 
     def _unused(self) -> list[Buffer]:
@@ -343,6 +345,21 @@ class _Renderer:
 def _checks_of(program: Program) -> dict[str, list[Check]]:
     """What the entry checks before it computes anything, and what it checks of lengths."""
     return {"checks": size_checks(program), "late_checks": length_checks(program)}
+
+
+def strided_entry(program: Program, scope: ProgramScope, options: Options) -> str:
+    """The text of the entry for arrays of any strides; "" where the options want none."""
+    if options.layout != "strided":
+        return ""
+    places, of_entry = strided_buffers(program), scope.of_entry()
+    return filled_in(
+        "strided.c.j2", program=program, places=places, scope=of_entry, dialect=scope.dialect
+    )
+
+
+def _notes(effort: compile_budget.Effort, gcc_flags: tuple[str, ...]) -> list[str]:
+    """The lines of the C file about how it is compiled."""
+    return [*compile_budget.notes(effort), *gcc_faults.notes(gcc_flags)]
 
 
 def exchanges(body: tuple[Statement, ...]) -> bool:

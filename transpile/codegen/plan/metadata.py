@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from typing import Literal
 
 from transpile.codegen.callback_messages import places_of
-from transpile.ir.dims import Dim, Symbol, bounds
+from transpile.errors import UnsupportedError
+from transpile.ir.dims import Dim, Index, Symbol, bounds
 from transpile.ir.loop_ir import Buffer, Program
+from transpile.ir.types import BOOL
 from transpile.options import Options
 from transpile.util.frozen_records import dataclass
 from transpile.util.hashing import blake2b
@@ -36,11 +38,13 @@ class Metadata:
     sizes    the runtime sizes
     threads  whether calls may say on how many they run: "many", "one" where there are no parallel
              loops to ask, or "" where the options have fixed it
+    strided  whether there is an entry for arrays of any strides
     """
 
     version: str
     sizes: tuple[SizeRange, ...]
     threads: Literal["many", "one", ""]
+    strided: bool
 
 
 def range_of(size: Symbol) -> SizeRange:
@@ -50,10 +54,23 @@ def range_of(size: Symbol) -> SizeRange:
 
 
 def metadata_of(program: Program, options: Options, runs_threads: bool) -> Metadata:
-    """What a program says of itself."""
+    """What a program says of itself. UnsupportedError for a layout that it cannot have."""
+    strided = options.layout == "strided"
+    if strided and (program.lengths or program.communicates):
+        what = "has results whose length depends on values"
+        if program.communicates:
+            what = "exchanges values with other devices"
+        raise UnsupportedError(f"{program.name} {what}: it has no entry for layout='strided'")
+    names = [b.name for b in (*program.inputs, *program.outputs)]
+    further = {f"{name}_{of}" for name in names for of in ("strides", "shape", "packed", "near")}
+    if strided and (taken := sorted(further.intersection(names))):
+        raise UnsupportedError(
+            f"{program.name} has an array {taken[0]!r}, a name that the entry for layout='strided' "
+            "needs: rename it"
+        )
     threads: Literal["many", "one", ""] = "many" if runs_threads else "one"
     version, sizes = interface_version(program), tuple(map(range_of, program.sizes))
-    return Metadata(f"0x{version:08x}U", sizes, "" if options.num_threads else threads)
+    return Metadata(f"0x{version:08x}U", sizes, "" if options.num_threads else threads, strided)
 
 
 def interface_version(program: Program) -> int:
@@ -68,6 +85,18 @@ def interface_version(program: Program) -> int:
         "communicates": program.communicates,
     }
     return int.from_bytes(blake2b(json.dumps(known).encode(), digest_size=4).digest(), "big")
+
+
+def strided_buffers(program: Program) -> list[tuple[Buffer, Index]]:
+    """The arrays that may have strides, and the bytes before the memory of each in the workspace of
+    the entry for them; the last element has no array, but the bytes of all."""
+    offset: Index = 0
+    places: list[tuple[Buffer, Index]] = []
+    for buffer in (*program.inputs, *program.outputs):
+        if buffer.shape:
+            places.append((buffer, offset))
+            offset = offset + (buffer.size_in_bytes + 63) // 64 * 64
+    return [*places, (Buffer("", (), BOOL), offset)]
 
 
 def _listed(buffers: Iterable[Buffer]) -> list[tuple[str, str, list[str]]]:
