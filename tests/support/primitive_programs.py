@@ -403,7 +403,9 @@ def array_program(dtype):
             "broadcast_in_dim", operand(shape), shape=target, broadcast_dimensions=dimensions
         )
     for shape, target in RESHAPES:
-        batch.case("reshape", operand(shape), shape=target)
+        x = operand(shape)
+        batch.case("reshape", x, shape=target)
+        batch.case("resized", x, shape=shape)
     for permutation in PERMUTATIONS:
         x = operand((4, 3) if len(permutation) == 2 else (2, 3, 4))
         batch.case("transpose", x, permutation=permutation)

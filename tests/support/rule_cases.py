@@ -215,6 +215,8 @@ def array_cases(primitive, dtype):
             found = [([s], {"shape": s}) for s, _ in REVERSALS]
         case "rev":
             found = [([s], {"dimensions": d}) for s, d in REVERSALS]
+        case "resized":  # of known sizes: as it is
+            found = [([s], {"shape": s}) for s, _ in RESHAPES]
         case "concatenate":
             found = [(list(shapes), {"dimension": d}) for shapes, d in JOINS]
         case "pad":
