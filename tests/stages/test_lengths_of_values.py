@@ -14,7 +14,7 @@ from programs import run_main
 import transpile
 from transpile import ShapeDtypeStruct, lax
 from transpile.artifact.library import Library
-from transpile.errors import UnsupportedError
+from transpile.errors import UndecidedSizeError, UnsupportedError
 
 rng = np.random.default_rng(11)
 DTYPES = [np.float64, np.float32, np.int8, np.int64, np.uint16, np.bool_, np.complex128]
@@ -49,6 +49,7 @@ def kin(x):
         np.unique(x, return_index=True, return_inverse=True, return_counts=True),
         np.unique(x[x != 0]),
         np.trim_zeros(x),
+        np.trim_zeros(x[x != 1]),
         np.delete(x, x == 0),
         np.unique_counts(x),
     )
@@ -236,7 +237,30 @@ def test_lengths_of_different_masks_are_compared_in_the_call():
     with pytest.raises(ValueError, match="could not be broadcast"):
         g(np.array([1.0, -2, -1]), np.array([2.0, 3.0]))
     equal = transpile.xpr(lambda x, y: x[x * 2 > 0] + y[x * 2 > 0], np.ones(3), np.ones(3))
-    assert "require" not in str(equal) and str(equal).count("compact") == 2
+    assert "require" not in str(equal) and str(equal).count("compact") == 1
+
+
+def test_what_is_computed_of_a_length_while_tracing():
+    x = np.array([1.0, -2.0, 3.0])
+    f = transpile.jit(lambda x: (x[x > 0][[0, -1]], x[x > 0][:1], x[x > 0][1:], np.diff(x[x > 0])))
+    assert_agree(f(x), (x[[0, 2]], x[:1], x[2:], np.array([2.0])))
+    with pytest.raises(ValueError, match="the index -1 of an axis of size u needs 1 <= u"):
+        f(-x * [1, 0, 1])
+    with pytest.raises(ValueError, match="the slice bound 3 of an axis of size u needs 3 <= u"):
+        transpile.jit(lambda x: x[x > 0][:3])(x)
+    words = "how much u is depends on values, which are not known while a function is traced"
+    for g in (lambda x: x if len(x[x > 0]) > 2 else -x, lambda x: x[: min(len(x[x > 0]), 2)]):
+        with pytest.raises(UndecidedSizeError, match=words):
+            transpile.jit(g)(x)
+
+
+def test_equal_masks_are_selected_by_once():
+    def f(x, w):
+        return np.cumsum(w[x > 0]), np.sort(w[x > 0])[w[x > 0] > 0.5], w[x > 0].max(initial=-9)
+
+    x, w = rng.normal(size=(2, 9))
+    assert_agree(transpile.jit(f)(x, w), f(x, w))
+    assert str(transpile.xpr(f, x, w)).count("= compact") == 2
 
 
 def test_under_vmap_the_error_says_what_to_write():

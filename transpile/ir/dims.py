@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import gcd
 
 from transpile.errors import UndecidedSizeError
-from transpile.ir.indices.polynomial_text import declaration, divided, polynomial
+from transpile.ir.indices.polynomial_text import divided, polynomial, undecided
 from transpile.ir.indices.proofs import facts_of_quotients, tightened
 from transpile.ir.indices.size_value import SizeValue
 from transpile.util.frozen_records import dataclass, memoized, replace
@@ -37,6 +37,7 @@ class Symbol:
     extent: Index | None = None
     unit: int = 1
     facts: tuple[Dim, ...] = ()
+    is_found = False  # True of one that depends on values
 
     def __hash__(self) -> int:
         return hash(self.name)  # sets of symbols are many; symbols of one name are few in each
@@ -456,10 +457,7 @@ def _is_less(left: Index, right: Index) -> bool:
     if high is not None and high <= 0:
         return False
     a, b = sides(right - left)
-    raise UndecidedSizeError(
-        f"{left} < {right} is neither true nor false for all runtime sizes in their ranges; "
-        f"declare which it is: {declaration(a, '<', b)}, or '{a} >= {b}'"
-    )
+    raise UndecidedSizeError(undecided(left, right, a, b))
 
 
 def substitute(index: Index, values: Mapping[Symbol, Index]) -> Index:

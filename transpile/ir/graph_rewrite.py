@@ -141,7 +141,10 @@ def live_equations(
 def counts_of(equations: Sequence[Equation]) -> dict[Length, Var]:
     """The lengths that equations count, and the values that they are."""
     counting = (e for e in equations if e.primitive.kind == "compact")
-    return {e.params["length"]: e.outputs[0] for e in counting}
+    found: dict[Length, Var] = {}
+    for equation in counting:
+        found.setdefault(equation.params["length"], equation.outputs[0])
+    return found
 
 
 def reads_any(equation: Equation, lengths: Mapping[Length, Var]) -> bool:

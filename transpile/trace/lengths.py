@@ -24,20 +24,20 @@ _NAME = "u"
 
 
 def selected(mask: Tracer, *values: Any) -> tuple[Tracer, ...]:
-    """The elements of vectors where a mask holds, vectors of the mask's length."""
+    """The elements of vectors, as long as the mask, where it holds; those that there are already,
+    where an equal mask selects from equal ones."""
     trace = the_trace()
-    found = _length_of(trace, trace.atom(mask), mask.shape[0])
+    atoms = tuple(map(trace.atom, (mask, *values)))
+    for counted in trace.lengths.values():
+        known = trace.producers[counted]
+        if len(known.inputs) == len(atoms) and all(
+            _are_equal(trace, a, b) for a, b in zip(known.inputs, atoms, strict=True)
+        ):
+            return tuple(Tracer(trace, v) for v in known.outputs[1:])
+    most = mask.shape[0]
+    found = length(_free_name(most), most)
     _, *elements = trace.append(TABLE["compact"], (mask, *values), {"length": found})
     return tuple(elements)
-
-
-def _length_of(trace: Trace, mask: Atom, most: Index) -> Length:
-    """The length of what a mask selects: that of an equal mask, or a new one."""
-    for known in trace.lengths:
-        equation = trace.producers[trace.lengths[known]]
-        if _are_equal(trace, equation.inputs[0], mask):
-            return known
-    return length(_free_name(most), most)
 
 
 def _are_equal(trace: Trace, one: Atom, other: Atom) -> bool:

@@ -27,6 +27,8 @@ from transpile.util.frozen_records import dataclass
 class Length(Symbol):
     """A runtime size that is known only when the equation that counts it has run."""
 
+    is_found = True
+
     def __hash__(self) -> int:
         return hash(self.name)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from transpile.errors import InternalError, UndecidedSizeError
 from transpile.ir.dims import Dim, Index, bounds, sides
-from transpile.ir.indices.lengths import is_checked_later
-from transpile.ir.indices.polynomial_text import declaration
+from transpile.ir.indices.lengths import is_checked_later, lengths_of
+from transpile.ir.indices.polynomial_text import declaration, undecided
 
 
 def may_be_0(extent: Index) -> bool:
@@ -34,6 +34,8 @@ def extreme(a: Index, b: Index, sign: int) -> Index:
         low = bounds(larger - smaller)[0]
         if low is not None and low >= 0:
             return larger if sign > 0 else smaller
+    if lengths_of(a - b):
+        raise UndecidedSizeError(undecided(a, b, *sides(b - a)))
     name = "max" if sign > 0 else "min"
     require(a, b, f"{name}({a}, {b}), which is one of them for all sizes,")
     raise InternalError(f"{a} <= {b} follows and does not")

@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.types import INT64
 from transpile.numpy.core.elementwise import where
 from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
+    as_operand,
     axes_of,
     broadcast_in_dim,
+    convert,
     implements,
     transpose_to,
 )
@@ -58,9 +61,20 @@ def _bounds(marks: Any, sides: str) -> tuple[Any, Any]:
     size = marks.shape[0]
     if size == 0:
         return np.int64(0), np.int64(0)
+    if may_be_0(size):
+        return _bounds_of_any(marks, sides)
     first = argmax(marks) if "f" in sides else np.int64(0)
     stop = call(np.subtract, size, argmax(flip(marks))) if "b" in sides else np.int64(size)
     return first, where(any_of(marks), stop, np.int64(0))
+
+
+def _bounds_of_any(marks: Any, sides: str) -> tuple[Any, Any]:
+    """The same of an axis that may have no elements."""
+    size = convert(as_operand(marks.shape[0]), INT64)
+    place = bind(primitives.iota, shape=marks.shape, dimension=0, dtype=INT64)
+    first = np.min(where(marks, place, size), initial=size) if "f" in sides else np.int64(0)
+    last = np.max(where(marks, place + 1, 0), initial=0)
+    return first, last if "b" in sides else where(last > 0, size, 0)
 
 
 def _cut(x: Any, axis: int, length: int | None, first: Any, stop: Any) -> Any:

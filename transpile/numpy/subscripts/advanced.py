@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Shape
+from transpile.ir.indices.requirements import require
 from transpile.ir.types import BOOL, INT64, broadcast_shapes
 from transpile.numpy.core.promotion import (
     as_operand,
@@ -339,6 +340,8 @@ def _in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape)
         if mode == WRAP:
             return call(np.remainder, index, size)
         return from_start(index, size)
+    if isinstance(index, np.ndarray) and isinstance(size, Dim) and mode is None:
+        return _known_in_range(index, axis, size)
     if isinstance(index, Dim) or isinstance(size, Dim):
         raise unsupported(f"an axis of size {size} is not indexed by arrays and {index!r} together")
     array = np.asarray(index, INT64)
@@ -351,6 +354,18 @@ def _in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape)
             f"index {outside.flat[0]} is out of bounds for axis {axis} with size {size}",
         )
     return np.where(array < 0, array + size, array)
+
+
+def _known_in_range(index: Any, axis: int, size: Dim) -> Any:
+    """Known indices into an axis of a runtime size, counted from its beginning."""
+    if not index.size:
+        return index
+    for number in (int(index.min()), int(index.max())):
+        what = f"the index {number} of an axis of size {size}"
+        require(number + 1 if number >= 0 else -number, size, what)
+    if index.min() >= 0:
+        return index
+    return bind(elementwise.select, index < 0, call(np.add, index, as_operand(size)), index)
 
 
 def from_start(index: Tracer, size: Any) -> Any:

@@ -60,6 +60,9 @@ class Selection:
 def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = None) -> Any:
     """The elements `x[key]`. A traced index out of range is clamped to the nearest element, unless
     `mode` says otherwise."""
+    masked = _traced_mask(key, x.ndim)
+    if masked is not None and masked[0].ndim > 1:
+        x, key = _flat_along(x, key, *masked[:2])
     given = entries(key, x.shape)
     parsed = _as_slice(given, x.shape)
     if not _is_basic(parsed):
@@ -300,6 +303,33 @@ def _traced_mask(key: Any, rank: int) -> tuple[Tracer, int, tuple[Any, ...]] | N
     return mask, axis, (*before, *[slice(None)] * mask.ndim, *behind)
 
 
+def _flat_along(x: Tracer, key: Any, mask: Tracer, axis: int) -> tuple[Tracer, tuple[Any, ...]]:
+    """An array with the axes of a mask as one, and the key for it."""
+    _check_mask(x, mask, axis)
+    behind = axis + mask.ndim
+    flat = reshape_to(x, (*x.shape[:axis], mask.size, *x.shape[behind:]))
+    parts = key if isinstance(key, tuple) else (key,)
+    return flat, tuple(reshape_to(mask, (mask.size,)) if p is mask else p for p in parts)
+
+
+def _check_mask(x: Any, mask: Tracer, axis: int) -> None:
+    """Raise NumPy's IndexError for a mask that does not fit the axes from one on."""
+    if axis + mask.ndim > x.ndim:
+        raise located(
+            IndexError,
+            f"too many indices for array: array is {x.ndim}-dimensional, but "
+            f"{axis + mask.ndim} were indexed",
+        )
+    for offset, size in enumerate(mask.shape):
+        if size != x.shape[axis + offset]:
+            raise located(
+                IndexError,
+                f"boolean index did not match indexed array along axis {axis + offset}; size of "
+                f"axis is {x.shape[axis + offset]} but size of corresponding boolean axis is "
+                f"{size}",
+            )
+
+
 def _along_selected(given: Shape, mask: Tracer, axis: int, rank: int) -> int:
     """The axis of a value of this shape for what a mask selects; negative where it has none."""
     return len(given) - (rank - axis - mask.ndim) - 1
@@ -316,14 +346,7 @@ def _is_for_each(value: Any, masked: tuple[Tracer, int, tuple[Any, ...]], rank: 
 def _masked(x: Any, mask: Tracer, axis: int, value: Any, combine: str) -> Any:
     """An update where a traced mask of the axes from one on holds, by a selection: of a value whose
     shape does not depend on the mask."""
-    for offset, size in enumerate(mask.shape):
-        if size != x.shape[axis + offset]:
-            raise located(
-                IndexError,
-                f"boolean index did not match indexed array along axis {axis + offset}; size of "
-                f"axis is {x.shape[axis + offset]} but size of corresponding boolean axis is "
-                f"{size}",
-            )
+    _check_mask(x, mask, axis)
     given = shape_of(as_operand(value))
     along = _along_selected(given, mask, axis, x.ndim)
     if along >= 0:
