@@ -46,6 +46,8 @@ NUMPY = """
     x[i]
     v[i] + v[i][::-1]
     np.take(v, i)
+    v[np.array([0, -3])]
+    x[[0, 1], 2]
     np.take(x, i, axis=0)
     np.take_along_axis(x, np.zeros((len(v), 1), int), 1)
     np.take_along_axis(v, i, 0)
@@ -293,8 +295,9 @@ def arguments(n):
     return (*floats, rng.integers(0, 3, n))
 
 
-def assert_agree(texts, plain):
-    program = transpile.jit(function(texts)).lower(*types()).compile()
+def assert_agree(texts, plain, jitted=None):
+    jitted = jitted or transpile.jit(function(texts))
+    program = jitted.lower(*types()).compile()
     for n in SIZES:
         args = arguments(n)
         for text, got, expected in zip(texts, program(*args), plain(*args), strict=True):

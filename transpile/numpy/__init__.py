@@ -39,6 +39,7 @@ _FURTHER = (
     "core.out_argument",
     "core.ranges",
     "core.scans",
+    "core.windows",
     "fft",
     "inspection",
     "linalg",

@@ -9,6 +9,7 @@ import numpy as np
 
 from transpile.ir.dims import Dim
 from transpile.ir.types import FLOAT32, real_dtype
+from transpile.numpy.core.creation import arange
 from transpile.numpy.core.promotion import (
     EXPORTS,
     Array,
@@ -336,20 +337,21 @@ def _frequencies(numbers: Any, n: Any, d: Any) -> Any:
 @implements(np.fft.fftfreq)
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
     """The frequencies of `fft` in its order, for n samples at a distance d, which may be traced;
-    raises ValueError unless n is an int."""
-    if not isinstance(n, int | np.integer):
+    raises ValueError unless n is an int or a runtime size."""
+    if not isinstance(n, int | np.integer | Dim):
         raise located(ValueError, "n should be an integer")
-    numbers = np.arange(n)
+    numbers: Any = arange(n) if isinstance(n, Dim) else np.arange(n)
     return _frequencies(np.where(numbers < (n + 1) // 2, numbers, numbers - n), n, d)
 
 
 @implements(np.fft.rfftfreq)
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
     """The non-negative frequencies of `rfft`, for n samples at a distance d, which may be traced;
-    raises ValueError unless n is an int."""
-    if not isinstance(n, int | np.integer):
+    raises ValueError unless n is an int or a runtime size."""
+    if not isinstance(n, int | np.integer | Dim):
         raise located(ValueError, "n should be an integer")
-    return _frequencies(np.arange(n // 2 + 1), n, d)
+    count: Any = n // 2 + 1
+    return _frequencies(arange(count) if isinstance(n, Dim) else np.arange(count), n, d)
 
 
 # As a namespace the module has what is NumPy's own function where nothing is traced.

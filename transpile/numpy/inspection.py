@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
 from transpile.ir.types import SHORT_NAMES
+from transpile.numpy.core.creation import arange
 from transpile.numpy.core.elementwise import where
 from transpile.numpy.core.promotion import (
     EXPORTS,
@@ -22,6 +24,7 @@ from transpile.numpy.core.promotion import (
     index_of,
     shape_of,
     stand_in,
+    unsupported,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import all as all_of
@@ -116,7 +119,13 @@ def array_equiv(a1: Array, a2: Array) -> Any:
 @implements(np.fill_diagonal)
 def fill_diagonal(a: Array, val: Array, wrap: bool = False) -> None:
     """Assign a value, or values repeated cyclically, to the diagonal of an array in place; with
-    `wrap` the diagonal starts again below in a tall matrix."""
+    `wrap` the diagonal starts again below in a tall matrix.
+
+    Axes of runtime sizes must be equally long: raises UnsupportedError otherwise.
+    """
+    if any(isinstance(d, Dim) for d in shape_of(a)):
+        _fill_runtime_diagonal(a, val)
+        return
     shape = tuple(index_of(d) for d in shape_of(a))
     marks = np.zeros(shape, np.bool_)
     np.fill_diagonal(marks, True, wrap)
@@ -125,6 +134,16 @@ def fill_diagonal(a: Array, val: Array, wrap: bool = False) -> None:
         turns = np.maximum(np.cumsum(marks) - 1, 0) % value.shape[0]
         value = bind(gather, value, turns, axes=(0,), mode=PROMISED).reshape(shape)
     a[...] = where(marks, value, a)
+
+
+def _fill_runtime_diagonal(a: Array, val: Array) -> None:
+    """Assign to the diagonal of an array whose axes have one runtime size."""
+    size, *others = shape_of(a)
+    if not others or any(d != size for d in others):
+        raise unsupported("numpy.fill_diagonal of an array with axes of unequal runtime sizes")
+    value, count = convert(as_array(val).reshape(-1), a.dtype), arange(size)
+    turns = call(np.remainder, count, value.shape[0])
+    a[(count,) * (len(others) + 1)] = bind(gather, value, turns, axes=(0,), mode=PROMISED)
 
 
 # ------------------------------------------------------------------------------------ devices

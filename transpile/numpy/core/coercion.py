@@ -56,7 +56,9 @@ _MAKERS: tuple[Any, ...] = (
     *(np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.arange, np.linspace),
     *(np.logspace, np.geomspace, np.zeros_like, np.ones_like, np.empty_like, np.full_like),
     *(np.copy, np.diag, np.tile, np.repeat, np.concatenate, np.stack, np.vstack, np.hstack),
-    *(np.column_stack, np.where, np.outer, np.pad, np.tril, np.triu, np.indices),
+    *(np.column_stack, np.where, np.outer, np.pad, np.tril, np.triu, np.indices, np.fromfunction),
+    *(np.bartlett, np.blackman, np.hamming, np.hanning, np.kaiser, np.diag_indices),
+    *(np.fft.fftfreq, np.fft.rfftfreq),
 )
 _MAKING_METHODS = ("copy", "astype", "repeat")
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, bounds
+from transpile.ir.indices.requirements import require
+from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.numpy.core.promotion import (
     EXPORTS,
@@ -42,7 +44,7 @@ from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import FUNCTIONS, Tracer
 
 
-def _makes(function: Any, in_trace: bool = False) -> Callable[[Function], Function]:
+def makes(function: Any, in_trace: bool = False) -> Callable[[Function], Function]:
     """Register a function that NumPy dispatches by its argument `like=` only.
 
     `in_trace`: the function of our namespace gives a traced array in every traced function, so that
@@ -65,7 +67,7 @@ def _makes(function: Any, in_trace: bool = False) -> Callable[[Function], Functi
 # ------------------------------------------------------------------------------------ one value
 
 
-@_makes(np.zeros, in_trace=True)
+@makes(np.zeros, in_trace=True)
 def zeros(shape: Any, dtype: Any = float, order: str = "C", **kwargs: Any) -> Any:
     """An array of zeros, float64 by default.
 
@@ -76,20 +78,20 @@ def zeros(shape: Any, dtype: Any = float, order: str = "C", **kwargs: Any) -> An
     return fill(0, shape_argument(shape), dtype_argument(dtype))
 
 
-@_makes(np.ones, in_trace=True)
+@makes(np.ones, in_trace=True)
 def ones(shape: Any, dtype: Any = None, order: str = "C", **kwargs: Any) -> Any:
     """An array of ones, float64 by default; sizes, `order` and errors as for `zeros`."""
     return fill(1, shape_argument(shape), dtype_argument(dtype or FLOAT64))
 
 
-@_makes(np.empty, in_trace=True)
+@makes(np.empty, in_trace=True)
 def empty(shape: Any, dtype: Any = float, order: str = "C", **kwargs: Any) -> Any:
     """An array whose elements are to be assigned later: zeros, as a program has no undefined
     values."""
     return zeros(shape, dtype)
 
 
-@_makes(np.full, in_trace=True)
+@makes(np.full, in_trace=True)
 def full(shape: Any, fill_value: Array, dtype: Any = None, order: str = "C", **kwargs: Any) -> Any:
     """An array of which every element is `fill_value`, broadcast to `shape`, in its dtype by
     default.
@@ -174,7 +176,7 @@ def full_like(
 # ------------------------------------------------------------------------------ from other values
 
 
-@_makes(np.asarray, in_trace=True)
+@makes(np.asarray, in_trace=True)
 def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> Any:
     """The argument as a traced array: an array, a scalar, or nested lists, which may hold traced
     values.
@@ -193,7 +195,7 @@ def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> An
     return strengthen(convert(x, wanted))
 
 
-@_makes(np.array, in_trace=True)
+@makes(np.array, in_trace=True)
 def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) -> Any:
     """A new array of an array, a scalar, or nested lists, which may hold traced values.
 
@@ -210,10 +212,10 @@ def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) ->
 
 
 for _function in (np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require):
-    _makes(_function)(asarray)
+    makes(_function)(asarray)
 
 
-@_makes(np.asarray_chkfinite)
+@makes(np.asarray_chkfinite)
 def asarray_chkfinite(a: Array, dtype: Any = None, order: Any = None) -> Any:
     """The array as by `asarray`, unchecked: what is infinite or NaN is only known at run time, and
     raises no error."""
@@ -223,12 +225,13 @@ def asarray_chkfinite(a: Array, dtype: Any = None, order: Any = None) -> Any:
 # ---------------------------------------------------------------------------------------- ranges
 
 
-@_makes(np.arange, in_trace=True)
+@makes(np.arange, in_trace=True)
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwargs: Any) -> Any:
     """start, start + step, ... below stop.
 
     The bounds decide a shape, so they are numbers known while tracing, or runtime sizes, of which
-    the result is int64 by default. Raises a TracerError for traced bounds.
+    the result is int64 by default. Raises a TracerError for traced bounds, and UndecidedSizeError
+    where it is not known of runtime sizes that `stop` does not lie before `start`.
     """
     if stop is None:
         start, stop = 0, start
@@ -238,7 +241,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwa
         numbers: list[Any] = [start, stop, step]
         return bind(elementwise.copy, np.arange(*numbers, dtype=dtype))
     wanted = INT64 if dtype is None else dtype_argument(dtype)
-    count = stop - start if step == 1 else (stop - start + step - 1) // step
+    span, ahead = (stop - start, step) if step > 0 else (start - stop, -step)
+    require(0, span, f"the range from {start} to {stop} in steps of {step}")
+    count = blocks_of(span, ahead)
     result = bind(primitives.iota, shape=(count,), dimension=0, dtype=wanted)
     if step != 1:
         result = call(np.multiply, result, step)
@@ -338,7 +343,7 @@ def _triangle(shape: Any, k: int) -> Any:
     return apply(elementwise.greater_equal, (call(np.add, i, k) if k else i, j), (INT64, INT64))
 
 
-@_makes(np.tri, in_trace=True)
+@makes(np.tri, in_trace=True)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) -> Any:
     """An (N, M) matrix of ones on and below the k-th diagonal and zeros above, float64 by
     default."""
@@ -346,7 +351,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) ->
     return bind(elementwise.convert, triangle, dtype=dtype_argument(dtype))
 
 
-@_makes(np.eye, in_trace=True)
+@makes(np.eye, in_trace=True)
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) -> Any:
     """An (N, M) matrix of zeros with ones on the k-th diagonal, float64 by default; N and M may be
     runtime sizes."""
@@ -355,7 +360,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) ->
     return convert(call(np.equal, call(np.add, i, k) if k else i, j), dtype_argument(dtype))
 
 
-@_makes(np.indices, in_trace=True)
+@makes(np.indices, in_trace=True)
 def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     """The subscripts of an array of these dimensions, which may be runtime sizes: for each axis one
     array, stacked along a first axis; or with `sparse` a tuple of arrays of length 1 along the
@@ -373,7 +378,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     return np.stack([broadcast_to_shape(r, shape) for r in ranges])
 
 
-@_makes(np.identity, in_trace=True)
+@makes(np.identity, in_trace=True)
 def identity(n: Any, dtype: Any = None, **kwargs: Any) -> Any:
     """The n by n identity matrix, float64 by default."""
     return eye(n, dtype=dtype or float)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.numpy.core.creation import linspace
+from transpile.ir.dims import Dim
+from transpile.numpy.core.creation import arange, linspace
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
@@ -66,13 +67,13 @@ def geomspace(
     Computed through base-10 logarithms. Raises ValueError for a known bound that is zero; a traced
     one gives NaN.
     """
-    number = index_of(num)
+    number = num if isinstance(num, Dim) else index_of(num)
     first, last = as_array(start), as_array(stop)
     for bound in (first, last):
         if not isinstance(bound, Tracer) and np.any(bound == 0):
             raise located(ValueError, "Geometric sequence cannot include zero")
     zero = () if dtype is None else (np.zeros((), dtype),)
-    computed = result_dtype(first, last, float(number), *zero)
+    computed = result_dtype(first, last, 1.0, *zero)
     wanted = computed if dtype is None else dtype_argument(dtype)
     first, last = convert(first, computed), convert(last, computed)
     sign = call(np.sign, first)
@@ -87,6 +88,10 @@ def geomspace(
 def _with_ends(x: Any, first: Any, last: Any) -> Any:
     """The sequence with exact ends: powers of logarithms are rounded."""
     size, shape = x.shape[0], x.shape[1:]
+    if isinstance(size, Dim):
+        count = arange(size).reshape(size, *[1] * len(shape))
+        x = x if last is None else np.where(count == size - 1, last, x)
+        return np.where(count == 0, first, x)
     if size == 0:
         return x
     ends = [

@@ -29,9 +29,10 @@ from transpile.trace.trace import bind
 INT32 = np.dtype("int32")
 
 
-def _epsilon(x: Any) -> float:
-    """The singular values that count for nothing, relative to the largest."""
-    return float(max(x.shape[-2:]) * np.finfo(x.dtype).eps)
+def _epsilon(x: Any) -> Any:
+    """The singular values that count for nothing, relative to the largest: a number, traced for a
+    runtime size."""
+    return max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
 
 
 # ------------------------------------------------------------------------------ pseudo-inverses
@@ -89,7 +90,8 @@ def pinv(a: Array, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO
     x = matrices(a, square=hermitian)
     if rcond is None:
         if rtol is NOTHING:
-            rcond = max(1e-15, _epsilon(x)) if real_dtype(x.dtype).itemsize == 4 else 1e-15
+            is_single = real_dtype(x.dtype).itemsize == 4
+            rcond = np.maximum(1e-15, _epsilon(x)) if is_single else 1e-15
         else:
             rcond = _epsilon(x) if rtol is None else rtol
     elif rtol is not NOTHING:

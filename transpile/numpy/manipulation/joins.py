@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
 from transpile.ir.types import INT64
 from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
@@ -291,12 +292,13 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Any:
     """The elements shifted cyclically along axes, or along the flattened array; by a concatenation
     of two slices for each axis.
 
-    Shifts must be known while tracing: a traced one raises a TracerError.
+    Shifts must be known while tracing, or be runtime sizes: a traced one raises a TracerError.
     """
     x = as_array(a)
     if axis is None:
         return reshape_to(roll(ravel(x), shift, 0), x.shape)
-    shifts = [index_of(s) for s in (shift if isinstance(shift, tuple | list) else (shift,))]
+    given = shift if isinstance(shift, tuple | list) else (shift,)
+    shifts: list[Any] = [s if isinstance(s, Dim) else index_of(s) for s in given]
     given = axis if isinstance(axis, tuple | list) else (axis,)
     axes = [axis_of(i, x.ndim) for i in given]
     count = builtins.max(len(shifts), len(axes))

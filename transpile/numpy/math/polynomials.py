@@ -12,7 +12,7 @@ import numpy as np
 
 from transpile.ir.graph import Const
 from transpile.ir.types import FLOAT64
-from transpile.numpy.core.creation import vander
+from transpile.numpy.core.creation import arange, vander
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
@@ -136,7 +136,9 @@ def polyder(p: Array, m: Any = 1) -> Any:
     x = as_array(p)
     for _ in range(order):
         degree = x.shape[0] - 1
-        x = call(np.multiply, slice_axis(x, 0, 0, max(degree, 0)), np.arange(degree, 0, -1))
+        if isinstance(degree, int):
+            degree = max(degree, 0)
+        x = call(np.multiply, slice_axis(x, 0, 0, degree), arange(degree, 0, -1))
     return x
 
 
@@ -156,7 +158,7 @@ def polyint(p: Array, m: Any = 1, k: Any = None) -> Any:
         raise located(ValueError, "k must be a scalar or a rank-1 array of length 1 or >m.")
     x = as_array(p)
     for step in range(order):
-        x = call(np.divide, x, np.arange(x.shape[0], 0, -1))
+        x = call(np.divide, x, arange(x.shape[0], 0, -1))
         constant = slice_axis(constants, 0, step, step + 1)
         dtype = result_dtype(x, constant)
         x = concatenate_along([convert(x, dtype), convert(constant, dtype)], 0)

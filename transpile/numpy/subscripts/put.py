@@ -6,11 +6,14 @@ The first need a traced array to assign to.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import require
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core import elementwise
 from transpile.numpy.core.promotion import (
@@ -28,6 +31,7 @@ from transpile.numpy.core.promotion import (
     reshape_to,
     shape_of,
     slice_axis,
+    unsupported,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.scans import cumsum
@@ -190,7 +194,20 @@ def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
         count = bind(primitives.iota, shape=(size - 1,), dimension=0, dtype=INT64)
         kept = call(np.add, count, convert(call(np.greater_equal, count, index), INT64))
         return take(x, kept, number)
+    if isinstance(size, Dim):
+        if np.ndim(obj) or isinstance(obj, slice):
+            raise unsupported("numpy.delete of several elements along an axis of a runtime size")
+        return _without_one(x, operator.index(obj), number)
     return take(x, np.delete(np.arange(size), obj), number)
+
+
+def _without_one(x: Any, place: int, axis: int) -> Any:
+    """The array without what is at one place, counted from the end where it is negative."""
+    size = x.shape[axis]
+    require(-place if place < 0 else place + 1, size, f"deletion at {place}")
+    place = size + place if place < 0 else place
+    ends = (0, place), (place + 1, size)
+    return concatenate_along([slice_axis(x, axis, *end) for end in ends], axis)
 
 
 def _not_deleted(obj: Tracer, size: Any) -> Any:

@@ -392,7 +392,6 @@ def _of_shape(function: Callable[..., Any], part: str) -> None:
     implements(function)(indices)
 
 
-_of_shape(np.diag_indices_from, "main diagonal")
 _of_shape(np.tril_indices_from, "lower triangle")
 _of_shape(np.triu_indices_from, "upper triangle")
 
