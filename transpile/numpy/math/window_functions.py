@@ -1,4 +1,4 @@
-"""Windows, grids and tables of a runtime number of points: those of a known one are NumPy's own."""
+"""Window functions of a runtime number of points: those of a known one are NumPy's own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim
 from transpile.ir.types import FLOAT64
-from transpile.numpy.core.creation import arange, indices, makes
-from transpile.numpy.core.promotion import as_array, implements
-from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.creation import arange, makes
 from transpile.numpy.core.ufuncs import call
 
 
@@ -59,33 +56,3 @@ def kaiser(M: Any, beta: Any) -> Any:
     modified Bessel function of order 0."""
     points, span = _angles(M)
     return np.i0(beta * np.sqrt(1.0 - (points / span) ** 2)) / np.i0(beta)
-
-
-@makes(np.diag_indices)
-def diag_indices(n: Any, ndim: Any = 2) -> Any:
-    """The subscripts of the main diagonal of an array of `ndim` axes of n elements each."""
-    return (arange(n),) * ndim
-
-
-@implements(np.diag_indices_from)
-def diag_indices_from(arr: Any) -> Any:
-    """The subscripts of the main diagonal of an array, whose axes are equally long; known while
-    tracing, unless they have a runtime size.
-
-    Raises ValueError for less than two axes and for unequal ones.
-    """
-    shape = as_array(arr).shape
-    if not any(isinstance(size, Dim) for size in shape):
-        return np.diag_indices_from(np.broadcast_to(np.int8(0), shape))
-    if len(shape) < 2:
-        raise located(ValueError, "input array must be at least 2-d")
-    if len(set(shape)) > 1:
-        raise located(ValueError, "All dimensions of input must be of equal length")
-    return diag_indices(shape[0], len(shape))
-
-
-@makes(np.fromfunction)
-def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
-    """What a function gives for the subscripts of an array of this shape, which may have runtime
-    sizes; it is called once, with an array for each axis."""
-    return function(*indices(shape, dtype), **kwargs)
