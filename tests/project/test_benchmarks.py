@@ -25,6 +25,7 @@ from benchmarks import (
     first_calls,
     growth,
     hand_written,
+    library_sizes,
     loop_programs,
     networks,
     overhead,
@@ -291,3 +292,14 @@ def test_runtime_sizes_are_compared_with_fixed_ones():
         args = CASES[name].make(np.random.default_rng(0)) if name in ("mlp", "lu_rows") else ()
         shapes = [t.shape for t in tree.leaves(sizes.abstract(args, extent))]
         assert not args or any(isinstance(d, Dim) for shape in shapes for d in shape)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="levels of x86-64")
+def test_library_sizes_are_code_constants_and_the_rest(tmp_path):
+    found = library_sizes.sizes_of("small_call", tmp_path)
+    one, several = (found[march] for march in library_sizes.MARCHES)
+    for file, code, constants in (one, several):
+        assert 0 < code < file and 0 < constants < file
+    assert several[1] > one[1]
+    title, _, line = library_sizes.lines({"small_call": found})
+    assert "multi" in title and f"{one[0] / 1000:.1f} kB" in line
