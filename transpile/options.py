@@ -17,7 +17,7 @@ from transpile.util.frozen_records import dataclass
 # What options that are no free texts take.
 _TEXTS = {
     "march": (r"[\w.+,-]*", "the name of a processor"),
-    "layout": ("contiguous|strided", "'contiguous' or 'strided'"),
+    "layout": ("contiguous|strided|dlpack", "'contiguous', 'strided' or 'dlpack'"),
 }
 
 
@@ -46,8 +46,8 @@ class Options:
     lapack        for decompositions: `auto` (TRANSPILE_LAPACK, the library that `blas` names, or
                   one found as for `blas`), or a shared library: its path, or the name by which the
                   dynamic loader finds it (`liblapack.so.3`)
-    layout        `strided`: saved programs have an entry NAME_strided for arrays of any strides
-                  (docs/c_contract.md)
+    layout        `strided`: saved programs have an entry NAME_strided for arrays of any strides;
+                  `dlpack`: also NAME_dlpack for tensors (docs/c_contract.md)
     machine       a `transpile.machine.Machine`: the sizes and costs that decide which
                   transformations pay
     """

@@ -103,6 +103,7 @@ NUMBERS = {
     ("codegen/plan/gcc_faults", "_LARGEST"): "the elements for which gcc is at fault",
     ("codegen/plan/metadata", "_CONVENTION"): "the contract of a program with its caller",
     ("codegen/plan/summary", "_OF_DECLARATION"): LENGTH,
+    ("codegen/plan/tensors", "_CODES"): "the contract of a program with its caller",
     ("codegen/plan/summary", "_OF_LOOP"): LENGTH,
     ("fusion/elements", "MOST_CHOICES"): "how deep C compilers let choices stand in each other",
     ("fusion/rematerialize", "ROUNDS"): "how long an iteration to a fixpoint goes on",

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from transpile.artifact.description import ArrayDescription, FunctionDescription
+from transpile.codegen.plan.tensors import solved_sizes
 from transpile.codegen.templates import filled_in
 from transpile.errors import UnsupportedError
-from transpile.ir.dims import Dim, Index, Symbol, symbols_of, terms_of
 from transpile.util.frozen_records import dataclass
 
 
@@ -111,43 +110,13 @@ def _root(function: FunctionDescription, path: str) -> str:
 
 
 def _sizes(function: FunctionDescription) -> Iterator[tuple[str, str]]:
-    """How each size follows from shapes, in an order in which each needs earlier ones only."""
-    known: set[Symbol] = set()
+    """How each size follows from shapes."""
     extents = [
         (f"_inputs[{number}].shape[{axis}]", extent)
         for number, array in enumerate(function.inputs)
         for axis, extent in enumerate(array.shape)
     ]
-    while missing := [size for size in function.sizes if size not in known]:
-        found = [
-            (size, text)
-            for size in missing
-            for given, extent in extents
-            if (text := _solved(size, extent, given, known))
-        ]
-        if not found:
-            raise UnsupportedError(
-                f"the shapes of the arguments of {function.name} do not determine {missing[0]}"
-            )
-        size, text = found[0]
-        known.add(size)
-        yield size.name, text
-
-
-def _solved(size: Symbol, extent: Index, given: str, known: set[Symbol]) -> str:
-    """The expression of a size for which `extent` is what `given` says; "" where it is not linear
-    in that size, or has another unknown one."""
-    symbols = symbols_of(extent)
-    if size not in symbols or not symbols - {size} <= known:
-        return ""
-    slope = dict(terms_of(extent)).get((size,), 0)
-    rest = extent - Dim.of(size) * slope
-    if not slope or size in symbols_of(rest):
-        return ""
-    shifted = f"({given} - ({rest}))" if rest != 0 else given
-    common = math.gcd(size.unit, slope)
-    times = f" * {size.unit // common}" if size.unit != common else ""
-    return f"{shifted}{times} // {slope // common}" if slope != common else f"{shifted}{times}"
+    return solved_sizes(function.name, function.sizes, extents, str, "//")
 
 
 def _expression(function: FunctionDescription, results: Any, places: Mapping[str, str]) -> str:

@@ -105,6 +105,7 @@ def dispatch_source(program: Program, options: Options, text: Text, wanted: Sequ
         late_checks=length_checks(program),
         scope=scope.of_entry(),
         refusal=refusal,
+        faults=metadata.faults,
     )
     strided = strided_entry(program, scope, options)
     needed = scope.needs.helpers | helpers_of_checks(program)

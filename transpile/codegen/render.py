@@ -35,6 +35,7 @@ from transpile.codegen.plan.size_checks import (
     size_checks,
 )
 from transpile.codegen.plan.summary import Summary, summary_of
+from transpile.codegen.plan.tensors import dtype_code, first_code, solved_sizes
 from transpile.codegen.scope import ProgramScope, Scope
 from transpile.codegen.templates import filled_in
 from transpile.ir.calls import Call
@@ -242,6 +243,7 @@ class _Renderer:
             communicator=_included("communicator.h") if program.communicates else "",
             metadata=metadata,
             description=_included("description.h") if metadata else "",
+            tensor=_included("tensor.h") if metadata and metadata.dlpack else "",
             stack=STACK >> 10,
             libraries=any(self.libraries),
             includes=_includes_of_header(dtypes, bool(program.sizes or metadata)),
@@ -348,12 +350,30 @@ def _checks_of(program: Program) -> dict[str, list[Check]]:
 
 
 def strided_entry(program: Program, scope: ProgramScope, options: Options) -> str:
-    """The text of the entry for arrays of any strides; "" where the options want none."""
-    if options.layout != "strided":
+    """The text of the entries for arrays of any strides, and for tensors of DLPack; "" where the
+    options want none."""
+    if options.layout == "contiguous":
         return ""
-    places, of_entry = strided_buffers(program), scope.of_entry()
+    of_entry = scope.of_entry()
+    tensors: list[tuple[Buffer, int, int]] = []
+    sizes: list[tuple[str, str]] = []
+    if options.layout == "dlpack":
+        arrays = enumerate((*program.inputs, *program.outputs))
+        tensors = [(b, dtype_code(b.dtype), first_code(k)) for k, b in arrays]
+        extents = [
+            (f"{b.name}->shape[{axis}]", extent)
+            for b in program.inputs
+            for axis, extent in enumerate(b.shape)
+        ]
+        sizes = [*solved_sizes(program.name, program.sizes, extents, of_entry.index, "/")]
     return filled_in(
-        "strided.c.j2", program=program, places=places, scope=of_entry, dialect=scope.dialect
+        "strided.c.j2",
+        program=program,
+        places=strided_buffers(program),
+        scope=of_entry,
+        dialect=scope.dialect,
+        tensors=tensors,
+        sizes=sizes,
     )
 
 

@@ -41,7 +41,7 @@ _ENTRY = _words("""
 communicator transpile_communicator
 workspace callback_function callback_context callback_code callback_before callback_context_before
 printf fputs fwrite
-size_code strided_code workspace_bytes threads threads_before
+size_code strided_code tensor_code transpile_tensor workspace_bytes threads threads_before
 omp_get_max_threads omp_set_num_threads aligned_alloc
 """)
 # Suffixes of the names that a program has at file scope: see templates/program.c.j2.
@@ -52,6 +52,7 @@ _EXPORTED = (
     "_on_threads",
     "_strided",
     "_strided_workspace_size",
+    "_dlpack",
     "_abi_version",
     "_ABI_VERSION",
     "_arguments",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from transpile.codegen.callback_messages import places_of
+from transpile.codegen.plan.tensors import tensor_faults
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim, Index, Symbol, bounds
 from transpile.ir.loop_ir import Buffer, Program
@@ -39,12 +40,16 @@ class Metadata:
     threads  whether calls may say on how many they run: "many", "one" where there are no parallel
              loops to ask, or "" where the options have fixed it
     strided  whether there is an entry for arrays of any strides
+    dlpack   whether there is one for tensors of DLPack
+    faults   the codes and texts of what may be wrong with these
     """
 
     version: str
     sizes: tuple[SizeRange, ...]
     threads: Literal["many", "one", ""]
     strided: bool
+    dlpack: bool
+    faults: tuple[tuple[int, str], ...]
 
 
 def range_of(size: Symbol) -> SizeRange:
@@ -55,22 +60,27 @@ def range_of(size: Symbol) -> SizeRange:
 
 def metadata_of(program: Program, options: Options, runs_threads: bool) -> Metadata:
     """What a program says of itself. UnsupportedError for a layout that it cannot have."""
-    strided = options.layout == "strided"
+    strided = options.layout != "contiguous"
     if strided and (program.lengths or program.communicates):
         what = "has results whose length depends on values"
         if program.communicates:
             what = "exchanges values with other devices"
-        raise UnsupportedError(f"{program.name} {what}: it has no entry for layout='strided'")
+        raise UnsupportedError(
+            f"{program.name} {what}: it has no entry for layout={options.layout!r}"
+        )
     names = [b.name for b in (*program.inputs, *program.outputs)]
     further = {f"{name}_{of}" for name in names for of in ("strides", "shape", "packed", "near")}
     if strided and (taken := sorted(further.intersection(names))):
         raise UnsupportedError(
-            f"{program.name} has an array {taken[0]!r}, a name that the entry for layout='strided' "
-            "needs: rename it"
+            f"{program.name} has an array {taken[0]!r}, a name that the entry for "
+            f"layout={options.layout!r} needs: rename it"
         )
     threads: Literal["many", "one", ""] = "many" if runs_threads else "one"
     version, sizes = interface_version(program), tuple(map(range_of, program.sizes))
-    return Metadata(f"0x{version:08x}U", sizes, "" if options.num_threads else threads, strided)
+    dlpack = options.layout == "dlpack"
+    faults = tuple(tensor_faults(program)) if dlpack else ()
+    threads = "" if options.num_threads else threads
+    return Metadata(f"0x{version:08x}U", sizes, threads, strided, dlpack, faults)
 
 
 def interface_version(program: Program) -> int:

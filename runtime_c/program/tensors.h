@@ -1,0 +1,30 @@
+/* Tensors of DLPack. */
+
+/* What is wrong with a tensor: 0 nothing, 1 its dtype, 2 its device, 3 the number of its axes. */
+static inline int tensor_fault(const transpile_tensor *tensor, int code, int bits, int rank)
+{
+    if (tensor->dtype.code != code || tensor->dtype.bits != bits || tensor->dtype.lanes != 1) {
+        return 1;
+    }
+    if (tensor->device.device_type != 1 && tensor->device.device_type != 3) {
+        return 2;
+    }
+    return tensor->ndim == rank ? 0 : 3;
+}
+
+/* True if a tensor has this shape. */
+static inline bool tensor_has_shape(const transpile_tensor *tensor, int rank, const int64_t *shape)
+{
+    for (int k = 0; k < rank; k++) {
+        if (tensor->shape[k] != shape[k]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The first element of a tensor. */
+static inline void *tensor_data(const transpile_tensor *tensor)
+{
+    return (char *)tensor->data + tensor->byte_offset;
+}

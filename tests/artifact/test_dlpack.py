@@ -1,0 +1,144 @@
+"""The entry for tensors of DLPack, with tensors that NumPy makes."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile import ShapeDtypeStruct
+from transpile.errors import UnsupportedError
+
+DLPACK = {"layout": "dlpack"}
+
+
+class Tensor(ctypes.Structure):
+    """As NumPy hands it over, in the order of the specification."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+def mix(x, z, b, k, f):
+    return x.T * f, z.real.sum(0) + k, ~b, z * 2
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory, shared_cache):
+    kinds = [((3, "n"), "f8"), ((2, "n"), "c8"), (("n",), "?"), (("n",), "u2"), ((), "f4")]
+    structs = [ShapeDtypeStruct(shape, np.dtype(dtype)) for shape, dtype in kinds]
+    (path, *_) = (
+        transpile.jit(mix, compiler_options=DLPACK)
+        .lower(*structs)
+        .save(tmp_path_factory.mktemp("dlpack"))
+    )
+    loaded = ctypes.CDLL(str(path))
+    loaded.mix_error.restype = ctypes.c_char_p
+    loaded.mix_strided_workspace_size.restype = ctypes.c_size_t
+    loaded.mix_strided_workspace_size.argtypes = [ctypes.c_int64]
+    return loaded
+
+
+def tensor_of(array, kept):
+    capsule = array.__dlpack__()
+    kept.append(capsule)
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return Tensor.from_address(pointer(capsule, b"dltensor"))
+
+
+def arrays_of(n):
+    random = np.random.default_rng(n)
+    x = np.asfortranarray(random.normal(size=(3, n)))
+    z = (random.normal(size=(n, 4)) + 1j).astype("c8").T[::2]
+    b, k = random.normal(size=2 * n)[::2] > 0, np.arange(n, dtype="u2")[::-1]
+    return [x, z, b, k, np.array(2.5, "f4")]
+
+
+def call(library, arrays, outs, change=lambda tensors: None):
+    kept = []
+    tensors = [tensor_of(array, kept) for array in (*arrays, *outs)]
+    change(tensors)
+    n = arrays[0].shape[1]
+    work = np.empty(library.mix_strided_workspace_size(n) + 1, np.uint8)
+    code = library.mix_dlpack(*map(ctypes.byref, tensors), ctypes.c_void_p(work.ctypes.data))
+    return code, library.mix_error(code).decode()
+
+
+def outs_of(n):
+    return [
+        np.zeros((3, n)).T,
+        np.zeros((n, 2), "f4")[:, 1].astype("f4"),
+        np.zeros(n, "?"),
+        np.zeros((2, n), "c8"),
+    ]
+
+
+def test_results_are_numpy_s(library):
+    for n in (1, 2, 9):
+        arrays, outs = arrays_of(n), outs_of(n)
+        expected = mix(*arrays)
+        outs[1] = np.zeros(2 * n, expected[1].dtype)[::2]
+        assert call(library, arrays, outs) == (0, "success")
+        for out, result in zip(outs, expected, strict=True):
+            np.testing.assert_allclose(out, result, rtol=1e-6)
+
+
+def test_byte_offsets_count_and_strides_may_be_missing(library):
+    arrays, outs = arrays_of(4), outs_of(4)
+    expected = mix(*arrays)
+    outs[1] = np.zeros(4, expected[1].dtype)
+    shifted = np.concatenate([[7.0], arrays[0].ravel()])
+
+    def change(tensors):
+        tensors[0].data, tensors[0].byte_offset = shifted.ctypes.data, 8
+        tensors[0].strides = None
+
+    assert call(library, arrays, outs, change) == (0, "success")
+    np.testing.assert_allclose(outs[0], expected[0])
+
+
+def test_each_fault_has_a_code_and_a_text(library):
+    def fault(position, value):
+        arrays, outs = arrays_of(4), outs_of(4)
+        outs[1] = np.zeros(4, mix(*arrays)[1].dtype)
+        (arrays if position < 5 else outs)[position % 5] = value
+        outs[0 if position != 5 else 2][...] = 0
+        code, text = call(library, arrays, outs)
+        if position != 7:
+            assert not outs[2].any()
+        return code, text
+
+    assert fault(0, np.zeros((3, 4), "f4")) == (-1001, "x is no tensor of float64")
+    assert fault(1, np.zeros((2, 4), "c16"))[1] == "z is no tensor of complex64"
+    assert fault(2, np.zeros(4, "u1"))[1] == "b is no tensor of bool"
+    assert fault(4, np.zeros(1, "f4"))[1] == "f has not 0 axes"
+    assert fault(1, np.zeros((2, 5), "c8"))[1] == "z has not the shape (2, n)"
+    assert fault(0, np.zeros((2, 4)))[1] == "x has not the shape (3, n)"
+    assert fault(0, np.zeros((3, 0)))[1].startswith("n is less than 1")
+    assert fault(7, np.zeros(3, "?"))[1].endswith("has not the shape (n)")
+    arrays, outs = arrays_of(4), outs_of(4)
+
+    def on_a_gpu(tensors):
+        tensors[3].device_type = 2
+
+    assert call(library, arrays, outs, on_a_gpu)[1] == "k is not in the memory of the CPU"
+
+
+def test_sizes_have_to_follow_from_shapes(tmp_path):
+    n, m = transpile.dims("n, m")
+    lowered = transpile.jit(lambda x: x + 1, compiler_options=DLPACK).lower(
+        ShapeDtypeStruct((n + m,), np.float64)
+    )
+    with pytest.raises(UnsupportedError, match=r"the shapes of the arguments of .* do not"):
+        lowered.save(tmp_path)
