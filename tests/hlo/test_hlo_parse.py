@@ -62,7 +62,7 @@ def is_equal(got, want):
         return False
     if want.dtype.kind in "biu":
         return np.array_equal(got, want)
-    close = 1e-4 if want.dtype.itemsize <= 4 else 1e-10
+    close = 1e-4 if want.real.dtype.itemsize <= 4 else 1e-10
     with np.errstate(all="ignore"):
         return np.allclose(got, want, rtol=close, atol=1e-30, equal_nan=True)
 
