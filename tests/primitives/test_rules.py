@@ -322,7 +322,7 @@ def _thinned(trials):
 PARTS = {"jvp": jvp_part, "transpose": vjp_part, "vmap": vmap_part}
 
 
-FEW = 4  # trials of a primitive and a mode
+FEW = 8  # trials of a primitive and a mode
 # The equations of a rule are those that `test_primitives` compiles for all dtypes: one float dtype
 # will do here; the thorough tier takes all.
 INTEGERS = [np.dtype(name) for name in ("int32", *(("bool", "uint64") if THOROUGH else ()))]
