@@ -13,6 +13,7 @@ from programs import run_main
 
 import transpile
 from transpile import ShapeDtypeStruct, lax
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.artifact.library import Library
 from transpile.errors import UndecidedSizeError, UnsupportedError
 
@@ -422,6 +423,18 @@ def test_a_python_module_of_a_library_cuts_results(tmp_path):
     for n in (1, 6):
         x = rng.normal(size=(n, 4))
         assert_agree(module.selected(x), selected(x))
+
+
+@pytest.mark.parametrize("f", [nested, lambda x, w: in_scan(x) + w[w > 0].sum()])
+def test_programs_read_what_they_have_written_and_write_into_their_arrays(f):
+    n = ShapeDtypeStruct(("n",), np.float64)
+    program = transpile.jit(f).lower(n, n)._lowering.program()
+    for x, w in (rng.normal(size=(2, 5)), -np.ones((2, 3)), np.ones((2, 4))):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted = transpile.tree.leaves(transpile.jit(f)(x, w))
+            found = run(program, [x, w])[: len(wanted)]
+        assert_agree(found, wanted)
 
 
 def loops_of(f, *args):

@@ -8,7 +8,7 @@ for an element or a scalar. Parallel loops run backwards.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ from transpile.analysis.oracle.shadow_memory import Memory, Team, Workspace
 from transpile.errors import InternalError
 from transpile.intrinsics.callbacks import Callback
 from transpile.ir.calls import Call, Strided
-from transpile.ir.dims import Index, Shape, evaluate
+from transpile.ir.dims import Index, Shape, evaluate, symbols_of
+from transpile.ir.indices.lengths import lengths_in, most_of
+from transpile.ir.indices.row_major import product
 from transpile.ir.indices.size_solver import solved
 from transpile.ir.loop_ir import (
     Alloc,
@@ -41,7 +43,7 @@ from transpile.ir.loop_ir import (
     While,
     Within,
 )
-from transpile.ir.loop_rewrite import seen_by
+from transpile.ir.loop_rewrite import seen_by, used_buffers
 from transpile.ir.operand_signature import parse
 from transpile.ir.primitive import TABLE
 
@@ -82,10 +84,11 @@ class _Run:
                 self._own(buffer)
             else:
                 self.memories[buffer.name] = Memory(
-                    buffer, self.sizes, shared, evaluate(offset, self.sizes)
+                    _with_room(buffer), self.sizes, shared, evaluate(offset, self.sizes)
                 )
 
     def _own(self, buffer: Buffer) -> Memory:
+        buffer = _with_room(buffer)
         size = evaluate(buffer.size_in_bytes, self.sizes)
         self.memories[buffer.name] = Memory(buffer, self.sizes, Workspace(size), 0)
         return self.memories[buffer.name]
@@ -93,13 +96,31 @@ class _Run:
     def outputs(self) -> list[Any]:
         for kernel in self.program.kernels:
             _KernelRun(self, kernel).body(kernel.body)
+            self._find_lengths(used_buffers(kernel)[1])
         results = []
-        for buffer in self.program.outputs:
+        for buffer in self.program.returned:
             memory = self.memories[buffer.name]
             shape = tuple(evaluate(d, self.sizes) for d in buffer.shape)
-            elements = [memory.read(p) for p in range(memory.data.size)]
+            elements = [memory.read(p) for p in range(math.prod(shape))]
             results.append(np.array(elements, buffer.dtype).reshape(shape))
         return results
+
+    def _find_lengths(self, written: Container[str]) -> None:
+        """Read the lengths that a kernel has counted, and check what they must be."""
+        for length, name in self.program.lengths:
+            if name in written:
+                self.sizes[length.name] = int(self.memories[name].read(0))
+        for smaller, larger, text in self.program.required:
+            is_known = {s.name for s in symbols_of(larger - smaller)} <= self.sizes.keys()
+            if is_known and evaluate(smaller - larger, self.sizes) > 0:
+                raise ValueError(text)
+
+
+def _with_room(buffer: Buffer) -> Buffer:
+    """A buffer with room for as many elements as there may be."""
+    if not lengths_in([buffer.shape]):
+        return buffer
+    return Buffer(buffer.name, (most_of(product(buffer.shape)),), buffer.dtype)
 
 
 class _KernelRun:
