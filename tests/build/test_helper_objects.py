@@ -89,7 +89,7 @@ def drawn(data, shape, dtype):
 )
 @given(data=st.data())
 @settings(max_examples=1, phases=[Phase.generate])
-@one_in(2)
+@one_in(3)
 def test_saved_programs_compute_the_same_bits(function, dtype, data, tmp_path_factory):
     sizes = data.draw(st.lists(st.integers(33, 90), min_size=3, max_size=3))
     m, n, k = sizes
