@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -157,7 +158,7 @@ def _without_unused(program):
     needed, statements = set(program.results), []
     for name, text, rounds in reversed(program.statements):
         if name in needed:
-            needed |= {word for word in [*program.arguments, *_names(program)] if word in text}
+            needed |= {*program.arguments, *_names(program)}.intersection(re.findall(r"\w+", text))
             statements.append((name, text, rounds))
     arguments = {k: v for k, v in program.arguments.items() if k in needed}
     smaller = program.without(statements=tuple(reversed(statements)), arguments=arguments)
