@@ -239,6 +239,12 @@ def test_no_folder_is_crowded():
     assert crowded == {".": 24, "scipy/stats": 29}
 
 
+def test_no_two_test_modules_have_one_name():
+    """pytest imports them by their names alone, and would collect neither."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 def test_no_import_hides_inside_a_function():
     found = set()
     for path in FILES:
