@@ -114,6 +114,12 @@ def _add_build(commands: Any) -> None:
         help="link with the LAPACK of this installation of Python, if the function needs one",
     )
     build.add_argument(
+        "--communicator",
+        metavar="NAME",
+        help="of a function for several devices: mpi writes what makes the processes of an MPI "
+        "program the devices, and an example of such a program",
+    )
+    build.add_argument(
         "--for",
         metavar="KIND",
         dest="kinds",

@@ -153,3 +153,45 @@ def test_words_that_do_not_go_together_are_errors(project, build):
     assert "--project is for functions of a table" in build("a:b", "--project", "x", code=2)
     (project / "pyproject.toml").unlink()
     assert "pyproject.toml cannot be read: No such file" in build(code=2)
+
+
+DEVICES = """
+from transpile import lax, pmap
+
+total = pmap(lambda x: lax.psum(x * 2, "i"), axis_name="i")
+
+
+def alone(x):
+    return x + 1
+"""
+
+
+@pytest.fixture
+def devices(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSPILE_NUM_DEVICES", "2")
+    (tmp_path / "devices.py").write_text(DEVICES)
+    return f"{tmp_path / 'devices.py'}:total", tmp_path / "out"
+
+
+def test_a_function_for_several_devices_is_built_for_the_processes_of_an_mpi_program(devices):
+    function, out = devices
+    words = ["build", function, "--arg", "float64[2, 3]", "-o", str(out), "--name", "total"]
+    assert main([*words, "--communicator", "mpi"]) == 0
+    names = {"total.c", "total.h", "total.so", "total_main.c", "mpi_devices.c", "mpi_devices.h"}
+    assert {path.name for path in out.iterdir()} == names
+    assert "const transpile_communicator *communicator" in (out / "total.h").read_text()
+
+
+def test_what_has_no_communicator_is_refused(devices, capsys):
+    function, out = devices
+    words = ["build", function, "--arg", "float64[2, 3]", "-o", str(out)]
+    assert main([*words, "--communicator", "ib"]) == 1
+    assert "the communicator of a saved program is 'mpi', not 'ib'" in capsys.readouterr().err
+    of_one = ["build", function.replace("total", "alone"), *words[2:]]
+    assert main([*of_one, "--communicator", "mpi"]) == 1
+    assert "runs on one device, and needs no communicator" in capsys.readouterr().err
+    assert main([*words, "--communicator", "mpi", "--for", "cmake"]) == 2
+    assert "--communicator is for a function alone" in capsys.readouterr().err
+    assert main([*words, "--option", "openmp=false"]) == 2
+    assert "give the options to what it maps" in capsys.readouterr().err
+    assert not out.exists()

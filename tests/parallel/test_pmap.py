@@ -363,3 +363,12 @@ def test_exchanges_under_the_sanitizers(tmp_path, sanitizer):
     done = subprocess.run([str(program)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("0 wrong, 4 failed: device 2 has ended, and device")
+
+
+def test_a_program_of_a_device_is_lowered_for_types():
+    mapped = pmap(lambda x, y: lax.psum(x, "i") * y, axis_name="i", in_axes=(0, None))
+    types = transpile.ShapeDtypeStruct((4, 3), np.float32), transpile.ShapeDtypeStruct((), "f4")
+    given = np.ones((4, 3), np.float32), np.float32(2)
+    assert mapped.lower(*types).as_text() == mapped.lower(*given).as_text()
+    with pytest.raises(transpile.errors.UnsupportedError, match="pmap needs shapes that are known"):
+        mapped.lower(transpile.ShapeDtypeStruct((4, "n"), np.float32), types[1])

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from transpile.api import jit
@@ -48,12 +49,27 @@ def lowered(wanted: Wanted, options: Options) -> Lowered:
     else:
         found = function_named(function)
         check_call(function, found, positional, {**named, **statics})
+    if isinstance(found, FunctionType) and hasattr(found, "lower"):  # one for several devices
+        return _mapped(function, found, options, positional, {**named, **statics})
     settings = {name: getattr(options, name) for name in Options.__dataclass_fields__}
     try:
         jitted = jit(found, static_argnames=tuple(statics), compiler_options=settings)
     except ValueError as error:
         raise UsageError(" ".join(str(error).split())) from None
     result: Lowered = jitted.lower(*positional, **named, **statics)
+    return result
+
+
+def _mapped(
+    function: str, found: Any, options: Options, args: list[Any], named: dict[str, Any]
+) -> Lowered:
+    """The program of a device of a mapped function, which has its own options."""
+    if options != Options():
+        raise UsageError(
+            f"{function} is for several devices: give the options to what it maps, as in "
+            "pmap(jit(f, compiler_options={...}))"
+        )
+    result: Lowered = found.lower(*args, **named)
     return result
 
 
@@ -75,18 +91,21 @@ def _build_function(chosen: argparse.Namespace) -> None:
         raise UsageError(f"--name {name!r} {found}; {program_name(name)!r} would do")
     output, private = chosen.output or ".", chosen.private_libraries
     program = lowered_of(chosen)
+    if chosen.communicator and (chosen.kinds or chosen.source_only):
+        raise UsageError("--communicator is for a function alone, without --for and --source-only")
     if chosen.kinds or chosen.source_only:
         name = program_name(name or program.compiler_ir("graph").name)
         _write(Library(name, {name: program}), chosen, Path(output), chosen.kinds)
         return
-    paths = program.save(output, name, private_libraries=private)
-    (header,) = (path for path in paths if path.suffix == ".h")
+    paths = program.save(output, name, private_libraries=private, communicator=chosen.communicator)
+    (library,) = (path for path in paths if path.suffix == ".so")
+    header = library.with_suffix(".h")
     print(f"{declaration_of(header.read_text(encoding='utf-8'))}\n")
     _list(paths)
 
 
 def _build_project(chosen: argparse.Namespace) -> int:
-    for word in ("arg", "size", "static", "name"):
+    for word in ("arg", "size", "static", "name", "communicator"):
         if getattr(chosen, word):
             raise UsageError(f"--{word} is for a function: name it, as MODULE:FUNCTION")
     project = read_project(Path(chosen.project or "pyproject.toml"))

@@ -18,6 +18,7 @@ from transpile import lax, tree
 from transpile.errors import UnsupportedError
 from transpile.functional.flatten_fun import argument_names, as_value
 from transpile.functional.vectorize import mapped_size, prefix_axes, vmap
+from transpile.ir.dims import Dim
 from transpile.ir.primitive import Axis
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ShapeDtypeStruct
@@ -112,6 +113,16 @@ def pmap(
     return call
 
 
+def _stand_in(x: Any) -> Any:
+    """An array of a type that is given instead, which takes no memory."""
+    if not isinstance(x, ShapeDtypeStruct):
+        return x
+    known = tuple(size for size in x.shape if not isinstance(size, Dim))
+    if len(known) < len(x.shape):
+        raise UnsupportedError(f"{user_source()}: pmap needs shapes that are known, and not {x}")
+    return np.broadcast_to(np.zeros((), x.dtype), known)
+
+
 def _leaves_with_none(axes: Any) -> list[Any]:
     return tree.leaves(axes, is_leaf=lambda x: x is None)
 
@@ -181,7 +192,8 @@ class _Mapped:
         return self._run(call)
 
     def lowered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lowered:
-        """The program of a device, for arguments of these types."""
+        """The program of a device, for arguments of these types: arrays, or `ShapeDtypeStruct`."""
+        args, kwargs = tree.map(_stand_in, (args, kwargs))
         call = self._prepared(args, kwargs)
         return self._programs.lowered(call.traced, call.program)
 
