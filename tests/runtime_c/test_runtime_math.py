@@ -68,6 +68,8 @@ NOT_IN_NUMPY = {
     "exchange",
     "print_values",
     "sizes",
+    "strides",
+    "tensors",
     "threads",
 }
 DTYPES = {"f32": np.float32, "f64": np.float64}
