@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from thorough import one_in
 
 import transpile as tp
 from transpile import lax
@@ -152,7 +151,6 @@ def nested(x):
         (nested, [1, -1, 4], NAN + "log."),
     ],
 )
-@one_in(5)
 def test_checks_in_loops_and_branches(way, f, x, expected):
     x = np.array(x, float)
     found, result = message(way, f, x)

@@ -279,7 +279,6 @@ def anywhere(f):
     SQUARE,
     ids=[f"{name} {params}" for name, params, *_ in SQUARE],
 )
-@one_in(3)
 def test_derivatives_of_square_matrices(name, params, makers, kept, dtype):
     makers = makers or [regular, matrix]
     operands = [make(dtype, 3, 3) for make in makers]

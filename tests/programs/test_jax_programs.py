@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from thorough import one_in
 
 FOLDER = Path(__file__).parents[1] / "jax_programs"
 FIGURES = json.loads((FOLDER / "figures.json").read_text(encoding="utf-8"))
@@ -48,7 +47,6 @@ def ported():
 
 
 @pytest.mark.parametrize("name", LOADING.NAMES)
-@one_in(2)
 def test_a_program_gives_the_figures_that_jax_gives(name, ported):
     found = ported(name)
     assert sorted(found) == sorted(FIGURES[name])

@@ -15,7 +15,6 @@ import numpy as renamed
 import pytest
 from numpy import array as array_by_name
 from places import importing
-from thorough import one_in
 
 import transpile
 from transpile import lax
@@ -161,7 +160,6 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("run", INSIDE.values(), ids=INSIDE)
-@one_in(3)
 def test_functions_that_transformations_call_are_resolved(run):
     def by_array(x):
         return np.array([x[0] * 2, x[1] * x[1]])
