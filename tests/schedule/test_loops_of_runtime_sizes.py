@@ -222,3 +222,43 @@ def test_axes_of_images_that_are_not_the_first_or_have_runtime_extents_are_no_ca
             struct(*shape),
         )
         assert "call conv" not in str(program)
+
+
+def folded(letters):
+    """The most pairs of letters that do not cross: each cell needs those before and below it."""
+    n = len(letters)
+
+    def cell(i, d, best):
+        j = i + d
+        most = best[i + 1, j - 1] + (letters[i] + letters[j] == 3)
+        most = lax.fori_loop(i, j, lambda k, m: np.maximum(m, best[i, k] + best[k + 1, j]), most)
+        return best.at[i, j].set(most)
+
+    def diagonal(d, best):
+        return lax.fori_loop(0, n - d, lambda i, best: cell(i, d, best), best)
+
+    return lax.fori_loop(1, n, diagonal, np.zeros((n, n), np.int64))
+
+
+def test_subscripts_in_the_ranges_of_loops_in_loops_are_not_clamped():
+    program = scheduled(folded, ShapeDtypeStruct(("n",), np.int64))
+    assert "minimum" not in str(program)
+    letters = np.random.default_rng(3).integers(0, 4, 9)
+    (found,) = run(program, [letters])
+    np.testing.assert_array_equal(found, run(scheduled(folded, letters), [letters])[0])
+
+
+@pytest.mark.full_level
+@pytest.mark.parametrize("shape", [("n",), (3, "n"), ("n", 5)], ids=str)
+def test_long_cumulative_sums_are_those_of_the_same_length_known_before(shape):
+    """To the bit; of few elements they are NumPy's, one after the other."""
+
+    def sums(x):
+        return np.cumsum(x, -1), np.cumsum(x[..., ::-1], -1)
+
+    for_any = transpile.jit(sums).lower(ShapeDtypeStruct(shape, np.float32)).compile()
+    for n in (1, 7, 1008, 1009, 20_001):
+        x = np.random.default_rng(n).normal(size=[n if d == "n" else d for d in shape])
+        x = x.astype(np.float32)
+        for found, known, plain in zip(for_any(x), transpile.jit(sums)(x), sums(x), strict=True):
+            np.testing.assert_array_equal(found, known if x.shape[-1] > 2000 else plain)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.calls import Call, Invocation, Strided
+from transpile.ir.dims import Index
+from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import UNALLOCATED
 from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import dataclass
@@ -22,8 +24,8 @@ _RUN = 1008  # the elements of a block, each with a sum in the workspace; as in 
 class CumulativeSum(Call):
     """The inclusive prefix sums of each row; in `reverse`, the suffix sums."""
 
-    rows: int
-    n: int
+    rows: Index
+    n: Index
     reverse: int
     x: Strided
     out: Strided
@@ -33,12 +35,12 @@ class CumulativeSum(Call):
     signature = "x(rows,n) -> out(rows,n)"
 
     @property
-    def flops(self) -> int:
+    def flops(self) -> Index:
         return 2 * self.rows * self.n
 
     @property
-    def scratch_bytes(self) -> int:
-        return self.rows * -(-self.n // _RUN) * self.out.dtype.itemsize
+    def scratch_bytes(self) -> Index:
+        return self.rows * blocks_of(self.n, _RUN) * self.out.dtype.itemsize
 
     def numpy(self, x: Any) -> Any:
         along = slice(None, None, -1 if self.reverse else 1)

@@ -335,6 +335,8 @@ def is_within(index: Index, extent: Index) -> bool:
         return False
     if isinstance(extent, int):
         return high is not None and high < extent
+    if (bounds(extent - index)[0] or 0) >= 1:
+        return True
     # Each symbol at the top of its range: decides `i < n` and `m*i + j < m*n` for a runtime n, m.
     largest = index
     for _ in range(4):

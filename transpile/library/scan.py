@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from transpile.intrinsics.scans import CumulativeSum
 from transpile.ir.graph import Equation
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.library.plan import CallPlan, LoopedCall, Views, part
 from transpile.machine import Machine
@@ -19,17 +18,14 @@ def is_library_sum(equation: Equation, machine: Machine) -> bool:
     kind, axis = equation.output.type, equation.params["axis"]
     if kind.dtype.kind != "f" or kind.dtype.itemsize < 4:
         return False
-    if not all(isinstance(length, int) for length in kind.shape):
-        return False
     length, after = kind.shape[axis], kind.shape[axis + 1 :]
-    is_long = isinstance(length, int) and length >= machine.shortest_library_sum
-    return is_long and product(after) == 1
+    return estimate(length) >= machine.shortest_library_sum and product(after) == 1
 
 
 def plan_sum(equation: Equation, views: Views) -> CallPlan:
     """One call for all rows."""
     x, out = views.in_order(equation.inputs[0]), equation.output
-    shape, axis = out.type.static_shape(), equation.params["axis"]
-    rows, n, reverse = math.prod(shape[:axis]), shape[axis], int(equation.params["reverse"])
+    shape, axis = out.type.shape, equation.params["axis"]
+    rows, n, reverse = product(shape[:axis]), shape[axis], int(equation.params["reverse"])
     call = CumulativeSum(rows, n, reverse, part("x", x), part("out", out))
     return CallPlan({"x": x}, {"out": out}, {}, (LoopedCall((), call),))
