@@ -278,13 +278,7 @@ def indices(statement: Statement) -> Iterator[Index]:
     for _, subscripts in accesses(statement):
         yield from subscripts
     for part in parts(statement):
-        match part:
-            case IndexValue(index=index):
-                yield index
-            case Within(index=index, low=low, high=high):
-                yield from (index, low, high)
-            case _:
-                pass
+        yield from _indices_as_values(part)
     match statement:
         case For(start=start, stop=stop, limit=limit):
             yield from (start, stop) if limit is None else (start, stop, limit)
@@ -297,15 +291,20 @@ def indices(statement: Statement) -> Iterator[Index]:
 def indices_in(expr: Expr) -> Iterator[Index]:
     """The indices of an expression."""
     for part in subexpressions(expr):
-        match part:
-            case Load(index=subscripts):
-                yield from subscripts
-            case IndexValue(index=index):
-                yield index
-            case Within(index=index, low=low, high=high):
-                yield from (index, low, high)
-            case _:
-                pass
+        if isinstance(part, Load):
+            yield from part.index
+        yield from _indices_as_values(part)
+
+
+def _indices_as_values(part: Expr) -> Iterator[Index]:
+    """The indices that one part of an expression computes with or compares."""
+    match part:
+        case IndexValue(index=index):
+            yield index
+        case Within(index=index, low=low, high=high):
+            yield from (index, low, high)
+        case _:
+            pass
 
 
 @memoized

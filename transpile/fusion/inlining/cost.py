@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from transpile.fusion.elements import is_by_elements, is_unrolled
 from transpile.fusion.index_lambda import is_known_scalar
 from transpile.fusion.scopes import Scope
-from transpile.ir.dims import Index, bounds
 from transpile.ir.graph import Atom, Const, Equation, Var
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import product
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
@@ -37,7 +37,7 @@ def updates_in_place(scope: Scope, producers: Mapping[Var, Equation]) -> set[Var
         if equation.primitive is not indexing.dynamic_update_slice:
             continue
         x, update, *starts = equation.inputs
-        is_small = _at_most(update.type.size * machine.parts_of_updated, x.type.size)
+        is_small = is_at_most(update.type.size * machine.parts_of_updated, x.type.size)
         is_known = all(isinstance(s, Const) for s in starts)
         is_link = var in followed or length > 1
         is_handed_on = x in handed and is_small
@@ -45,12 +45,6 @@ def updates_in_place(scope: Scope, producers: Mapping[Var, Equation]) -> set[Var
         if not is_known or (is_link and (is_small or is_long)) or is_handed_on:
             found.add(var)
     return found
-
-
-def _at_most(a: Index, b: Index) -> bool:
-    """Tell whether one size is certainly no larger than another."""
-    slack = bounds(b - a)[0]
-    return slack is not None and slack >= 0
 
 
 def spreads(equation: Equation, atom: Atom) -> bool:

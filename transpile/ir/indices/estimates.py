@@ -29,6 +29,11 @@ def estimate(index: Index) -> int:
     return max(high, 0)
 
 
+def is_of_sizes(index: Index) -> bool:
+    """True for numbers and what is computed of runtime sizes, which no loop around changes."""
+    return all(symbol.extent is None for symbol in symbols_of(index))
+
+
 def greatest(index: Index) -> int | None:
     """A bound of an index's magnitude, for sizes of arrays that can be addressed; None where there
     is none."""

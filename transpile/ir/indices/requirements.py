@@ -13,11 +13,16 @@ def may_be_0(extent: Index) -> bool:
     return isinstance(extent, Dim) and bounds(extent)[0] in (None, 0)
 
 
+def is_at_most(smaller: Index, larger: Index) -> bool:
+    """True if `smaller <= larger` for all runtime sizes."""
+    slack = bounds(larger - smaller)[0]
+    return slack is not None and slack >= 0
+
+
 def require(smaller: Index, larger: Index, what: str, words: str = "") -> None:
     """Raise UndecidedSizeError unless `smaller <= larger` for all runtime sizes, which `what`
     needs. Where it is one of lengths the program checks it; its error has NumPy's `words`."""
-    low = bounds(larger - smaller)[0]
-    if low is None or low < 0:
+    if not is_at_most(smaller, larger):
         if is_checked_later(smaller, larger, words or f"{what} needs {smaller} <= {larger}"):
             return
         a, b = sides(larger - smaller)
@@ -31,8 +36,7 @@ def extreme(a: Index, b: Index, sign: int) -> Index:
     """The larger of two sizes (sign 1), or the smaller one (-1). Raises UndecidedSizeError where
     which it is depends on their values."""
     for larger, smaller in ((a, b), (b, a)):
-        low = bounds(larger - smaller)[0]
-        if low is not None and low >= 0:
+        if is_at_most(smaller, larger):
             return larger if sign > 0 else smaller
     if lengths_of(a - b):
         raise UndecidedSizeError(undecided(a, b, *sides(b - a)))

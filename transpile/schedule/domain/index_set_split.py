@@ -25,6 +25,7 @@ from transpile.ir.contracts.loops import (
     SUBEXPRESSIONS_SHARED,
 )
 from transpile.ir.dims import Dim, Index, Symbol, bounds, substitute, symbols_of
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -219,23 +220,17 @@ def _changes(condition: Within, symbol: Symbol) -> list[Index]:
 
 def _is_inside(cut: Index, loop: For) -> bool:
     """True if a cut divides a loop: no piece has less than no iterations, or certainly none."""
-    if not (_is_at_most(loop.start, cut) and _is_at_most(cut, loop.stop)):
+    if not (is_at_most(loop.start, cut) and is_at_most(cut, loop.stop)):
         return False
-    return not (_is_at_most(cut, loop.start) or _is_at_most(loop.stop, cut))
-
-
-def _is_at_most(a: Index, b: Index) -> bool:
-    """True if a <= b for all runtime sizes."""
-    slack = bounds(b - a)[0]
-    return slack is not None and slack >= 0
+    return not (is_at_most(cut, loop.start) or is_at_most(loop.stop, cut))
 
 
 def _in_order(cuts: list[Index]) -> list[Index]:
     """The cuts in order, without those whose place among the ones before is not known."""
     ordered: list[Index] = []
     for cut in cuts:
-        before = [c for c in ordered if _is_at_most(c, cut)]
-        if all(_is_at_most(cut, c) for c in ordered[len(before) :]):
+        before = [c for c in ordered if is_at_most(c, cut)]
+        if all(is_at_most(cut, c) for c in ordered[len(before) :]):
             ordered.insert(len(before), cut)
     return ordered
 

@@ -25,7 +25,7 @@ from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED
 from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, symbols_of
-from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.estimates import estimate, is_of_sizes
 from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
 from transpile.ir.loop_ir import (
     Alloc,
@@ -139,7 +139,7 @@ class _Strips:
 
 def _has_short_rows(loop: For, fewest: int, machine: Machine) -> bool:
     """True if the loop is over independent rows and computes scalars of each, of few elements."""
-    if any(s.extent is not None for s in symbols_of(loop.extent)) or loop.limit is not None:
+    if not is_of_sizes(loop.extent) or loop.limit is not None:
         return False
     if estimate(loop.extent) < fewest or not is_independent(loop):
         return False

@@ -31,6 +31,7 @@ from transpile.ir.contracts.loops import (
     STACK_BOUNDED,
 )
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, substitute
+from transpile.ir.indices.estimates import is_of_sizes
 from transpile.ir.indices.row_major import blocks_of, product, row_major
 from transpile.ir.loop_ir import (
     Alloc,
@@ -100,7 +101,7 @@ def _scatter_of(statement: Statement) -> _Scatter | None:
     updated buffer; None for other statements."""
     if not isinstance(statement, For) or statement.ordered or statement.limit is not None:
         return None
-    if statement.start != 0 or not _is_constant_or_size(statement.stop) or not statement.body:
+    if statement.start != 0 or not is_of_sizes(statement.stop) or not statement.body:
         return None
     *prepared, last = statement.body
     tests: list[Expr] = []
@@ -122,11 +123,6 @@ def _scatter_of(statement: Statement) -> _Scatter | None:
     if any(load.buffer == target.buffer for s in every for load in loads(s)):
         return None
     return _Scatter(statement, statement.stop, tuple(prepared), tuple(tests), last, target)
-
-
-def _is_constant_or_size(count: Index) -> bool:
-    """True for numbers and runtime sizes, which no loop around changes."""
-    return isinstance(count, int) or all(s.extent is None for s in count.symbols())
 
 
 def _symbols(index: Shape) -> set[Symbol]:
