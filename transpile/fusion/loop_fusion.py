@@ -32,6 +32,7 @@ from transpile.fusion.nodes import (
     Scan,
 )
 from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import Apply
 from transpile.ir.loop_rewrite import loads_of, subexpressions
@@ -189,9 +190,12 @@ class _Level:
         return len(group) + len(others) <= self.machine.most_fused
 
     def _is_short(self, node: LoopNode) -> bool:
-        """Tell whether a node's loops are over before what another one costs is made up for."""
-        count = product(s.extent for s in node.order if s.extent is not None)
-        return isinstance(count, int) and count <= self.machine.most_unrelated_iterations
+        """Tell whether a node's loops are over before what another one costs is made up for. In the
+        body of a loop that is likely of a runtime size, too: that of a batch."""
+        extents = [s.extent for s in node.order if s.extent is not None]
+        if self.block.scope.is_body:
+            extents = [d for d in extents if isinstance(d, int) or bounds(d)[1] is not None]
+        return estimate(product(extents)) <= self.machine.most_unrelated_iterations
 
 
 def _is_aligned(block: Block, producer: Node, reader: LoopNode, depth: int) -> bool:

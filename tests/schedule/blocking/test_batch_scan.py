@@ -287,6 +287,41 @@ def test_results_have_the_bits_of_steps_one_by_one(dtype):
     assert looped(w, x).tobytes() == alone.tobytes()
 
 
+@pytest.mark.parametrize("f", [with_inputs, gated, with_row_sums], ids=lambda f: f.__name__)
+def test_batches_of_a_runtime_size_are_shared_out_in_tiles(f):
+    @jit(dynamic_shapes={"x": ("n", 32), "xs": (LENGTH, "n", 32)})
+    def over(x, xs):
+        return (
+            f(SQUARE, x)
+            if f is not with_inputs
+            else lax.scan(lambda h, x: (np.sign(x @ SQUARE + h @ SQUARE), h), x, xs)
+        )
+
+    text = over.lower(X, SEQUENCE).as_text("loops")
+    assert "for block in 0..(n + 7) // 8 parallel" in text
+    assert "matmul_rows(m=rows" in text
+    for n in 1, 7, 8, 19, 64:
+        x, xs = signs(n, 32), signs(LENGTH, n, 32)
+        found, expected = over(x, xs), over.__wrapped__(x, xs)
+        for one, other in zip(_leaves(found), _leaves(expected), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_weights_of_a_batch_of_a_runtime_size_get_their_gradient_after_the_scan():
+    def loss(w, x, xs):
+        return (lax.scan(lambda h, x: (np.tanh(x + h @ w), None), x, xs)[0] ** 2).sum()
+
+    wide = signs(64, 64) / 8
+    gradient = jit(grad(loss), dynamic_shapes={"x": ("n", 64), "xs": (LENGTH, "n", 64)})
+    graph = gradient.trace(wide, signs(16, 64), signs(LENGTH, 16, 64)).jaxpr
+    (backward,) = [e for e in graph.equations if e.primitive.name == "scan" and e.params["reverse"]]
+    assert wide.shape not in [v.type.shape for v in backward.outputs]
+    fixed = jit(grad(loss))
+    for n in 2, 5, 33:
+        x, xs = signs(n, 64), signs(LENGTH, n, 64)
+        np.testing.assert_allclose(gradient(wide, x, xs), fixed(wide, x, xs), rtol=1e-9, atol=1e-12)
+
+
 def recurrent(weights, x, xs):
     """The squares of what a recurrent network ends with."""
     u, w, b = weights

@@ -9,11 +9,15 @@ reads; so are sums of values that are stacked anyway.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, NoReturn
 
+from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Equation, Graph, Var
+from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.lengths import lengths_of
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.primitive import Linear
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
@@ -159,7 +163,7 @@ class _ReverseBody:
         """The equations that are computed after the scan, by a fixpoint: operands that are stacked
         for one of them are free for the others."""
         producers = {v: e for e in self.backward.equations for v in e.outputs}
-        room = sum(_size(v) * v.type.dtype.itemsize for v in self.xs)
+        room = _bytes(self.xs)
         stacked: set[Atom] = set(self.xs)
         products: list[Equation | None] = [None] * len(self.const_cts)
         is_changed = True
@@ -171,7 +175,7 @@ class _ReverseBody:
                     continue
                 if _is_worth_stacking(equation, stacked, room):
                     further = [a for a in equation.inputs if a not in stacked]
-                    room -= sum(_size(a) * a.type.dtype.itemsize for a in further)
+                    room -= _bytes(further)
                     stacked.update(further)
                     products[position] = equation
                     is_changed = True
@@ -213,30 +217,35 @@ class _ReverseBody:
         ]
 
 
-def _size(atom: Atom) -> int:
-    return prod(d for d in atom.type.shape if isinstance(d, int))
+def _bytes(atoms: Sequence[Atom]) -> Index:
+    return sum(a.type.size * a.type.dtype.itemsize for a in atoms)
 
 
-def _is_worth_stacking(equation: Equation, stacked: set[Atom], room: int) -> bool:
+def _likely(extents: Iterable[Index]) -> int:
+    """The product of extents. A runtime size counts as one for which stacking still pays: a product
+    in each iteration costs as much for few rows as for many, a stack as much as its rows."""
+    return prod(d if isinstance(d, int) else min(estimate(d), LONG_CONTRACTION) for d in extents)
+
+
+def _is_worth_stacking(equation: Equation, stacked: set[Atom], room: Index) -> bool:
     """True if the sum over iterations of this equation's result is worth computing after the scan:
     a matrix product, much larger than the factors still to be stacked, which take at most `room`
     bytes; or a sum of stacked values."""
-    if not all(
-        isinstance(a, Var) and all(isinstance(d, int) for d in a.type.shape)
-        for a in equation.inputs
-    ):
+    inputs = equation.inputs
+    if not all(isinstance(a, Var) and not any(map(lengths_of, a.type.shape)) for a in inputs):
         return False
     if equation.primitive.name == "reduce_sum":
-        return stacked.issuperset(equation.inputs)
+        return stacked.issuperset(inputs)
     if equation.primitive.name != "dot_general":
         return False
-    left = equation.inputs[0]
+    shape = inputs[0].type.shape
     (contracted, _), _ = equation.params["dimension_numbers"]
-    further = [a for a in equation.inputs if a not in stacked]
+    further = [a for a in inputs if a not in stacked]
     return (
-        prod(left.type.shape[a] for a in contracted) <= LONG_CONTRACTION
-        and sum(map(_size, further)) * WORTH_STACKING <= _size(equation.output)
-        and sum(_size(a) * a.type.dtype.itemsize for a in further) <= room
+        _likely(shape[a] for a in contracted) <= LONG_CONTRACTION
+        and sum(_likely(a.type.shape) for a in further) * WORTH_STACKING
+        <= _likely(equation.output.type.shape)
+        and is_at_most(_bytes(further), room)
     )
 
 

@@ -7,7 +7,8 @@ blocks of rows is strip-mined out of every statement and interchanged with the u
     for i: call matmul(16 rows); for j in 0..16: ...
     for block in 0..2: for i: call matmul_rows(8 rows); for j in 8*block..8*block + 8: ...
 
-Threads synchronise once, after all iterations, and carries stay in the cache of a core. Every
+Threads synchronise once, after all iterations, and carries stay in the cache of a core. Of a
+runtime size the last block may have fewer rows than the others. Every
 statement must be a product by a loop-invariant matrix, or a nest over the rows, and a buffer that
 the loop writes must be accessed in the row of the iteration alone.
 """
@@ -22,9 +23,20 @@ from transpile.ir.calls import Call, Strided
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES, OWN_SHAPES
 from transpile.ir.dims import Dim, Index, Shape, Symbol
-from transpile.ir.indices.estimates import estimate
-from transpile.ir.indices.row_major import product
-from transpile.ir.loop_ir import Alloc, Buffer, For, Load, Program, Statement
+from transpile.ir.indices.estimates import estimate, is_of_sizes
+from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
+from transpile.ir.loop_ir import (
+    Alloc,
+    Apply,
+    Buffer,
+    Declare,
+    For,
+    IndexValue,
+    Literal,
+    Load,
+    Program,
+    Statement,
+)
 from transpile.ir.loop_rewrite import (
     accesses,
     is_independent,
@@ -34,6 +46,7 @@ from transpile.ir.loop_rewrite import (
     walk,
     written,
 )
+from transpile.ir.types import INT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
@@ -83,14 +96,25 @@ class _Tiler:
         if scan is None or rows == 0:
             return statement
         self.scratch |= {p.call.workspace.buffer for p in scan.products}
-        block = Symbol(self.names.new("block"), 0, scan.rows // rows)
+        block = Symbol(self.names.new("block"), 0, blocks_of(scan.rows, rows))
         first = Dim.of(block) * rows
+        limit = limit_of_blocks(scan.rows, scan.rows, rows)
+        count: Index = rows
+        counted: Body = ()
+        if limit is not None:
+            here = Symbol(self.names.new("rows"), 1, rows + 1)
+            least = Apply("minimum", (IndexValue(limit - first), Literal(rows, INT64)), INT64)
+            counted = (Declare(here.name, least, symbol=here),)
+            count = Dim.of(here)
         parts = {id(p.call): p for p in scan.products}
         body = tuple(
-            _some_rows(s, first, rows) if isinstance(s, For) else parts[id(s)].some(first, rows)
+            replace(s, start=first, stop=first + rows, limit=limit)
+            if isinstance(s, For)
+            else parts[id(s)].some(first, count)
             for s in statement.body
         )
-        return For(block, block.extent or 0, (replace(statement, body=body),), parallel=True)
+        inside = (*counted, replace(statement, body=body))
+        return For(block, block.extent or 0, inside, parallel=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +126,7 @@ class _Product:
     left_axis: int
     out_axis: int
 
-    def some(self, first: Index, rows: int) -> MatmulRows:
+    def some(self, first: Index, rows: Index) -> MatmulRows:
         """The call for a block of rows."""
         a, b, c = self.call.a, self.call.b, self.call.c
         left, out = _moved(a, self.left_axis, first), _moved(c, self.out_axis, first)
@@ -114,7 +138,7 @@ class _BatchedScan:
     """A user loop over statements that all run over the same number of independent rows."""
 
     loop: For
-    rows: int
+    rows: Index
     products: Sequence[_Product]
 
 
@@ -124,10 +148,6 @@ def _moved(array: Strided, axis: int, first: Index) -> Strided:
     return replace(array, first=replace(array.first, index=index))
 
 
-def _some_rows(nest: For, first: Index, rows: int) -> For:
-    return replace(nest, start=first, stop=first + rows)
-
-
 def _rows(scan: _BatchedScan, machine: Machine) -> int:
     """The rows of a block; 0 if blocks do not pay."""
     calls = [p.call for p in scan.products]
@@ -135,6 +155,8 @@ def _rows(scan: _BatchedScan, machine: Machine) -> int:
     right = sum(estimate(call.n * call.k) * call.b.dtype.itemsize for call in calls)
     if flops * trips(scan.loop) < machine.least_scan_flops or right > machine.scan_operand_bytes:
         return 0
+    if not isinstance(scan.rows, int):
+        return machine.product_tile_rows
     divisors = [d for d in range(machine.fewest_scan_rows, scan.rows) if scan.rows % d == 0]
     tiles = [d for d in divisors if d % machine.product_tile_rows == 0]
     many = [d for d in tiles if scan.rows // d >= machine.enough_blocks]
@@ -158,7 +180,7 @@ def _as_batched_scan(
     if not calls or len(calls) + len(nests) != len(loop.body):
         return None
     rows = calls[0].m
-    if not isinstance(rows, int):  # all blocks have equally many
+    if not is_of_sizes(rows):
         return None
     if not all(_is_over_rows(nest, rows) for nest in nests):
         return None
@@ -178,7 +200,7 @@ def _as_batched_scan(
     return _BatchedScan(loop, rows, products)
 
 
-def _is_over_rows(nest: For, rows: int) -> bool:
+def _is_over_rows(nest: For, rows: Index) -> bool:
     bounds = (nest.start, nest.stop, nest.limit)
     if bounds != (0, rows, None) or nest.ordered or not is_independent(nest):
         return False
@@ -193,7 +215,7 @@ def _changed_by(statement: Statement) -> set[str]:
 
 
 def _as_product(
-    call: Matmul, rows: int, changing: set[str], buffers: Mapping[str, Buffer], machine: Machine
+    call: Matmul, rows: Index, changing: set[str], buffers: Mapping[str, Buffer], machine: Machine
 ) -> _Product | None:
     """The call as a product of these rows by a loop-invariant matrix with contiguous rows; else
     None."""
@@ -214,7 +236,7 @@ def _as_product(
     return _Product(call, left, out)
 
 
-def _row_axis(array: Strided, rows: int, buffers: Mapping[str, Buffer]) -> int | None:
+def _row_axis(array: Strided, rows: Index, buffers: Mapping[str, Buffer]) -> int | None:
     """The axis of a buffer that is all rows of an array; None if there is none."""
     shape, index = buffers[array.buffer].shape, array.first.index
     row, _ = array.strides
