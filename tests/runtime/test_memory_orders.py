@@ -242,3 +242,22 @@ def test_a_result_is_its_own_memory(calls, monkeypatch):
         one[...] = 0
         np.testing.assert_array_equal(other, CUBE.T)
         np.testing.assert_array_equal(columns, CUBE)
+
+
+UNIT_AXES = {
+    "a stack": lambda x: np.stack([x, x * 2]),
+    "a stack within": lambda x: np.stack([x, x * 2], 2),
+    "a stack of last axes": lambda x: np.stack([x, x * 2], -1),
+    "two further axes": lambda x: x[:, None, :, :, None] * 2,
+    "an axis of one element that stays": lambda x: np.concatenate([x[:1, None], x[1:2, None]], 1),
+}
+
+
+@pytest.mark.parametrize("name", UNIT_AXES)
+@pytest.mark.parametrize("order", [(2, 1, 0), (1, 2, 0), (0, 2, 1)])
+def test_results_with_further_axes_of_one_element_lie_as_numpys(name, order):
+    function, x = UNIT_AXES[name], in_order(CUBE, order)
+    got, wanted = transpile.jit(function)(x), function(x)
+    np.testing.assert_array_equal(got, wanted)
+    wide = [axis for axis, extent in enumerate(wanted.shape) if extent > 1]
+    assert [got.strides[a] for a in wide] == [wanted.strides[a] for a in wide]

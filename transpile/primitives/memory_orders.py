@@ -76,7 +76,7 @@ def _order(equation: Equation, known: Mapping[Atom, Order | None]) -> Order | No
     if all(order is None for order in orders):
         return None
     if primitive is broadcast_in_dim:
-        return ()
+        return _with_unit_axes(equation, orders[0])
     for order in dict.fromkeys(filter(None, orders)):
         result = order_of_result(equation, order)
         if len(result) != equation.output.type.ndim or not _usual(result):
@@ -85,6 +85,29 @@ def _order(equation: Equation, known: Mapping[Atom, Order | None]) -> Order | No
         if all(map(_lies_in, equation.inputs, orders, wanted)):
             return result
     return ()
+
+
+def _with_unit_axes(equation: Equation, order: Order | None) -> Order:
+    """The order of a value with further axes of one element, as those of `x[None]`; () where an
+    axis repeats elements. As NumPy sorts the strides of its operands: an axis goes before all that
+    lie closer in memory, and one of a single element, which suits anywhere, stays where it comes.
+    """
+    (x,), axes = equation.inputs, equation.params["broadcast_dimensions"]
+    shape = equation.output.type.shape
+    is_whole = all(shape[a] == extent for a, extent in zip(axes, x.type.shape, strict=True))
+    if not order or not is_whole or any(shape[a] != 1 for a in range(len(shape)) if a not in axes):
+        return ()
+    places = {axes[axis]: place for place, axis in enumerate(order) if x.type.shape[axis] != 1}
+    result: list[int] = []
+    for axis in range(len(shape)):
+        at = len(result)
+        for position in range(len(result) - 1, -1, -1) if axis in places else ():
+            if result[position] in places:
+                if places[result[position]] < places[axis]:
+                    break
+                at = position
+        result.insert(at, axis)
+    return _usual(tuple(result))
 
 
 def _of_input(atom: Atom) -> Order | None:
