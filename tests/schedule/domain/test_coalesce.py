@@ -8,6 +8,7 @@ from helpers import ordinary
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.options import Options
 from transpile.schedule.domain.coalesce import coalesce
+from transpile.schedule.domain.index_set_split import split_index_sets
 
 pytestmark = pytest.mark.full_level
 
@@ -28,6 +29,24 @@ COLLAPSE = {
 def test_contiguous_loops_become_one(name):
     f, stops = COLLAPSE[name]
     program = lowered(f, X)
+    after = coalesce(program, Options())
+    assert [loop.stop for loop in loops_of(after)] == stops
+    assert_same_results(run(after, [X]), run(program, [X]))
+
+
+SEVERAL = {
+    "an array beside itself": (lambda x: np.stack([x, x]), [60, 60]),
+    "one that stays keeps the shape of another": (
+        lambda x: np.stack([x, x[:, :, ::-1]]),
+        [3, 4, 5, 3, 4, 5],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_the_nests_of_a_kernel_become_one_loop_each(name):
+    f, stops = SEVERAL[name]
+    program = split_index_sets(lowered(f, X), Options())
     after = coalesce(program, Options())
     assert [loop.stop for loop in loops_of(after)] == stops
     assert_same_results(run(after, [X]), run(program, [X]))

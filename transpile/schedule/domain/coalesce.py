@@ -58,27 +58,54 @@ def coalesce(program: Program, options: Options) -> Program:
 
 
 def _kernel(program: Program, kernel: Kernel) -> Kernel:
-    """A kernel with its only nest coalesced, from the innermost loops outwards."""
-    nests = [p for p, s in enumerate(kernel.body) if isinstance(s, For)]
-    if len(nests) != 1:
-        return kernel
-    before, after = kernel.body[: nests[0]], kernel.body[nests[0] + 1 :]
-    elsewhere = {name for s in walk((*before, *after)) for name, _ in accesses(s)}
-    nest = _nest(kernel.body[nests[0]])
-    while len(nest) > 1:
-        merged = _merge(nest[-2], nest[-1], seen_by(program, kernel))
-        if merged is None or not elsewhere.isdisjoint(merged[1]):
-            break
-        loop, views = merged
-        nest[-2:] = [loop]
-        for outer in reversed(nest[:-1]):
-            loop = replace(outer, body=(loop,))
+    """A kernel with its nests coalesced, from the innermost loops outwards."""
+    while True:
+        merged = _compatible(kernel, _merges(program, kernel))
+        if not merged:
+            return kernel
+        views = {name: shape for _, shapes in merged.values() for name, shape in shapes.items()}
         kernel = replace(
             kernel,
-            body=(*before, loop, *after),
+            body=tuple(merged[p][0] if p in merged else s for p, s in enumerate(kernel.body)),
             shapes=tuple(sorted((dict(kernel.shapes) | views).items())),
         )
-    return kernel
+
+
+def _merges(program: Program, kernel: Kernel) -> dict[int, tuple[For, dict[str, Shape]]]:
+    """For each nest of the kernel whose two innermost loops may be one: the nest with that loop,
+    and the shapes in which it sees buffers."""
+    merges = {}
+    for position, statement in enumerate(kernel.body):
+        nest = _nest(statement)
+        merged = _merge(nest[-2], nest[-1], seen_by(program, kernel)) if len(nest) > 1 else None
+        if merged is not None:
+            loop, views = merged
+            for outer in reversed(nest[:-2]):
+                loop = replace(outer, body=(loop,))
+            merges[position] = loop, views
+    return merges
+
+
+def _compatible(
+    kernel: Kernel, merges: dict[int, tuple[For, dict[str, Shape]]]
+) -> dict[int, tuple[For, dict[str, Shape]]]:
+    """Those of the nests that can be merged together: all of a kernel sees a buffer in one
+    shape."""
+    names = [{name for s in walk((top,)) for name, _ in accesses(s)} for top in kernel.body]
+    left = merges
+    while True:
+        merges = left
+        left = {
+            position: (loop, views)
+            for position, (loop, views) in merges.items()
+            if all(
+                name not in views or (p in merges and merges[p][1].get(name) == views[name])
+                for p, here in enumerate(names)
+                for name in here
+            )
+        }
+        if len(left) == len(merges):
+            return left
 
 
 def _nest(statement: Statement) -> list[For]:
@@ -109,6 +136,8 @@ def _merge(
     views: dict[str, Shape] = {}
     for statement in walk(inner.body):
         for name, index in accesses(statement):
+            if name not in buffers:  # an array of the kernel's own, which has one shape
+                return None
             axis = _pair(index, outer, inner, buffers[name].shape)
             if axis == -1 or axes.setdefault(name, axis) != axis:
                 return None
