@@ -84,6 +84,16 @@ BECOMES = {
         ["transpose"],
     ),
     "two reshapes": (lambda x: x.reshape(2, 6).reshape(4, 3), (MATRIX,), ["reshape"]),
+    "a bool where another holds": (
+        lambda x, y: np.where(x, y, False),
+        (np.array([True, False]), np.array([True, True])),
+        ["logical_and"],
+    ),
+    "True where another holds": (
+        lambda x, y: np.where(x, True, y),
+        (np.array([True, False]), np.array([False, True])),
+        ["logical_or"],
+    ),
     "a sum over no elements": (
         lambda x: x.sum(0),
         (np.zeros((0, 3)),),

@@ -463,11 +463,14 @@ def test_a_reduction_of_selected_elements_is_one_under_the_mask():
         lambda x: x[x < 5].prod(),
         lambda x: np.any(x[x < 5] > 2),
         lambda x: np.all(x[x < 5] < 3),
+        lambda x: x[x < 5].astype(np.float32).sum(dtype=np.float64),
     ):
         assert_agree(transpile.jit(f)(x), f(x))
         assert_agree(transpile.jit(f)(x * np.nan), f(x * np.nan))
         text = loops_of(f, np.tile(x, 20))
         assert "0..100" in text and "0..u" not in text and "at" not in text.split()
+    largest = loops_of(lambda x: x[x < 5].max(), np.tile(x, 20))
+    assert "maximum" in largest and "at" not in largest.split()
     for f in (  # a length, and what is not cheap for elements that are not selected
         lambda x: x[x < 5].mean(),
         lambda x: np.exp(x[x < 5]).sum(),

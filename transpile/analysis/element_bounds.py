@@ -7,18 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.ir.dims import Dim, Index, Symbol, is_within, substitute
+from transpile.ir.dims import Dim, Index, Symbol, bounds, is_within, substitute
 from transpile.ir.loop_ir import Alloc, Buffer, For, Kernel, Load, Program
 from transpile.ir.loop_rewrite import seen_by, walk
+from transpile.util.frozen_records import dataclass
 
-Starts = Mapping[Symbol, Index]
+
+@dataclass(frozen=True)
+class Ranges:
+    """The symbols of the loops around an expression, in terms of symbols that count from zero.
+
+    counted   each by its start and by what counts its iterations
+    limited   the same, but those of loops with a limit by what counts up to that limit
+    """
+
+    counted: Mapping[Symbol, Index]
+    limited: Mapping[Symbol, Index]
 
 
-def inside(loop: For, starts: Starts) -> Starts:
-    """The symbols in the body of a loop, in terms of those that count from zero, given those
-    around it."""
-    counted = Symbol(f"{loop.symbol}'", 0, loop.extent)
-    return {**starts, loop.symbol: Dim.of(counted) + substitute(loop.start, starts)}
+OUTSIDE = Ranges({}, {})
+
+
+def inside(loop: For, ranges: Ranges) -> Ranges:
+    """The symbols in the body of a loop, given those around it."""
+    count = Dim.of(Symbol(f"{loop.symbol}'", 0, loop.extent))
+    counted = {**ranges.counted, loop.symbol: count + substitute(loop.start, ranges.counted)}
+    symbol = count + substitute(loop.start, ranges.limited)
+    least, _ = bounds(symbol)
+    if loop.limit is not None and least is not None and least >= 0:
+        symbol = Dim.of(Symbol(f"{loop.symbol}'", 0, substitute(loop.limit, ranges.limited)))
+    return Ranges(counted, {**ranges.limited, loop.symbol: symbol})
 
 
 def arrays_of(program: Program, kernel: Kernel) -> Mapping[str, Buffer]:
@@ -27,7 +45,13 @@ def arrays_of(program: Program, kernel: Kernel) -> Mapping[str, Buffer]:
     return {**seen_by(program, kernel), **local}
 
 
-def is_in_bounds(load: Load, arrays: Mapping[str, Buffer], starts: Starts) -> bool:
+def is_in_bounds(load: Load, arrays: Mapping[str, Buffer], ranges: Ranges) -> bool:
     """True if the element is provably there."""
     pairs = zip(load.index, arrays[load.buffer].shape, strict=True)
-    return all(is_within(substitute(index, starts), extent) for index, extent in pairs)
+    return all(
+        any(
+            is_within(substitute(index, known), extent)
+            for known in (ranges.counted, ranges.limited)
+        )
+        for index, extent in pairs
+    )

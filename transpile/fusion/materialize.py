@@ -40,6 +40,7 @@ from transpile.fusion.nodes import (
 )
 from transpile.fusion.survey import Survey
 from transpile.ir.graph import Equation, has_effect
+from transpile.ir.graph_rewrite import lengths_read
 from transpile.ir.loop_rewrite import loads_of
 from transpile.machine import Machine
 from transpile.primitives import axes as axis_primitives
@@ -79,7 +80,10 @@ def _needed(
 ) -> tuple[Node, ...]:
     """The nodes that a result needs."""
     keys = values.keys
-    wanted = {keys[atom] for atom in survey.scope.graph.outputs}
+    graph = survey.scope.graph
+    wanted = {keys[atom] for atom in graph.outputs}
+    requirements = (e for e in graph.equations if e.primitive.kind == "requirement")
+    wanted.update(length_key(s) for e in requirements for s in lengths_read(e))
     for result in results:
         wanted.update(load.buffer for load in loads_of(*result.expressions))
     needed: list[Node] = []

@@ -17,7 +17,7 @@ from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_DEAD_CODE
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var, calls_python
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE, Primitive
-from transpile.ir.types import FLOAT32, FLOAT64, ArrayType, is_half, kind_letter
+from transpile.ir.types import BOOL, FLOAT32, FLOAT64, ArrayType, is_half, kind_letter
 from transpile.machine import USUAL, Machine
 from transpile.primitives import axes, dot, elementwise, indexing
 from transpile.primitives.reductions import identity
@@ -230,12 +230,25 @@ def _convert(builder: Builder, equation: Equation) -> Atom | None:
     return None
 
 
-def _select(_: Builder, equation: Equation) -> Atom | None:
+def _select(builder: Builder, equation: Equation) -> Atom | None:
     test, x, y = equation.inputs
     if isinstance(test, Const) and test.is_scalar:
         chosen = x if test.value else y
         return chosen if chosen.type.shape == equation.output.type.shape else None
-    return x if x == y and x.type.shape == equation.output.type.shape else None
+    if x == y and x.type.shape == equation.output.type.shape:
+        return x
+    return _select_of_bools(builder, equation) if equation.output.type.dtype == BOOL else None
+
+
+def _select_of_bools(builder: Builder, equation: Equation) -> Atom | None:
+    """`test ? x : False` as `test & x`, and `test ? True : y` as `test | y`."""
+    test, x, y = equation.inputs
+    known = {a: bool(a.value) for a in (x, y) if isinstance(a, Const) and a.is_scalar}
+    if known.get(y) is False:
+        return builder.apply(elementwise.logical_and, test, x)
+    if known.get(x) is True:
+        return builder.apply(elementwise.logical_or, test, y)
+    return None
 
 
 def _same_shape(_: Builder, equation: Equation) -> Atom | None:

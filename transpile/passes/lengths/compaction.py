@@ -15,12 +15,13 @@ from typing import Any
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_DEAD_CODE
+from transpile.ir.dims import bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE
 from transpile.machine import USUAL, Machine
 from transpile.primitives.axes import broadcast_in_dim, iota
-from transpile.primitives.elementwise import select
+from transpile.primitives.elementwise import convert, select
 from transpile.primitives.indexing import gather
 from transpile.primitives.lengths.primitives import compact
 from transpile.util.frozen_records import replace
@@ -47,6 +48,8 @@ def reduce_under_masks(graph: Graph, machine: Machine = USUAL) -> Graph:
         other = builder.apply(
             broadcast_in_dim, neutral, shape=every.type.shape, broadcast_dimensions=()
         )
+        if equation.primitive.nonempty is not None and (bounds(every.type.shape[0])[0] or 0) < 1:
+            return None  # there need not be an element, selected or not
         masked = builder.apply(select, found.mask, every, other)
         return [builder.apply(equation.primitive, masked, **equation.params)]
 
@@ -58,8 +61,6 @@ def _neutral(equation: Equation) -> Const | None:
     kind = equation.inputs[0].type.dtype
     primitive = _combining(equation)
     if primitive is None or not primitive.may_combine(kind):
-        return None
-    if equation.primitive.nonempty is not None:  # the masked one would need no element
         return None
     return Const(kind.type(primitive.neutral(kind)))
 
@@ -92,7 +93,8 @@ class _Unselected:
             return self._gathered(equation)
         if primitive is broadcast_in_dim and not equation.inputs[0].type.shape:
             return equation.inputs[0]
-        if primitive.kind != "elementwise" or not primitive.speculatable:
+        # A conversion is a few instructions, and may be made of any number.
+        if primitive.kind != "elementwise" or not (primitive.speculatable or primitive is convert):
             return None
         operands = [self.element(a) for a in equation.inputs]
         return None if None in operands else self._applied(equation, operands)

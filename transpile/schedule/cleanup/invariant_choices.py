@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from transpile.analysis.element_bounds import Starts, arrays_of, inside, is_in_bounds
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
 from transpile.ir.loop_ir import (
@@ -57,31 +57,30 @@ def hoist_choices(program: Program, options: Options) -> Program:
 
 def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
     hoister = _Hoister(arrays_of(program, kernel), names)
-    return changed(kernel, body=hoister.hoisted(kernel.body, {}))
+    return changed(kernel, body=hoister.hoisted(kernel.body, OUTSIDE))
 
 
 @dataclass(frozen=True)
 class _Hoister:
-    """Hoists out of the loops of a kernel. `starts` maps the symbols of enclosing loops to symbols
-    that count from zero, for which bounds are known."""
+    """Hoists out of the loops of a kernel. `ranges` has those of the loops around."""
 
     buffers: Mapping[str, Buffer]
     names: Names
 
-    def hoisted(self, body: Body, starts: Starts) -> Body:
+    def hoisted(self, body: Body, ranges: Ranges) -> Body:
         """The statements of a body, with declarations before its vector loops."""
         result: list[Statement] = []
         for statement in body:
             if isinstance(statement, For):
-                result += self._loop(statement, starts)
+                result += self._loop(statement, ranges)
             else:
-                result.append(with_bodies(statement, lambda inner: self.hoisted(inner, starts)))
+                result.append(with_bodies(statement, lambda inner: self.hoisted(inner, ranges)))
         return same(body, tuple(result))
 
-    def _loop(self, loop: For, starts: Starts) -> list[Statement]:
+    def _loop(self, loop: For, ranges: Ranges) -> list[Statement]:
         """A loop, behind what is hoisted out of it."""
-        outer = starts
-        starts = inside(loop, starts)
+        outer = ranges
+        ranges = inside(loop, ranges)
         if loop.simd and all(isinstance(s, Declare | Store | Update) for s in loop.body):
             constants: dict[Expr, Declare] = {}
             body = tuple(self._without_invariants(loop, outer, constants))
@@ -91,14 +90,14 @@ class _Hoister:
             assert isinstance(within, For)
             if within.simd:
                 return [loop]
-            body = self.hoisted(within.body, inside(within, starts))
+            body = self.hoisted(within.body, inside(within, ranges))
             inner: Body = (changed(within, body=body),)
         else:
-            inner = self.hoisted(loop.body, starts)
+            inner = self.hoisted(loop.body, ranges)
         return [changed(loop, body=same(loop.body, inner))]
 
     def _without_invariants(
-        self, loop: For, starts: Starts, constants: dict[Expr, Declare]
+        self, loop: For, ranges: Ranges, constants: dict[Expr, Declare]
     ) -> Iterator[Statement]:
         """The statements of a loop, which refer to `constants` for what is invariant in them."""
         invariant = _Invariant(loop)
@@ -111,7 +110,7 @@ class _Hoister:
                 expr.dtype.kind != "b"
                 and invariant.has(expr)
                 and any(map(_is_choice, subexpressions(expr)))
-                and all(is_in_bounds(load, self.buffers, starts) for load in loads_of(expr))
+                and all(is_in_bounds(load, self.buffers, ranges) for load in loads_of(expr))
             ):
                 if expr not in constants:
                     constants[expr] = Declare(self.names.new("t"), expr)

@@ -1,4 +1,5 @@
-"""If-conversion: name nested selects of vector loops, so that compilers make masks of them.
+"""If-conversion: name nested selects and chosen elements of vector loops, so that compilers make
+masks of the selects.
 
     out[2*i] = x > 0 ? k == 0 ? y : 0 : 0;  out[2*i + 1] = z > 0 ? k == 1 ? y : 0 : 0;
 
@@ -10,16 +11,23 @@ Porterfield and Warren, Conversion of control dependence to data dependence, 198
 
 The inner select is then speculated: its operations must be speculatable and its loads within
 bounds. Selects on data are converted, those on subscripts (`Within`) are not: the elements that
-they guard may not exist. Runs after `vectorize_loops`.
+they guard may not exist.
+
+    total += m[i] ? x[i] : 0;   ->   loaded = x[i];  total += m[i] ? loaded : 0;
+
+C loads what is chosen only where it is chosen. Where the processor has no masked load of that
+width, or the compiler cannot see that the element is there, it keeps the branch. So elements that
+are in bounds are loaded first. Runs after `vectorize_loops`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from transpile.analysis.element_bounds import Starts, arrays_of, inside, is_in_bounds
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND
+from transpile.ir.dims import Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Apply,
     Buffer,
@@ -37,6 +45,7 @@ from transpile.ir.loop_ir import (
     Within,
 )
 from transpile.ir.loop_rewrite import (
+    map_expr,
     names_in,
     names_read,
     subexpressions,
@@ -52,7 +61,7 @@ Body = tuple[Statement, ...]
 
 @contract(requires=(LANES_BOUND,))
 def convert_ifs(program: Program, options: Options) -> Program:
-    """The program with nested selects of vector loops named."""
+    """The program with nested selects of vector loops, and the elements they choose, named."""
     names = Names(names_in(program))
     kernels = tuple(_kernel(program, kernel, names) for kernel in program.kernels)
     return changed(program, kernels=same(program.kernels, kernels))
@@ -60,31 +69,31 @@ def convert_ifs(program: Program, options: Options) -> Program:
 
 def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
     converter = _Converter(arrays_of(program, kernel), names)
-    return changed(kernel, body=converter.convert(kernel.body, {}))
+    return changed(kernel, body=converter.convert(kernel.body, OUTSIDE))
 
 
 @dataclass(frozen=True)
 class _Converter:
-    """Converts the loops of a kernel. `starts` maps the symbols of enclosing loops to symbols that
-    count from zero, for which bounds are known."""
+    """Converts the loops of a kernel. `ranges` has those of the loops around."""
 
     buffers: Mapping[str, Buffer]
     names: Names
 
-    def convert(self, body: Body, starts: Starts) -> Body:
+    def convert(self, body: Body, ranges: Ranges) -> Body:
         """The statements of a body, with their nested selects named."""
-        return same(body, tuple(self._statement(s, starts) for s in body))
+        return same(body, tuple(self._statement(s, ranges) for s in body))
 
-    def _statement(self, statement: Statement, starts: Starts) -> Statement:
+    def _statement(self, statement: Statement, ranges: Ranges) -> Statement:
         if isinstance(statement, For):
-            starts = inside(statement, starts)
+            ranges = inside(statement, ranges)
             if statement.simd and all(
                 isinstance(s, Declare | Store | Update) for s in statement.body
             ):
-                return changed(statement, body=self._named(statement.body, starts))
-        return with_bodies(statement, lambda body: self.convert(body, starts))
+                body = self._named(statement.body, ranges)
+                return changed(statement, body=self._loaded(body, ranges))
+        return with_bodies(statement, lambda body: self.convert(body, ranges))
 
-    def _named(self, body: Body, starts: Starts) -> Body:
+    def _named(self, body: Body, ranges: Ranges) -> Body:
         """The body of a loop with its inner selects declared: before the first store where they
         neither load a stored buffer nor read a later declaration, else just before their use."""
         first = next((k for k, s in enumerate(body) if not isinstance(s, Declare)), len(body))
@@ -96,7 +105,7 @@ class _Converter:
         for position, statement in enumerate(body):
             split = len(rest) if position <= first else split
             declared: list[Declare] = []
-            after = self._name_inner(statement, starts, declared)
+            after = self._name_inner(statement, ranges, declared)
             for declaration in declared:
                 used = names_read(declaration) | {load.buffer for load in _loads(declaration.value)}
                 is_early = position >= first and used.isdisjoint(stored | later)
@@ -107,7 +116,7 @@ class _Converter:
         return (*rest[:split], *early, *rest[split:]) if early or len(rest) > len(body) else body
 
     def _name_inner(
-        self, statement: Statement, starts: Starts, declared: list[Declare]
+        self, statement: Statement, ranges: Ranges, declared: list[Declare]
     ) -> Statement:
         """The statement with references for its nested selects, whose declarations are appended to
         `declared`."""
@@ -120,7 +129,7 @@ class _Converter:
             if expr.op != "select":
                 args = tuple(visit(a, is_arm) for a in expr.args)
                 return changed(expr, args=same(expr.args, args))
-            may_name = is_arm and self._is_speculatable(expr, starts)
+            may_name = is_arm and self._is_speculatable(expr, ranges)
             test, *arms = expr.args
             is_by_data = not any(isinstance(p, IndexValue | Within) for p in subexpressions(test))
             args = (visit(test, False), *(visit(a, is_by_data) for a in arms))
@@ -132,10 +141,34 @@ class _Converter:
 
         return changed(statement, value=visit(statement.value, False))
 
-    def _is_speculatable(self, expr: Expr, starts: Starts) -> bool:
+    def _loaded(self, body: Body, ranges: Ranges) -> Body:
+        """The body of a loop with the elements declared, just before their use, that are loaded
+        only where a select chooses them."""
+        sure = {load for s in body for load in _loads_of(s, is_chosen=False)}
+        placed = {s.symbol for s in body if isinstance(s, Declare)}
+        known: dict[Load, Ref] = {}
+        after: list[Statement] = []
+        for statement in body:
+            for load in _loads_of(statement, is_chosen=True):
+                is_there = is_in_bounds(load, self.buffers, ranges)
+                if (
+                    is_there
+                    and load not in sure
+                    and load not in known
+                    and placed.isdisjoint(_symbols_of(load))
+                ):
+                    declared = Declare(self.names.new("loaded"), load)
+                    known[load] = Ref(declared.name, load.dtype)
+                    after.append(declared)
+            after.append(_with_refs(statement, known))
+            stale = set(_changed_by(statement))
+            known = {load: ref for load, ref in known.items() if load.buffer not in stale}
+        return same(body, tuple(after))
+
+    def _is_speculatable(self, expr: Expr, ranges: Ranges) -> bool:
         """True if the expression may be speculated."""
         return all(
-            is_in_bounds(part, self.buffers, starts)
+            is_in_bounds(part, self.buffers, ranges)
             if isinstance(part, Load)
             else not isinstance(part, Apply) or part.primitive.speculatable
             for part in subexpressions(expr)
@@ -151,3 +184,37 @@ def _changed_by(statement: Statement) -> Iterator[str]:
 
 def _loads(expr: Expr) -> Iterator[Load]:
     return (part for part in subexpressions(expr) if isinstance(part, Load))
+
+
+def _loads_of(statement: Statement, *, is_chosen: bool) -> Iterator[Load]:
+    """The elements that a statement loads in any case, or those that a select chooses on data."""
+    if isinstance(statement, Declare | Store | Update):
+        yield from _loads_in(statement.value, is_chosen, False)
+
+
+def _loads_in(expr: Expr, is_chosen: bool, is_arm: bool) -> Iterator[Load]:
+    match expr:
+        case Load() if is_chosen == is_arm:
+            yield expr
+        case Apply(op="select", args=(test, *arms)):
+            yield from _loads_in(test, is_chosen, is_arm)
+            for arm in arms:
+                yield from _loads_in(arm, is_chosen, True)
+        case Apply(args=args):
+            for arg in args:
+                yield from _loads_in(arg, is_chosen, is_arm)
+
+
+def _symbols_of(load: Load) -> frozenset[Symbol]:
+    return frozenset(symbol for index in load.index for symbol in symbols_of(index))
+
+
+def _with_refs(statement: Statement, known: Mapping[Load, Ref]) -> Statement:
+    """The statement that reads these elements by their names."""
+    if not known or not isinstance(statement, Declare | Store | Update):
+        return statement
+
+    def named(part: Expr) -> Expr:
+        return known.get(part, part) if isinstance(part, Load) else part
+
+    return changed(statement, value=map_expr(statement.value, named))
