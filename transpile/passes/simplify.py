@@ -243,7 +243,9 @@ def _select(builder: Builder, equation: Equation) -> Atom | None:
 def _select_of_bools(builder: Builder, equation: Equation) -> Atom | None:
     """`test ? x : False` as `test & x`, and `test ? True : y` as `test | y`."""
     test, x, y = equation.inputs
-    known = {a: bool(a.value) for a in (x, y) if isinstance(a, Const) and a.is_scalar}
+    known: dict[Atom, bool] = {
+        a: bool(a.value) for a in (x, y) if isinstance(a, Const) and a.is_scalar
+    }
     if known.get(y) is False:
         return builder.apply(elementwise.logical_and, test, x)
     if known.get(x) is True:
