@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fuzz_numpy.grammar import GROUPS
 from fuzz_numpy.oracle import Oracle
-from fuzz_numpy.programs import Program, draw
+from fuzz_numpy.programs import Program, _accepted, draw
 from fuzz_numpy.search import OPTIONS, Finding, search, smallest
 from thorough import one_in
 
@@ -32,6 +33,14 @@ def test_drawn_programs_are_of_all_kinds():
     assert any(not x.flags.aligned for x in arguments)
     assert any(not x.flags.c_contiguous and x.size > 1 for x in arguments)
     assert any(np.isnan(x).any() for x in arguments if x.dtype.kind == "f")
+
+
+@pytest.mark.parametrize(("rows", "is_drawn"), [(60, True), (100, False)])
+def test_no_matrix_is_inverted_that_is_larger_than_results_may_be(rows, is_drawn):
+    text = "np.linalg.det({a} @ np.conj(np.swapaxes({a}, -1, -2)) + 3 * np.eye({a}.shape[-2]))"
+    assert any(text in group.templates for group in GROUPS)
+    found = _accepted(text.replace("{a}", "x"), "v", {"x": np.ones((rows, 1))}, 4000)
+    assert (found is not None) == is_drawn
 
 
 # ---------------------------------------------------------------------------------- the oracle

@@ -19,6 +19,8 @@ ULPS = 6
 _OF_TWO_ZEROS = re.compile("max|min|clip|sort|median|quantile|percentile|partition")
 # Of whose results each has rounding errors of all elements.
 _OF_ALL = re.compile(r"fft\.i?r?fft\(|linalg")
+# Of a matrix that is as long as an operand, which may be a column.
+_SQUARE = re.compile(r"np\.eye\((\w+)\.shape\[-2\]\)")
 # What NumPy raises where it refuses a statement: another one is drawn.
 REFUSALS = (ValueError, TypeError, IndexError, ArithmeticError, MemoryError)
 
@@ -142,10 +144,18 @@ def draw(seed, argument=argument, most=MOST_ELEMENTS):
     return Program(arguments, tuple(statements), tuple(last) or ("x0",))
 
 
+def _square(operand):
+    """The elements of the square matrices that are as long as an operand's."""
+    shape = np.shape(operand)
+    return np.prod((*shape[:-1], shape[-2]))
+
+
 def _accepted(text, name, values, most):
     names = {"np": np, **values}
     with quiet():
         try:
+            if any(_square(values[operand]) > most for operand in _SQUARE.findall(text)):
+                return None  # its inverse takes minutes
             exec(f"{name} = {text}", names)
         except REFUSALS:
             return None
