@@ -1,11 +1,12 @@
 /* numpy.sort(x, axis, kind="stable") of real numbers, for rows along any axis.
 
-   Method: an order-preserving map of numbers to unsigned keys, then a radix sort, least significant
-   digit first (D. E. Knuth, "The Art of Computer Programming", volume 3, section 5.2.5); a digit
-   that is the same in all keys costs no pass. Keys count from the least one; wide ones are sorted
-   by their upper digits, then only runs of equal ones by the others. Few keys take an insertion
-   sort. Short rows are sorted many at a time, one in each lane, by the merge exchange network of
-   K. E. Batcher (ibid., section 5.2.2, algorithm M), whose comparisons do not depend on the keys.
+   Method: an order-preserving map of numbers to unsigned keys, then quicksort.h for those of 32 and
+   64 bits, and for others a radix sort, least significant digit first (D. E. Knuth, "The Art of
+   Computer Programming", volume 3, section 5.2.5); a digit that is the same in all keys costs no
+   pass. Keys count from the least one; wide ones, of positions and their keys, are sorted by their
+   upper digits, then only runs of equal ones by the others. Few keys take an insertion sort. Short
+   rows are sorted many at a time, one in each lane, by the merge exchange network of K. E. Batcher
+   (ibid., section 5.2.2, algorithm M), whose comparisons do not depend on the keys.
 
    The text is written once for the C type U of the keys; elements are read as their bits. `format`
    says how bits map to keys: SORT_UNSIGNED, SORT_SIGNED, or for floats the number of bits of their
@@ -151,18 +152,18 @@ static inline void sort_copy_in_order_U(int64_t format, int64_t n, const char *x
     }
 }
 
-/* Sorts one row of n elements, `stride` apart. Elements that compare equal with different bits
-   (zeros of both signs, NaNs) keep their order. */
-__attribute__((noinline))
-static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride, char *out,
-                       U *scratch)
+/* Sorts the keys of a row, scratch[n], with as much memory behind them; gives where they are. Those
+   of 32 and 64 bits need no stable sort: equal ones are the same. */
+static inline U *sort_row_keys_U(int64_t n, U *scratch)
 {
+    if (BITS_U >= 32) {
+        sort_unstable_U(n, scratch, scratch + n);
+        return scratch;
+    }
     U least = MAX_U, most = 0;
     for (int64_t i = 0; i < n; i++) {
-        U key = sort_key_U(format, sort_load_U(x, i * stride));
-        least = key < least ? key : least;
-        most = key > most ? key : most;
-        scratch[i] = key;
+        least = scratch[i] < least ? scratch[i] : least;
+        most = scratch[i] > most ? scratch[i] : most;
     }
     for (int64_t i = 0; i < n; i++) {
         scratch[i] = (U)(scratch[i] - least);
@@ -170,7 +171,34 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
     U *keys = sort_keys_U(n, scratch, scratch + n, sort_width_U((U)(most - least)));
     for (int64_t i = 0; i < n; i++) {
         keys[i] = (U)(keys[i] + least);
-        sort_store_U(out, i * stride, sort_bits_U(format, keys[i]));
+    }
+    return keys;
+}
+
+/* Sorts one row of n elements, `stride` apart. Elements that compare equal with different bits
+   (zeros of both signs, NaNs) keep their order. */
+__attribute__((noinline))
+static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride, char *out,
+                       U *scratch)
+{
+    if (stride == 1) { /* a loop of its own, which vector registers can run */
+        for (int64_t i = 0; i < n; i++) {
+            scratch[i] = sort_key_U(format, sort_load_U(x, i));
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            scratch[i] = sort_key_U(format, sort_load_U(x, i * stride));
+        }
+    }
+    const U *keys = sort_row_keys_U(n, scratch);
+    if (stride == 1) {
+        for (int64_t i = 0; i < n; i++) {
+            sort_store_U(out, i, sort_bits_U(format, keys[i]));
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            sort_store_U(out, i * stride, sort_bits_U(format, keys[i]));
+        }
     }
     if (format < 0) {
         return;
@@ -347,26 +375,37 @@ static inline int64_t sort_first_row(int64_t rows, int64_t lanes, int64_t place,
     return row < rows ? row : rows;
 }
 
+/* Sorts the rows of x[outer][n][inner] from `row` to `end`. */
+static void sort_rows_U(int64_t n, int64_t inner, int64_t format, const char *x, char *out,
+                        int64_t row, int64_t end, U *scratch)
+{
+    while (n <= SORT_SHORT && end - row > (n > SORT_FEW ? SORT_LANES_U / 4 : 1)) {
+        int64_t count = end - row < SORT_LANES_U ? end - row : SORT_LANES_U;
+        sort_short_U(format, n, inner, x, out, row, count, scratch);
+        row += count;
+    }
+    for (; row < end; row++) {
+        const int64_t start = (row / inner * n * inner + row % inner) * (int64_t)sizeof(U);
+        sort_row_U(format, n, x + start, inner, out + start, scratch);
+    }
+}
+
 /* numpy.sort of all rows of x[outer][n][inner], stable. `words` is 1. The rows are sorted by up to
    `places` threads; `scratch` has room for 2 * n keys for each of them. */
 static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t format, int64_t words,
                           const void *x, void *out, int64_t places, void *scratch)
 {
-    int64_t rows = outer * inner, size = words * (int64_t)sizeof(U);
-    #pragma omp parallel for NUM_THREADS schedule(static) if (places > 1 && rows * n > SORT_SHARED)
+    const int64_t rows = outer * inner, lanes = n <= SORT_SHORT ? SORT_LANES_U : 1;
+    U *all = (U *)((char *)scratch + (-(uintptr_t)scratch & 63));
+    (void)words;
+    if (places == 1 || rows * n <= SORT_SHARED) { /* threads may share each row */
+        sort_rows_U(n, inner, format, (const char *)x, (char *)out, 0, rows, all);
+        return;
+    }
+    #pragma omp parallel for NUM_THREADS schedule(static)
     for (int64_t place = 0; place < places; place++) {
-        U *own = (U *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        const int64_t lanes = n <= SORT_SHORT ? SORT_LANES_U : 1;
-        int64_t row = sort_first_row(rows, lanes, place, places);
-        const int64_t end = sort_first_row(rows, lanes, place + 1, places);
-        while (n <= SORT_SHORT && end - row > (n > SORT_FEW ? SORT_LANES_U / 4 : 1)) {
-            int64_t count = end - row < SORT_LANES_U ? end - row : SORT_LANES_U;
-            sort_short_U(format, n, inner, (const char *)x, (char *)out, row, count, own);
-            row += count;
-        }
-        for (; row < end; row++) {
-            int64_t start = (row / inner * n * inner + row % inner) * size;
-            sort_row_U(format, n, (const char *)x + start, inner, (char *)out + start, own);
-        }
+        sort_rows_U(n, inner, format, (const char *)x, (char *)out,
+                    sort_first_row(rows, lanes, place, places),
+                    sort_first_row(rows, lanes, place + 1, places), all + place * 2 * n);
     }
 }

@@ -1,4 +1,4 @@
-"""arrays/sort.h, argsort.h and select.h: formats, strides, rows, threads, sanitizers."""
+"""Sorts, argsorts and selection in arrays/: formats, strides, rows, threads, sanitizers."""
 
 import ctypes
 import subprocess
@@ -70,7 +70,7 @@ int main(void)
 {
     static const int64_t sizes[][4] = {
         {1, 1, 1, 1}, {3, 2, 5, 15}, {2, 48, 3, 1}, {2, 49, 3, 2}, {1, 300, 1, 1}, {4, 257, 2, 8},
-        {1, 9000, 2, 2}, {20, 1000, 1, 16},
+        {1, 9000, 2, 2}, {1, 17000, 1, 1}, {20, 1000, 1, 16},
         {21, 256, 1, 2}, {21, 128, 1, 2}, {3, 31, 19, 4}, {8, 1, 1, 1}, {9, 2, 2, 1},
     };
     int wrong = 0;
@@ -225,6 +225,66 @@ def test_integers_in_a_narrow_range_and_in_order_are_sorted(library):
             np.testing.assert_array_equal(call(library, "sort", y, 0), np.sort(y))
             order = call(library, "argsort", y, 0)
             np.testing.assert_array_equal(order, np.argsort(y, kind="stable"))
+
+
+@pytest.fixture(scope="module")
+def quicksorts(tmp_path_factory):
+    """Libraries with the quicksorts in the vectors of this processor, and in the least ones."""
+    bits = (32, 64)
+    texts = c_helpers.collect([f"sort_{name}_u{b}" for name in ("quick", "unstable") for b in bits])
+    kinds = [("quick", f"int64_t, uint{b}_t *, uint{b}_t *, int64_t", b) for b in bits]
+    kinds += [("unstable", f"int64_t, uint{b}_t *, uint{b}_t *", b) for b in bits]
+    texts += [f"void (*const of_{n}_u{b})({takes}) = sort_{n}_u{b};" for n, takes, b in kinds]
+    text = "\n\n".join([*(f"#include <{name}.h>" for name in HEADERS), *texts])
+    folder = tmp_path_factory.mktemp("quicksort")
+    flags = "-shared", "-fPIC", "-Wno-unused-function"
+    native = build(folder, text, "native.so", *flags, "-march=native")
+    return [ctypes.CDLL(str(path)) for path in (native, build(folder, text, "least.so", *flags))]
+
+
+def quicksorted(library, x, *partitions):
+    """The keys sorted; the radix sort takes over after so many partitions."""
+    name = "quick" if partitions else "unstable"
+    address = ctypes.c_void_p.in_dll(library, f"of_{name}_u{8 * x.itemsize}").value
+    kinds = [ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * len(partitions)]
+    room = 16  # what is behind the arrays stays as it is
+    keys, other = np.full(x.size + room, 77, x.dtype), np.full(x.size + room, 77, x.dtype)
+    keys[: x.size] = x
+    ctypes.CFUNCTYPE(None, *kinds)(address)(
+        x.size, keys.ctypes.data, other.ctypes.data, *partitions
+    )
+    assert np.all(keys[x.size :] == 77)
+    assert np.all(other[x.size :] == 77)
+    return keys[: x.size]
+
+
+ORDERS = {
+    "random": lambda random, n, most: random.integers(0, most, n, np.uint64, endpoint=True),
+    "ascending": lambda random, n, most: np.arange(n),
+    "descending": lambda random, n, most: np.arange(n)[::-1],
+    "up and down": lambda random, n, most: np.minimum(np.arange(n), np.arange(n)[::-1]),
+    "equal": lambda random, n, most: np.full(n, 5),
+    "the largest": lambda random, n, most: np.where(random.random(n) < 0.9, np.uint64(most), 3),
+    "few": lambda random, n, most: random.integers(0, 7, n),
+}
+
+
+@pytest.mark.parametrize("dtype", ["u4", "u8"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_keys_in_every_order_are_sorted(quicksorts, order, dtype):
+    random, most = np.random.default_rng(0), np.iinfo(dtype).max
+    for n in (0, 1, 2, 31, 64, 65, 127, 128, 129, 255, 256, 257, 300, 2047, 2050, 20000, 70001):
+        x = ORDERS[order](random, n, most).astype(dtype)
+        for library in quicksorts:
+            np.testing.assert_array_equal(quicksorted(library, x), np.sort(x))
+
+
+@pytest.mark.parametrize("partitions", [0, 1, 3])
+def test_after_bad_pivots_the_radix_sort_takes_over(quicksorts, partitions):
+    x = np.random.default_rng(1).integers(0, 1 << 63, 30000, np.uint64)
+    for keys in (x, (x >> 32).astype("u4")):
+        for library in quicksorts:
+            np.testing.assert_array_equal(quicksorted(library, keys, partitions), np.sort(keys))
 
 
 @pytest.mark.sanitized
