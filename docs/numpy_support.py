@@ -132,7 +132,8 @@ NOTES = """
   `numpy.array(a)`. `transpile.numpy.zeros(n)` and its kin give traced ones at once.
 * Results whose length depends on values (`nonzero`, `unique`, `trim_zeros`, masks as indices) have
   that length, which the program finds ([runtime_sizes.md](runtime_sizes.md)); `size=` gives another
-  one, as in JAX. `repeat` by traced counts needs `total_repeat_length=`.
+  one, as in JAX. So have `repeat` by traced counts and `bincount`, where
+  `total_repeat_length=` and `minlength=` give another one.
 * Functions that raise for some values (`average` with weights that sum to zero, `nanargmax` of
   nothing but NaN, `geomspace` from zero) cannot raise in a compiled program. They give NaN, or the
   index -1.

@@ -437,6 +437,166 @@ def test_programs_read_what_they_have_written_and_write_into_their_arrays(f):
         assert_agree(found, wanted)
 
 
+# ------------------------------------------------------------------------ lengths without a bound
+
+
+def repeated(x, c, i):
+    y = np.repeat(x, c)
+    return (
+        y,
+        y.sum(),
+        x[np.repeat(i, c)],
+        np.bincount(i),
+        np.bincount(i)[i],
+        np.bincount(i, weights=x),
+        np.bincount(i[i > 2]),
+        np.repeat(x[c > 1], c[c > 1]),
+        np.repeat(np.repeat(i, c), y > 0),
+        np.repeat(x, c.sum() % 3),
+        y[np.repeat(x, c) > 0],
+        np.unique(np.repeat(i, c), return_counts=True),
+        np.concatenate([x, y]),
+        np.outer(y, x)[:, c > 0],
+    )
+
+
+def test_lengths_without_a_bound_are_of_every_size():
+    fixed = {n: transpile.jit(repeated) for n in (1, 2, 7)}
+    n = ShapeDtypeStruct(("n",), np.int64)
+    sized = transpile.jit(repeated).lower(ShapeDtypeStruct(("n",), np.float64), n, n).compile()
+
+    @settings(max_examples=15, deadline=None)
+    @given(n=st.sampled_from(list(fixed)), most=st.sampled_from([1, 3, 200]), seed=SEEDS)
+    def agrees(n, most, seed):
+        draw = np.random.default_rng(seed)
+        x, c = draw.normal(size=n), draw.integers(0, most, n)
+        i = draw.integers(0, n, n)
+        expected = repeated(x, c, i)
+        assert_agree(fixed[n](x, c, i), expected)
+        assert_agree(sized(x, c, i), expected)
+
+    agrees()
+    nothing = np.zeros(0), np.zeros(0, int)
+    both = transpile.jit(lambda x, c: (np.repeat(x, c), np.bincount(c)))
+    assert_agree(both(*nothing), (np.repeat(*nothing), np.bincount(nothing[1])))
+
+
+def test_repeats_of_rows_and_columns():
+    x, c = rng.normal(size=(4, 3)), np.array([2, 0, 3, 1])
+    f = transpile.jit(
+        lambda x, c: (np.repeat(x, c, 0), np.repeat(x, c[:3], 1), np.repeat(x, c[:1]))
+    )
+    for counts in (c, 9 * c, c[::-1].copy(), 0 * c):
+        assert_agree(
+            f(x, counts), (x.repeat(counts, 0), x.repeat(counts[:3], 1), x.repeat(counts[0]))
+        )
+
+
+def test_a_call_with_more_than_the_last_one_runs_again_and_keeps_what_is_assigned():
+    def f(x, c):
+        x *= 2
+        return np.repeat(x, c)
+
+    compiled = transpile.jit(f)
+    for size in (1, 1000, 3, 10**5, 0):
+        x, c = np.ones(3), np.array([size, 0, 1])
+        assert_agree(compiled(x, c), np.repeat([2.0, 2.0, 2.0], c))
+        assert x.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_errors_of_counts():
+    x, f = np.ones(3), transpile.jit(np.repeat)
+    with pytest.raises(ValueError, match=r"repeats may not contain negative values\."):
+        f(x, np.array([3, -1, 2]))
+    with pytest.raises(ValueError, match="'list' argument must have no negative elements"):
+        transpile.jit(np.bincount)(np.array([1, -1]))
+    for huge in (1 << 50, 1 << 62):  # the sum of the last ones overflows
+        with pytest.raises((MemoryError, ValueError)):
+            f(x, np.array([huge, huge, huge]))
+    assert_agree(f(x, np.array([1, 0, 1])), np.ones(2))  # and the next call is as it was
+    with pytest.raises(TypeError, match="according to the rule 'safe'"):
+        f(x, x)
+    with pytest.raises(
+        ValueError, match=r"could not be broadcast together with shape \(3,\) \(2,\)"
+    ):
+        f(x, np.array([1, 2]))
+    with pytest.raises(NotImplementedError, match="total_repeat_length="):
+        transpile.jit(transpile.vmap(np.repeat))(np.ones((2, 3)), np.ones((2, 3), int))
+    with pytest.raises(UnsupportedError, match="in the body of a loop or branch a length needs"):
+        transpile.jit(lambda x: lax.fori_loop(0, 3, lambda i, a: a + np.repeat(a, i).sum(), x))(x)
+
+    def told(x, c):
+        transpile.debug.print("{}", x.sum())
+        return np.repeat(x, c)
+
+    with pytest.raises(UnsupportedError, match="calls Python or other devices, which is to happen"):
+        transpile.jit(told)(x, np.array([1, 2, 3]))
+
+
+def test_derivatives_of_repeats():
+    def f(x, c):
+        return (np.repeat(x, c) ** 3).sum() + np.repeat(np.repeat(x, c), 2).sum()
+
+    x, c = rng.normal(size=4), np.array([2, 0, 3, 1])
+    for gradient in (transpile.grad(f), transpile.jit(transpile.grad(f))):
+        np.testing.assert_allclose(gradient(x, c), 3 * x**2 * c + 2 * c)
+    hessian = transpile.jit(transpile.hessian(f))(x, c)
+    np.testing.assert_allclose(hessian, np.diag(6 * x * c), atol=1e-12)
+    both = transpile.jit(lambda x, c: transpile.jvp(lambda x: np.repeat(x, c) ** 2, (x,), (x,)))
+    assert_agree(both(x, c), (np.repeat(x, c) ** 2, 2 * np.repeat(x, c) ** 2))
+
+
+REPEATING = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "repeating.h"
+
+int main(void)
+{
+    const double x[3] = {1.0, 2.0, 3.0};
+    const int64_t counts[3][3] = {{2, 0, 3}, {0, 0, 0}, {1, -1, 1}};
+    for (int k = 0; k < 3; k++) {
+        int64_t room = 0, length = 0;
+        double *out = NULL;
+        void *workspace = malloc(repeating_workspace_size(room) + 1);
+        int code = repeating(room, x, counts[k], out, &length, workspace);
+        printf("%s;", repeating_error(code));
+        if (length > room) {
+            room = length;
+            out = malloc((size_t)room * sizeof *out);
+            free(workspace);
+            workspace = malloc(repeating_workspace_size(room) + 1);
+            code = repeating(room, x, counts[k], out, &length, workspace);
+            printf(" %s;", repeating_error(code));
+        }
+        for (int64_t i = 0; code == 0 && i < length; i++) {
+            printf(" %g", out[i]);
+        }
+        printf("\\n");
+        free(out);
+        free(workspace);
+    }
+    return 0;
+}
+"""
+
+
+def test_a_c_program_asks_how_much_room_there_is_to_be(tmp_path):
+    @transpile.jit
+    def repeating(x, counts):
+        return np.repeat(x, counts)
+
+    x, counts = np.ones(3), np.ones(3, np.int64)
+    repeating.lower(x, counts).compile().save(tmp_path)
+    assert "u: at most u_room, in *u_length" in (tmp_path / "repeating.h").read_text()
+    assert run_main(tmp_path, "repeating", REPEATING) == [
+        "u is more than u_room, for which there is memory; success; 1 1 3 3 3",
+        "success;",
+        "u is more than u_room, for which there is memory; "
+        "repeats may not contain negative values.;",
+    ]
+
+
 def loops_of(f, *args):
     text = transpile.jit(f).lower(*args).as_text("loops")
     return text[text.index("\nkernel ") :]

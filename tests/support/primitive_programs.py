@@ -33,8 +33,8 @@ TESTED_ELSEWHERE = (
     "check",
     "collective",
     "communicate",
-    "compact",
     "control",
+    "length",
     "requirement",
     "routine",
 )

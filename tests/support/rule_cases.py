@@ -463,7 +463,7 @@ def why_none(primitive, dtype, mode):
         return "calls a function of Python: test_callbacks and test_debug have its rules"
     if primitive.kind == "check":
         return "gives an error and no numbers: test_checkify has its rules"
-    if primitive.kind in ("compact", "requirement"):
+    if primitive.kind in ("length", "requirement"):
         return "is of lengths that depend on values: test_lengths_of_values has its rules"
     if primitive.kind == "generate":
         return "has no operands"

@@ -32,6 +32,7 @@ from transpile.fusion.nodes import (
     Loop,
     LoopNode,
     Map,
+    Measure,
     Node,
     Reduce,
     Region,
@@ -47,6 +48,7 @@ from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.control import primitives as control_primitives
 from transpile.primitives.dot import dot_general
+from transpile.primitives.lengths.primitives import measured
 from transpile.util.frozen_records import replace
 
 
@@ -64,6 +66,12 @@ def materialise(survey: Survey, choices: Choices) -> Block:
                 f"error '{equation.params['text']}', for lengths that depend on values there. "
                 "numpy.where(mask, x, other) keeps the shape of x, and reductions take where= and "
                 "initial="
+            )
+        if scope.is_body and equation.primitive is measured:
+            raise UnsupportedError(
+                f"{equation.source}: in the body of a loop or branch a length needs a bound. Say "
+                "how long the result is: transpile.numpy.repeat(..., total_repeat_length=n), "
+                "numpy.bincount(x, minlength=n)"
             )
         is_value = any(v in values.materialised and v.type.size != 0 for v in outputs)
         if equation.primitive.kind != "requirement" and (is_value or has_effect(equation)):
@@ -108,7 +116,9 @@ def _node(survey: Survey, values: Values, equation: Equation, stem: str) -> Node
             named = enumerate(equation.inputs)
             operands = tuple(value_of(values, a, f"{stem}o{k}") for k, a in named)
             return CallBack(equation, operands)
-        case "compact":
+        case "length" if equation.primitive is measured:
+            return Measure(equation, value_of(values, equation.inputs[0], f"{stem}m"))
+        case "length":
             elements = enumerate(equation.inputs)
             mask, *rest = (value_of(values, a, f"{stem}m{k}") for k, a in elements)
             return Compact(equation, mask, tuple(rest))

@@ -184,6 +184,18 @@ class Compact(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Measure(Node):
+    """A number that is a length from here on."""
+
+    value: IndexLambda
+
+    @property
+    def lambdas(self) -> tuple[IndexLambda, ...]:
+        """The number."""
+        return (self.value,)
+
+
+@dataclass(frozen=True, eq=False)
 class LibraryCall(Node):
     """Calls of a library, which read their operands as arrays in memory.
 

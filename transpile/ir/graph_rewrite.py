@@ -12,7 +12,7 @@ from typing import Any
 
 from transpile.ir.dims import Dim, Index, Symbol, sole_symbol, substitute
 from transpile.ir.graph import Atom, Equation, Graph, Source, Var, graphs_in, has_effect
-from transpile.ir.indices.lengths import Length, lengths_in
+from transpile.ir.indices.lengths import Length, Room, lengths_in, room_of
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import ArrayType
 from transpile.machine import USUAL, Machine
@@ -140,7 +140,7 @@ def live_equations(
 
 def counts_of(equations: Sequence[Equation]) -> dict[Length, Var]:
     """The lengths that equations count, and the values that they are."""
-    counting = (e for e in equations if e.primitive.kind == "compact")
+    counting = (e for e in equations if e.primitive.kind == "length")
     found: dict[Length, Var] = {}
     for equation in counting:
         found.setdefault(equation.params["length"], equation.outputs[0])
@@ -160,8 +160,17 @@ def all_counted(graph: Graph) -> Iterator[Length]:
 
 
 def returned_lengths(graph: Graph) -> tuple[Length, ...]:
-    """The lengths in the shapes of results, which a program gives as results behind them."""
-    return lengths_in(a.type.shape for a in graph.outputs)
+    """The lengths that a program gives as results behind its own: those in their shapes, and those
+    that may be more than there is room for."""
+    counted = counts_of(graph.equations)
+    unbounded = (s for s in counted if room_of(s) is not None)
+    return tuple(dict.fromkeys((*lengths_in(a.type.shape for a in graph.outputs), *unbounded)))
+
+
+def rooms_of(graph: Graph) -> dict[Length, Room]:
+    """The lengths of which no bound is known, and the sizes that say for which there is memory."""
+    counted = sorted(counts_of(graph.equations), key=str)
+    return {s: room for s in counted if (room := room_of(s)) is not None}
 
 
 def with_returned_lengths(graph: Graph) -> Graph:

@@ -21,7 +21,7 @@ import numpy as np
 from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index, Shape, Symbol
 from transpile.ir.graph import UNKNOWN_SOURCE, Site, Source
-from transpile.ir.indices.lengths import lengths_in
+from transpile.ir.indices.lengths import Length, room_of
 from transpile.ir.indices.row_major import product
 from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.number_text import number_text
@@ -315,8 +315,11 @@ class Program:
 
     @cached_property
     def sizes(self) -> tuple[Symbol, ...]:
-        """The runtime sizes that extents depend on, which the caller gives."""
-        return sizes_of(buffer.shape for buffer in self.inputs)
+        """The runtime sizes that extents depend on, which the caller gives; behind them those that
+        say for which lengths there is memory."""
+        lengths = sorted((s for s, _ in self.lengths if isinstance(s, Length)), key=str)
+        rooms = (room for length in lengths if (room := room_of(length)) is not None)
+        return (*sizes_of(buffer.shape for buffer in self.inputs), *rooms)
 
     @cached_property
     def returned(self) -> tuple[Buffer, ...]:
@@ -329,9 +332,8 @@ class Program:
     @cached_property
     def returned_lengths(self) -> tuple[tuple[Symbol, str], ...]:
         """The lengths of results, and the outputs in which a caller finds them."""
-        wanted = lengths_in(shape for _, shape in self.results)
         outputs = {b.name for b in self.outputs}
-        return tuple((s, b) for s, b in self.lengths if s in wanted and b in outputs)
+        return tuple((s, b) for s, b in self.lengths if b in outputs)
 
     def buffers(self) -> Mapping[str, Buffer]:
         """Every buffer by its name."""

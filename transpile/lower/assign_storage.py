@@ -24,7 +24,7 @@ from transpile.fusion.nodes import (
     Region,
 )
 from transpile.ir.graph import Atom, Const, Graph, Var
-from transpile.ir.graph_rewrite import all_counted
+from transpile.ir.graph_rewrite import all_counted, rooms_of
 from transpile.ir.loop_ir import Buffer
 from transpile.lower.assignment.calls import arrays_of_call, arrays_of_callback
 from transpile.lower.assignment.memory import Memory
@@ -38,7 +38,7 @@ def assign_storage(loops: Loops, program: str) -> Storage:
     """The storage of all values of a program of this name."""
     graph, memory = loops.block.graph, Memory()
     memory.names.take(names_at_file_scope(program))
-    memory.names.take(size.name for size in graph.sizes)
+    memory.names.take(size.name for size in (*graph.sizes, *rooms_of(graph).values()))
     memory.names.take(length.name for length in all_counted(graph))
     inputs = tuple(memory.buffer(v, v.name or "x") for v in graph.inputs)
     outputs = tuple(_output_buffers(graph, memory))

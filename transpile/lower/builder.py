@@ -14,6 +14,7 @@ from transpile.fusion.nodes import (
     Loop,
     LoopNode,
     Loops,
+    Measure,
     Nest,
     Node,
     Reduce,
@@ -67,6 +68,8 @@ def _statements(writer: Writer, items: Items) -> Iterator[Statement]:
                 yield from _scatter(writer, item)
             case Compact():
                 yield from _compact(writer, item)
+            case Measure():
+                yield from _measure(writer, item)
             case _:
                 raise InternalError(f"no statements for {item}")
 
@@ -145,6 +148,13 @@ def _compact(writer: Writer, node: Compact) -> Iterator[Statement]:
     if writer.block.scope.is_body:  # elsewhere it is a parameter of the kernels that follow
         (length,) = node.counted
         yield Declare(length.name, count, symbol=length)
+
+
+def _measure(writer: Writer, node: Measure) -> Iterator[Statement]:
+    """The number, stored where the entry reads the length."""
+    yield from writer.subscripts(node.value, node)
+    value = writer.expression(node.value, node.value.body, node)
+    yield writer.stored(node.results[0]).store((), value)
 
 
 def _loop(writer: Writer, node: Loop) -> Iterator[Statement]:

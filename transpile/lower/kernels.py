@@ -30,10 +30,10 @@ from transpile.ir.contracts.loops import (
     ONE_VERSION,
     OWN_SHAPES,
 )
-from transpile.ir.dims import Index, Symbol
+from transpile.ir.dims import Dim, Index, Symbol
 from transpile.ir.graph import UNKNOWN_SOURCE, Donated, Graph, Source
-from transpile.ir.graph_rewrite import counts_of
-from transpile.ir.indices.lengths import Length, lengths_in
+from transpile.ir.graph_rewrite import counts_of, rooms_of
+from transpile.ir.indices.lengths import Length, lengths_in, too_little_room
 from transpile.ir.loop_ir import Kernel, Program
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST, size_of
@@ -68,6 +68,9 @@ def lower(graph: Graph, donated: Donated = (), machine: Machine = USUAL) -> Prog
     that of the only output that may take its memory where an input is assigned to."""
     name = program_name(graph.name)
     _check_names(graph)
+    if rooms_of(graph):
+        _check_repeatable(graph)
+        donated = ()  # a call that finds too little room is made again, with the same arguments
     loops = loops_of_graph(graph, machine)
     storage = assign_storage(loops, name)
     program = _program(name, graph, storage, donated)
@@ -121,6 +124,8 @@ def _required(graph: Graph) -> Iterator[tuple[Index, Index, str]]:
     for equation in graph.equations:
         if equation.primitive.kind == "requirement":
             yield tuple(equation.params[name] for name in ("smaller", "larger", "text"))
+    for length, room in rooms_of(graph).items():
+        yield Dim.of(length), Dim.of(room), too_little_room(length)
 
 
 def _kernel_items(items: Items) -> Iterator[Items]:
@@ -163,12 +168,22 @@ def _sources(items: Items) -> Iterator[Source]:
 
 def _check_names(graph: Graph) -> None:
     """Refuse runtime sizes whose names a program cannot have: those of C's own."""
-    for size in graph.sizes:
+    for size in (*graph.sizes, *rooms_of(graph).values()):
         if is_reserved(size.name):
             raise UnsupportedError(
                 f"{size} cannot be the name of a runtime size, as C has it for something else; "
                 f"{size}_ can"
             )
+
+
+def _check_repeatable(graph: Graph) -> None:
+    """Refuse programs that cannot be called again when they have found too little room."""
+    if graph.communicates or any(graph.sites()):
+        raise UnsupportedError(
+            f"{graph.name} has a length without a bound, for which it may be called twice, and "
+            "calls Python or other devices, which is to happen once. Say how long the result is: "
+            "transpile.numpy.repeat(..., total_repeat_length=n), numpy.bincount(x, minlength=n)"
+        )
 
 
 def _check_sizes(program: Program) -> None:

@@ -44,6 +44,8 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if equation.primitive.kind == "elementwise":
         equation = _with_splats_as_scalars(builder, equation)
     result = None
+    if equation.primitive.kind == "length":  # which counts, whatever the number is
+        return None
     if equation.primitive.kind != "communicate":  # its value is another device's, too
         result = _fold_constants(builder, equation)
     if result is None:

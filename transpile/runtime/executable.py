@@ -11,6 +11,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,15 +23,14 @@ from transpile.disk_cache.cache_entry import PROGRAM, PROGRAM_OBJECT, DamagedErr
 from transpile.disk_cache.package_fingerprint import own_digest
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import CompilerNotFoundError
-from transpile.ir.dims import Dim, Shape, evaluate
-from transpile.ir.graph import Atom, Donated, Equation, Graph
-from transpile.ir.graph_rewrite import returned_lengths
-from transpile.ir.indices.lengths import Length, lengths_in, most_of
+from transpile.ir.graph import Donated, Equation, Graph
+from transpile.ir.graph_rewrite import returned_lengths, rooms_of
+from transpile.ir.indices.lengths import too_little_room
 from transpile.ir.indices.size_solver import evaluated, solved
 from transpile.ir.types import INT64
 from transpile.options import Options
 from transpile.runtime.loader import Library, load_entry, with_tables
-from transpile.runtime.program_call import ArrayKind, ProgramCall, Shaping
+from transpile.runtime.program_call import ArrayKind, ProgramCall, output_kind, shaping
 from transpile.util.atomic_files import replace_files
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property, dataclass
@@ -344,31 +344,6 @@ def _routines(graph: Graph) -> Iterator[Equation]:
         yield from _routines(inner)
 
 
-def _output(atom: Atom, sizes: dict[str, int]) -> ArrayKind:
-    """The array into which the program writes a result: of one whose length depends on values, as
-    many elements as there may be."""
-    kind, shape = atom.type.dtype, atom.type.shape
-    if not lengths_in([shape]):
-        return kind, evaluated(shape, sizes)
-    return kind, (evaluate(most_of(atom.type.size), sizes),)
-
-
-def _shaping(graph: Graph, lengths: Sequence[Length], sizes: dict[str, int]) -> Shaping:
-    """The function from the values of lengths to the shapes of those results that have them."""
-    shapes = [(p, a.type.shape) for p, a in enumerate(graph.outputs) if lengths_in([a.type.shape])]
-
-    def shapes_for(values: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
-        if are_vectors:
-            return [(position, (values[number],)) for position, number in numbers]
-        known = {**sizes, **{s.name: v for s, v in zip(lengths, values, strict=True)}}
-        return [(position, evaluated(shape, known)) for position, shape in shapes]
-
-    vectors: dict[Shape, int] = {(Dim.of(s),): number for number, s in enumerate(lengths)}
-    are_vectors = all(shape in vectors for _, shape in shapes)  # which need no arithmetic
-    numbers = [(position, vectors[shape]) for position, shape in shapes] if are_vectors else []
-    return Shaping(len(lengths), shapes_for)
-
-
 class Executable:
     """A loaded program. Safe to call from several threads and in forked children."""
 
@@ -381,6 +356,10 @@ class Executable:
         self._library = library
         self._calls: OrderedDict[tuple[int, ...], ProgramCall] = OrderedDict()
         self._lock = Lock()
+        graph = lowering.graph
+        self._sizes = [size.name for size in graph.sizes]
+        self._rooms = [room.name for room in rooms_of(graph).values()]
+        self._grown = {too_little_room(s): (s.name, r.name) for s, r in rooms_of(graph).items()}
 
     @property
     def call(self) -> ProgramCall:
@@ -390,7 +369,8 @@ class Executable:
     def for_sizes(self, sizes: dict[str, int]) -> ProgramCall:
         """The call of the program with these values of its runtime sizes; those that were asked for
         last are kept."""
-        key = tuple(sizes[size.name] for size in self.lowering.graph.sizes)
+        sizes = {**dict.fromkeys(self._rooms, 0), **sizes}
+        key = tuple(sizes[name] for name in (*self._sizes, *self._rooms))
         with self._lock:
             if key not in self._calls:
                 self._calls[key] = self._call_with(sizes, key)
@@ -407,19 +387,31 @@ class Executable:
             library,
             meta["function"],
             [(v.type.dtype, evaluated(v.type.shape, sizes)) for v in graph.inputs],
-            [_output(a, sizes) for a in graph.outputs] + [(INT64, ())] * len(lengths),
+            [output_kind(a, sizes) for a in graph.outputs] + [(INT64, ())] * len(lengths),
             [aliases.get(output, -1) for output in range(len(graph.outputs) + len(lengths))],
             self._workspace(values),
             bool(meta["is_brief"]),
             list(dict.fromkeys(graph.sites())),
             bool(meta["communicates"]),
             values,
-            _shaping(graph, lengths, sizes) if lengths else None,
+            shaping(graph, lengths, sizes) if lengths else None,
+            partial(self._with_room, sizes, [s.name for s in lengths]) if self._rooms else None,
         )
         options = self.lowering.options
         if options.num_threads and meta["libraries"]:
             call.limit_threads(meta["libraries"], options.num_threads)
         return call
+
+    def _with_room(
+        self, sizes: dict[str, int], lengths: list[str], error: str, values: Sequence[int]
+    ) -> ProgramCall | None:
+        """The call with memory for the length that was found where there was too little, with an
+        eighth more for the next one; None for another error."""
+        if error not in self._grown:
+            return None
+        length, room = self._grown[error]
+        needed = values[lengths.index(length)]
+        return self.for_sizes({**sizes, room: needed + needed // 8})
 
     def _workspace(self, values: tuple[int, ...]) -> int:
         """The bytes of the workspace for these runtime sizes."""
@@ -475,7 +467,7 @@ class Executable:
     def memory_analysis(self, **sizes: int) -> MemoryAnalysis:
         """The sizes of arguments, results, workspace and code, in bytes, for these runtime sizes.
         Raises TypeError for others than the program has."""
-        wanted = [size.name for size in self.lowering.graph.sizes]
+        wanted = [*self._sizes, *self._rooms]
         if sizes.keys() != set(wanted):
             known, given = (", ".join(names) or "(none)" for names in (wanted, sizes))
             raise TypeError(f"memory_analysis takes the runtime sizes {known}, not {given}")

@@ -20,7 +20,10 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from transpile.errors import InternalError
-from transpile.ir.graph import Site
+from transpile.ir.dims import Dim, Shape, evaluate
+from transpile.ir.graph import Atom, Graph, Site
+from transpile.ir.indices.lengths import Length, lengths_in, most_of
+from transpile.ir.indices.size_solver import evaluated
 from transpile.ir.source_info import shown, user_source
 from transpile.runtime.callbacks import Callbacks
 from transpile.runtime.library_threads import limited
@@ -49,6 +52,34 @@ class Shaping:
     shapes: Callable[[Sequence[int]], Sequence[tuple[int, tuple[int, ...]]]]
 
 
+def output_kind(atom: Atom, sizes: dict[str, int]) -> ArrayKind:
+    """The array into which the program writes a result: of one whose length depends on values, as
+    many elements as there may be."""
+    kind, shape = atom.type.dtype, atom.type.shape
+    if not lengths_in([shape]):
+        return kind, evaluated(shape, sizes)
+    return kind, (evaluate(most_of(atom.type.size), sizes),)
+
+
+def shaping(graph: Graph, lengths: Sequence[Length], sizes: dict[str, int]) -> Shaping:
+    """The function from the values of lengths to the shapes of those results that have them."""
+    shapes = [(p, a.type.shape) for p, a in enumerate(graph.outputs) if lengths_in([a.type.shape])]
+
+    def shapes_for(values: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
+        if are_vectors:
+            return [(position, (values[number],)) for position, number in numbers]
+        known = {**sizes, **{s.name: v for s, v in zip(lengths, values, strict=True)}}
+        return [(position, evaluated(shape, known)) for position, shape in shapes]
+
+    vectors: dict[Shape, int] = {(Dim.of(s),): number for number, s in enumerate(lengths)}
+    are_vectors = all(shape in vectors for _, shape in shapes)  # which need no arithmetic
+    numbers = [(position, vectors[shape]) for position, shape in shapes] if are_vectors else []
+    return Shaping(len(lengths), shapes_for)
+
+
+WithRoom = Callable[[str, Sequence[int]], "ProgramCall | None"]
+
+
 class ProgramCall:
     """A loaded program and what a call of it needs. Safe to use from several threads at once.
 
@@ -65,6 +96,8 @@ class ProgramCall:
     callbacks  the program's, or None
     sizes      the runtime sizes with which it is called, or None
     shaping    of results whose lengths depend on values; None where there are none
+    with_room  from the error of a call and the lengths that it found, the call that has memory for
+               them; None where lengths have bounds. Such calls are made in Python only
     is_limited True if a call lowers the number of threads of a library first (`limit_threads`),
                which only calls in Python do
     """
@@ -82,6 +115,7 @@ class ProgramCall:
         communicates: bool = False,
         sizes: Sequence[int] = (),
         shaping: Shaping | None = None,
+        with_room: WithRoom | None = None,
     ) -> None:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
@@ -97,6 +131,8 @@ class ProgramCall:
         )
         self.callbacks = Callbacks(library.ffi, name, sites) if sites else None
         self.shaping = shaping
+        self.with_room = with_room
+        self.larger: ProgramCall | None = None
         self._results = len(outputs) - (shaping.lengths if shaping else 0)
         self.sizes = np.array(sizes, np.int64) if sizes else None
         self._sizes = () if self.sizes is None else (library.ffi.from_buffer(self.sizes),)
@@ -133,6 +169,8 @@ class ProgramCall:
             raise TypeError(
                 f"{user_source()}: {self._name} runs on several devices: call what `pmap` gave"
             )
+        if self.larger is not None:
+            return self.larger.run(leaves)
         if len(leaves) != self._count:
             raise InternalError(f"{self._name} takes {self._count} arrays, not {len(leaves)}")
         from_buffer, dtypes, donated = self._from_buffer, self._dtypes, self._donated
@@ -174,8 +212,22 @@ class ProgramCall:
         if callbacks is not None:
             running.finish()
         if code:
-            self.fail(code)
+            return self._run_larger(code, outputs, leaves)
         return self.shaped(outputs)
+
+    def _run_larger(self, code: int, outputs: list[Array], leaves: Sequence[Any]) -> list[Array]:
+        """Run the program with memory for the lengths that this call has found, as later calls do
+        from then on; raise its error where it has failed for another reason."""
+        larger = None
+        if self.with_room is not None:
+            text = self._text(self._error(code)).decode()
+            larger = self.with_room(text, [int(x) for x in outputs[self._results :]])
+        if larger is None:
+            self.fail(code)
+        del outputs[:]
+        results = larger.run(leaves)
+        self.larger = larger.larger or larger
+        return results
 
     def shaped(self, outputs: list[Array]) -> list[Array]:
         """The results, those whose lengths depend on values as long as they are: what is left of

@@ -7,15 +7,22 @@ that is there, so that `x[x > 0] + y[x > 0]` needs no check.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
-from transpile.ir.dims import Dim, Index, symbols_of
+from transpile.ir.dims import Dim, Index, Symbol, symbols_of
 from transpile.ir.graph import Atom, Const, Equation, Graph, has_effect
 from transpile.ir.graph_rewrite import counts_of, with_lengths
-from transpile.ir.indices.lengths import CHECKED_LATER, Length, length, lengths_of
-from transpile.ir.primitive import TABLE
+from transpile.ir.indices.lengths import (
+    CHECKED_LATER,
+    Length,
+    length,
+    lengths_of,
+    room_of,
+    unbounded_length,
+)
+from transpile.ir.primitive import TABLE, Primitive
 from transpile.trace.trace import Trace, current_trace, the_trace
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -27,17 +34,51 @@ def selected(mask: Tracer, *values: Any) -> tuple[Tracer, ...]:
     """The elements of vectors, as long as the mask, where it holds; those that there are already,
     where an equal mask selects from equal ones."""
     trace = the_trace()
-    atoms = tuple(map(trace.atom, (mask, *values)))
-    for counted in trace.lengths.values():
-        known = trace.producers[counted]
-        if len(known.inputs) == len(atoms) and all(
-            _are_equal(trace, a, b) for a, b in zip(known.inputs, atoms, strict=True)
-        ):
-            return tuple(Tracer(trace, v) for v in known.outputs[1:])
+    known = _counted(trace, TABLE["compact"], (mask, *values))
+    if known is not None:
+        return tuple(Tracer(trace, v) for v in known.outputs[1:])
     most = mask.shape[0]
     found = length(_free_name(most), most)
     _, *elements = trace.append(TABLE["compact"], (mask, *values), {"length": found})
     return tuple(elements)
+
+
+def _counted(trace: Trace, primitive: Primitive, operands: Sequence[Any]) -> Equation | None:
+    """The equation that finds a length from operands equal to these, if there is one."""
+    atoms = tuple(map(trace.atom, operands))
+    for counted in trace.lengths.values():
+        known = trace.producers[counted]
+        if (
+            known.primitive is primitive
+            and len(known.inputs) == len(atoms)
+            and all(_are_equal(trace, a, b) for a, b in zip(known.inputs, atoms, strict=True))
+        ):
+            return known
+    return None
+
+
+def measured(count: Any) -> Dim:
+    """A number, which is not negative, as the extent of an axis of which no bound is known."""
+    trace = the_trace()
+    known = _counted(trace, TABLE["measured"], (count,))
+    if known is not None:
+        return Dim.of(known.params["length"])
+    found = unbounded_length(_free_name(0))
+    trace.append(TABLE["measured"], (count,), {"length": found})
+    return Dim.of(found)
+
+
+def none_of(mask: Any, text: str) -> None:
+    """Record that no element of a mask may be True, else the call ends with this error."""
+    trace = the_trace()
+    known = _counted(trace, TABLE["compact"], (mask,))
+    if known is None:
+        most = mask.shape[0]
+        found = length(_free_name(most), most)
+        trace.append(TABLE["compact"], (mask,), {"length": found})
+    else:
+        found = known.params["length"]
+    _require(trace, Dim.of(found), 0, text)
 
 
 def _are_equal(trace: Trace, one: Atom, other: Atom) -> bool:
@@ -90,9 +131,15 @@ def with_own_lengths(trace: Trace, graph: Graph) -> Graph:
     others: list[Length] = []
     for known in counted:
         most = 0 if known.extent is None else known.extent - 1
-        others.append(length(_free_name(most, others), most))
-    pairs = zip(counted, others, strict=True)
-    return with_lengths(graph, {known: Dim.of(other) for known, other in pairs})
+        name = _free_name(most, others)
+        others.append(length(name, most) if room_of(known) is None else unbounded_length(name))
+    values: dict[Symbol, Index] = {}
+    for known, other in zip(counted, others, strict=True):
+        values[known] = Dim.of(other)
+        room, own = room_of(known), room_of(other)
+        if room is not None and own is not None:
+            values[room] = Dim.of(own)
+    return with_lengths(graph, values)
 
 
 def _check_later(smaller: Index, larger: Index, text: str) -> bool:
@@ -100,12 +147,16 @@ def _check_later(smaller: Index, larger: Index, text: str) -> bool:
     wanted = set(lengths_of(larger - smaller))
     for trace in reversed(THREAD.traces):
         if not wanted.isdisjoint(trace.lengths):
-            params = {"smaller": smaller, "larger": larger, "text": text}
-            known = (e.params for e in trace.equations if e.primitive.kind == "requirement")
-            if not any(p["smaller"] == smaller and p["larger"] == larger for p in known):
-                trace.append(TABLE["require"], (), params)
+            _require(trace, smaller, larger, text)
             return True
     return current_trace() is None
+
+
+def _require(trace: Trace, smaller: Index, larger: Index, text: str) -> None:
+    """Record an inequality, once."""
+    known = (e.params for e in trace.equations if e.primitive.kind == "requirement")
+    if not any(p["smaller"] == smaller and p["larger"] == larger for p in known):
+        trace.append(TABLE["require"], (), {"smaller": smaller, "larger": larger, "text": text})
 
 
 CHECKED_LATER.append(_check_later)

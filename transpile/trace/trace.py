@@ -115,7 +115,7 @@ class Trace:
         self.equations.append(equation)
         for var in equation.outputs:
             self.producers[var], self.births[var] = equation, born
-        if equation.primitive.kind == "compact":
+        if equation.primitive.kind == "length":
             self.lengths.setdefault(equation.params["length"], equation.outputs[0])
         return [Tracer(self, v) for v in equation.outputs]
 

@@ -87,7 +87,7 @@ class Interpreter:
             if self._has_lengths:
                 equation = in_sizes(equation, sizes)
             results = evaluate(equation, [read(a) for a in equation.inputs])
-            if equation.primitive.kind == "compact":
+            if equation.primitive.kind == "length":
                 sizes[equation.params["length"]] = int(results[0])
             environment.update(zip(equation.outputs, results, strict=True))
             for var in forgotten:

@@ -35,7 +35,7 @@ def materialised(survey: Survey, choices: Choices) -> frozenset[Var]:
                 chosen.update(equation.outputs)
             case "requirement":
                 pass
-            case "compact":  # a loop that counts runs in no lanes
+            case "length":  # a loop that counts runs in no lanes
                 chosen.update(equation.outputs)
                 _count(uses, equation.inputs)
                 spread.update(equation.inputs)

@@ -2,6 +2,10 @@
 
 A `Length` is a symbol like any other size, with its bound: `u` of `x[mask]` is at most the number
 of elements of the mask. What memory is planned for is the bound; loops run to the length.
+
+Of `repeat(x, counts)` no bound is known from shapes. Its bound is a `Room`: a runtime size that the
+caller gives, for which there is memory. A program ends with an error when it finds a greater
+length, before it writes what is so long, and the caller then knows what it needs.
 """
 
 from __future__ import annotations
@@ -36,6 +40,32 @@ class Length(Symbol):
 def length(name: str, most: Index) -> Length:
     """A length from 0 to `most`."""
     return Length(name, 0, most + 1)
+
+
+@dataclass(frozen=True)
+class Room(Symbol):
+    """A runtime size that the caller chooses: up to which length there is memory."""
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def unbounded_length(name: str) -> Length:
+    """A length of which no bound is known but the room that there is for it."""
+    return length(name, Dim.of(Room(f"{name}_room")))
+
+
+def room_of(counted: Length) -> Room | None:
+    """The room for a length without another bound."""
+    for room in symbols_of(counted.extent or 0):
+        if isinstance(room, Room) and counted.extent == Dim.of(room) + 1:
+            return room
+    return None
+
+
+def too_little_room(counted: Length) -> str:
+    """The error where a length is more than there is room for."""
+    return f"{counted} is more than {room_of(counted)}, for which there is memory"
 
 
 def lengths_of(index: Index) -> frozenset[Length]:

@@ -1,4 +1,4 @@
-"""Cumulative sums and products."""
+"""Cumulative sums and products, and sums by position."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import Primitive
+from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import (
     Array,
     add_methods,
@@ -17,12 +18,14 @@ from transpile.numpy.core.promotion import (
     convert,
     fill,
     implements,
+    is_empty,
     refuse,
     reshape_to,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import accumulator
 from transpile.primitives import reductions as primitives
+from transpile.primitives.indexing import FILL, scatter
 from transpile.trace.trace import bind
 
 # ---------------------------------------------------------------------------------------- scans
@@ -115,3 +118,14 @@ def cumulative_prod(
 
 
 add_methods(np.cumsum, np.cumprod)
+
+
+def added_at(positions: Any, values: Any, count: int, dtype: Any, mode: str = FILL) -> Any:
+    """For each of `count` positions the sum of its values; positions beyond are ignored, or known
+    not to occur (`PROMISED`)."""
+    start = fill(0, (count,), dtype)
+    if is_empty(positions.shape) or count == 0:
+        return start
+    values = fill(1, positions.shape, dtype) if values is None else convert(values, dtype)
+    params = {"axes": (0,), "mode": mode, "combine": "add", "unique": False}
+    return bind(scatter, start, values, convert(positions, INT64), **params)

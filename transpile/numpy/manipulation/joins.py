@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
-from transpile.ir.types import INT64
+from transpile.ir.types import FLOAT64, INT64
 from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
     Array,
@@ -30,9 +30,10 @@ from transpile.numpy.core.promotion import (
     slice_axis,
     strengthen,
     transpose_to,
-    unsupported,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.scans import added_at
+from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import (
     atleast_1d,
     atleast_2d,
@@ -41,10 +42,14 @@ from transpile.numpy.manipulation.shapes import (
     shape_argument,
 )
 from transpile.primitives import axes as primitives
-from transpile.primitives import elementwise, reductions
+from transpile.primitives import reductions
 from transpile.primitives.indexing import CLIP, gather
+from transpile.trace.lengths import measured, none_of
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
+
+# Longer than any array, and far from where sums of counts overflow.
+_TOO_LONG = 1 << 62
 
 # --------------------------------------------------------------------------------- concatenate
 
@@ -319,10 +324,10 @@ def repeat(a: Array, repeats: Any, axis: Any = None, *, total_repeat_length: Any
     """Each element several times along an axis, or along the flattened array: a broadcast for one
     count, joined slices for a count for each element.
 
-    `total_repeat_length`, as in JAX, is the size of the result: more is cut off, and what is
-    missing is the last element. Counts that are a traced array need it: raises UnsupportedError
-    without. Raises ValueError for known counts that are negative or do not broadcast, and for a
-    length where there is no element.
+    Counts that are a traced array make a length that the program finds. `total_repeat_length`, as
+    in JAX, is the size of the result: more is cut off, and what is missing is the last element.
+    Raises ValueError for counts that are negative or do not broadcast, and for a length where there
+    is no element.
     """
     x = as_array(a)
     if axis is None:
@@ -331,7 +336,7 @@ def repeat(a: Array, repeats: Any, axis: Any = None, *, total_repeat_length: Any
         x = ravel(x)
     number = axis_of(axis, x.ndim)
     shape = x.shape
-    if total_repeat_length is not None or (isinstance(repeats, Tracer) and repeats.ndim):
+    if total_repeat_length is not None or isinstance(repeats, Tracer):
         return _repeat_by_value(x, as_array(repeats), number, total_repeat_length)
     counts = shape_argument(repeats)
     if len(counts) not in (1, shape[number]):
@@ -355,26 +360,37 @@ def repeat(a: Array, repeats: Any, axis: Any = None, *, total_repeat_length: Any
 
 def _repeat_by_value(x: Any, repeats: Any, axis: int, length: Any) -> Any:
     """Counts that are values: an element of the result comes from the first input whose cumulative
-    count exceeds its index."""
-    if length is None:
-        raise unsupported(
-            "the length of the result of numpy.repeat depends on the values of a traced array. Say "
-            "how long it is to be: transpile.numpy.repeat(..., total_repeat_length=n)"
+    count exceeds its index. These are as many before it as counts end there or earlier."""
+    size = x.shape[axis]
+    if not np.can_cast(repeats.dtype, INT64, "safe"):
+        raise located(
+            TypeError,
+            f"Cannot cast array data from {repeats.dtype!r} to {INT64!r} according to the rule "
+            "'safe'",
         )
-    size, total = x.shape[axis], index_of(length)
-    if size == 0 and total != 0:
+    if repeats.ndim > 1:
+        raise located(ValueError, "object too deep for desired array")
+    counts = broadcast_to(convert(repeats, INT64), (size,))
+    total = _sum_of_counts(counts) if length is None else index_of(length)
+    if isinstance(size, int) and size == 0 and length is not None and total != 0:
         raise located(
             ValueError,
             f"repeat cannot give {total} elements, its total_repeat_length: there is nothing to "
             f"repeat along axis {axis}, which has size 0",
         )
-    counts = broadcast_to(convert(repeats, INT64), (size,))
     ends = bind(reductions.cumsum, counts, axis=0, reverse=False)
-    positions = bind(primitives.iota, shape=(total, size), dimension=0, dtype=INT64)
-    before = bind(elementwise.less_equal, broadcast_to(ends, (total, size)), positions)
-    chosen = bind(reductions.reduce_sum, bind(elementwise.convert, before, dtype=INT64), axes=(1,))
+    ended = added_at(ends, None, total, INT64)
+    chosen = bind(reductions.cumsum, ended, axis=0, reverse=False)
     repeated = bind(gather, x, chosen, axes=(axis,), mode=CLIP)
     return transpose_to(repeated, [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)])
+
+
+def _sum_of_counts(counts: Any) -> Any:
+    """The length that counts make, which the program finds."""
+    near = np.sum(convert(counts, FLOAT64))  # where the sum of integers overflows
+    total = measured(np.where(near < _TOO_LONG, np.sum(counts), _TOO_LONG))
+    none_of(call(np.less, counts, 0), "repeats may not contain negative values.")
+    return total
 
 
 @implements(np.tile)

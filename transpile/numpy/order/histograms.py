@@ -19,30 +19,20 @@ from transpile.numpy.core.promotion import (
     has_tracer,
     implements,
     index_of,
-    is_empty,
     reshape_to,
     result_dtype,
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.scans import added_at
+from transpile.numpy.core.ufuncs import call
 from transpile.numpy.order.searching import searchsorted, take
-from transpile.primitives.indexing import CLIP, FILL, PROMISED, scatter
-from transpile.trace.trace import bind
+from transpile.primitives.indexing import CLIP, PROMISED
+from transpile.trace.lengths import measured, none_of
 from transpile.trace.tracer import Tracer
 
 # Three roundings of single precision are less than a sixtieth of a bin, of so many.
 _MOST_SINGLE_BINS = 1 << 16
-
-
-def added_at(positions: Any, values: Any, count: int, dtype: Any, mode: str = FILL) -> Any:
-    """For each of `count` positions the sum of its values; positions beyond are ignored, or known
-    not to occur (`PROMISED`)."""
-    start = fill(0, (count,), dtype)
-    if is_empty(positions.shape) or count == 0:
-        return start
-    values = fill(1, positions.shape, dtype) if values is None else convert(values, dtype)
-    params = {"axes": (0,), "mode": mode, "combine": "add", "unique": False}
-    return bind(scatter, start, values, convert(positions, INT64), **params)
 
 
 @accepts_more("length")
@@ -51,10 +41,10 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
     """The number of occurrences of each value 0, 1, ... in a vector of integers, as int64; or the
     sum of its weights, as float64.
 
-    Traced values need `length`, the number of bins: larger values are ignored, negative ones count
-    as 0, as in JAX. A `minlength` above 0 is such a length for them, where NumPy would make more
-    bins for larger values. Raises UnsupportedError without both, ValueError for known negative
-    values, and TypeError for weights that float64 does not hold.
+    `length` is the number of bins: larger values are ignored, negative ones count as 0, as in JAX.
+    A `minlength` above 0 is such a length for traced values, where NumPy would make more bins for
+    larger values. Without both the program finds how many there are. Raises ValueError for negative
+    values then, and TypeError for weights that float64 does not hold.
     """
     numbers = as_array(x)
     minlength = index_of(minlength)
@@ -64,17 +54,15 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
         raise located(ValueError, "The weights and list don't have the same length.")
     if numbers.size and weights is not None and not np.can_cast(as_array(weights).dtype, FLOAT64):
         raise located(TypeError, "bincount takes weights that float64 holds")
-    if length is None:
-        length = minlength if isinstance(numbers, Tracer) else _bins(numbers, minlength)
-        if isinstance(numbers, Tracer) and not minlength:
-            raise unsupported(
-                "the length of the result of numpy.bincount depends on the values of a traced "
-                "array. Say how long it is to be, larger values are then ignored: "
-                "numpy.bincount(x, minlength=n), or transpile.numpy.bincount(x, length=n)"
-            )
+    if length is not None:
+        length = index_of(length)
+    elif not isinstance(numbers, Tracer):
+        length = _bins(numbers, minlength)
+    else:
+        length = minlength or _bins_of_values(convert(numbers, INT64))
     bins = np.maximum(convert(numbers, INT64), 0)
     dtype = INT64 if weights is None or numbers.size == 0 else FLOAT64
-    return added_at(bins, None if weights is None else as_array(weights), index_of(length), dtype)
+    return added_at(bins, None if weights is None else as_array(weights), length, dtype)
 
 
 def _bins(numbers: Any, minlength: int) -> int:
@@ -82,6 +70,13 @@ def _bins(numbers: Any, minlength: int) -> int:
     if numbers.size and numbers.min() < 0:
         raise located(ValueError, "'list' argument must have no negative elements")
     return max(minlength, int(numbers.max()) + 1 if numbers.size else 0)
+
+
+def _bins_of_values(numbers: Any) -> Any:
+    """How many bins there are for values that the program finds."""
+    bins = measured(np.max(numbers, initial=-1) + 1)
+    none_of(call(np.less, numbers, 0), "'list' argument must have no negative elements")
+    return bins
 
 
 # ----------------------------------------------------------------------------------------- edges

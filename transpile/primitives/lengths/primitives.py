@@ -64,7 +64,7 @@ def _batch(axis: Axis, batched: Sequence[bool], *operands: Any, **params: Any) -
 compact = register(
     Primitive(
         "compact",
-        "compact",
+        "length",
         _compact,
         _compact_type,
         cost=0,
@@ -74,6 +74,34 @@ compact = register(
         exact=True,
         own_format=True,
         weight=4,
+    )
+)
+
+
+def _measured_type(count: ArrayType, *, length: Length) -> tuple[ArrayType, ...]:
+    if count != ArrayType((), INT64):
+        raise TypeError(f"a length is an int64 number, not {count}")
+    return (count.strong,)
+
+
+def _unmeasured(axis: Axis, batched: Sequence[bool], *operands: Any, **params: Any) -> Any:
+    NoRule(
+        "under vmap the result of each example would have a length of its own. With "
+        "transpile.numpy.repeat(x, counts, total_repeat_length=n), or "
+        "transpile.numpy.bincount(x, length=n), it is n"
+    )()
+
+
+# A number that is a length from here on.
+measured = register(
+    Primitive(
+        "measured",
+        "length",
+        lambda count, *, length: [np.int64(count)],
+        _measured_type,
+        cost=0,
+        batch=_unmeasured,
+        dtypes="i",
     )
 )
 
