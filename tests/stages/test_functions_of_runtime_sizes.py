@@ -258,7 +258,7 @@ OWN = """
 REFUSED = {
     "np.partition(v, 3)": "a partition at 3 needs 4 <= n",
     "np.pad(v, 5, mode='wrap')": "by no more than the array needs 5 <= n",
-    "np.fft.fft(v)": "a Fourier transform along an axis of a runtime size",
+    "np.fft.fft(v, 8)": "declare which it is",
     "np.linalg.qr(x)[1]": "declare which it is",
     "np.linalg.lstsq(x, v)[0]": "declare which it is",
     "np.convolve(v, v)": "declare which it is",

@@ -11,7 +11,7 @@ from transpile.intrinsics.convolutions import (
     ConvolvePanels,
     Sizes,
 )
-from transpile.intrinsics.fourier import Fft
+from transpile.intrinsics.fourier import Fft, FftOfSize
 from transpile.intrinsics.lapack import DECOMPOSITIONS, PivotsToPermutation, TriangularSolve
 from transpile.intrinsics.products import (
     ComplexMatmul,
@@ -28,8 +28,8 @@ from transpile.ir.calls import Strided
 from transpile.ir.loop_ir import UNALLOCATED, Load
 from transpile.ir.operand_signature import parse
 from transpile.library import convolution
-from transpile.library.fft import make_plan
-from transpile.machine import Machine
+from transpile.library.fft import make_plan, thresholds
+from transpile.machine import USUAL, Machine
 from transpile.util.frozen_records import replace
 
 I64 = np.dtype("i8")
@@ -223,9 +223,15 @@ def fft(draw):
     x_type, x_size = draw.dtype if is_real else complex_dtype, half if kind == "irfft" else n
     out_type = draw.dtype if kind == "irfft" else complex_dtype
     x = draw.array((outer, inner, x_size), x_type)
-    out = draw.written(draw.array((outer, inner, half if kind == "rfft" else n), out_type))
-    constants = draw.constant(layout.numbers), draw.constant(layout.table)
-    yield draw.with_scratch(Fft(*constants, outer, inner, x, out, layout))
+    out = draw.array((outer, inner, half if kind == "rfft" else n), out_type)
+    operands = (kind, n, 0.5, outer, inner, x, draw.written(out))
+    if draw.random.integers(2):
+        constants = draw.constant(layout.numbers), draw.constant(layout.table)
+        yield draw.with_scratch(Fft(*operands, *constants, layout.workspace))
+    else:
+        limits = draw.constant(thresholds(USUAL))
+        root = bool(draw.random.integers(2))
+        yield draw.with_scratch(FftOfSize(*operands, limits, divisor=n, root=root))
 
 
 def keys(draw, shape):
@@ -351,7 +357,7 @@ FAMILIES = {
         (Convolve,): convolve,
         (ConvolvePanels, ConvolveImage): convolve_images,
     },
-    "fourier": {(Fft,): fft},
+    "fourier": {(Fft, FftOfSize): fft},
     "arrays": {
         (Sort,): sort,
         (FirstOf,): first_of,

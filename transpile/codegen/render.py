@@ -163,7 +163,7 @@ class _Renderer:
         functions = [*map(self._function, groups)]
         kernels = filled_in("kernels.c.j2", kernels=functions, dialect=self.dialect)
         needs = self.scope.needs
-        needs.helpers.update(helpers_of_checks(program))
+        in_entry = self._entry_scope()
         messages = messages_of(program)
         strided = strided_entry(program, self.scope, self.options) if for_c else ""
         names = needs.helpers | helpers_of(messages)
@@ -198,7 +198,7 @@ class _Renderer:
             unused=self._unused(),
             calls=self._calls(groups),
             **_checks_of(program),
-            scope=self.scope.of_entry(),
+            scope=in_entry,
             identity=identity,
             devices=devices,
             metadata=metadata,
@@ -222,6 +222,15 @@ class _Renderer:
         """The headers that the program needs."""
         is_complex = summary.is_complex or any(b.dtype.kind == "c" for b in self.buffers.values())
         return self.dialect.headers(is_complex)
+
+    def _entry_scope(self) -> Scope:
+        """The scope of the program's own function. Its checks and sizes of memory are printed
+        behind the helpers: those that they call are needed, too."""
+        self.scope.needs.helpers.update(helpers_of_checks(self.program))
+        scope = self.scope.of_entry()
+        for size in (self.program.workspace, *self.program.offsets):
+            scope.index(size)
+        return scope
 
     def _helpers(self, names: set[str]) -> list[Item]:
         """The helpers with all that they call."""

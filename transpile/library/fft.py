@@ -15,17 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from transpile.intrinsics.fourier import Fft, Plan
+from transpile.intrinsics.fourier import KINDS, Fft, FftOfSize, Plan, Transforms
 from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.types import real_dtype
 from transpile.library.plan import CallPlan, LoopedCall, View, Views, array, part
 from transpile.machine import USUAL, Machine
+from transpile.primitives.fft import Normalization
+from transpile.util.frozen_records import replace
 
 DType = np.dtype[Any]
 
-# The kinds and methods by their numbers in runtime_c/transforms/fft.h.
-KINDS = ("fft", "ifft", "rfft", "irfft")
+# The methods by their numbers in runtime_c/transforms/fft.h.
 TOGETHER, SPLIT, CHIRP = range(3)
 # The fields in front of a plan, and the largest prime radix of a pass.
 FIELDS, LARGEST_RADIX = 18, 101
@@ -280,30 +281,49 @@ def plan_transform(equation: Equation, views: Views, machine: Machine) -> CallPl
     calls: list[LoopedCall] = []
     tables: dict[str, Const] = {}
     order = list(zip(params["axes"], params["fft_lengths"], strict=True))[::-1]
+    scaled = _scaled(params["scale"], [n for _, n in order])
     for position, (axis, n) in enumerate(order):
-        scale = params["scale"] if position == len(order) - 1 else 1.0
+        scale = params["scale"] if position == scaled else 1.0
         *around, outer, inner = _batch(out.type.shape, read.strides, own, axis)
-        sizes = [b.extent if isinstance(b.extent, int) else None for b in (outer, inner)]
-        dtype = real_dtype(out.type.dtype)
-        layout = make_plan(params["fft_type"], n, scale, dtype, *sizes, machine)
-        numbers, factors = f"plan{axis}", f"factors{axis}"
-        tables[numbers] = Const(layout.numbers, name="plan")
-        tables[factors] = Const(layout.table, name="factors")
         loops = tuple(Symbol(f"b{k}", 0, b.extent) for k, b in enumerate(around))
         where = [Dim.of(s) for s in loops]
         first = sum((i * b.stride for i, b in zip(where, around, strict=True)), read.offset)
         to: Index = sum(i * b.out_stride for i, b in zip(where, around, strict=True))
-        call = Fft(
-            part(numbers, tables[numbers]),
-            part(factors, tables[factors]),
-            *(outer.extent, inner.extent),
-            array(name, read.base, first, (outer.stride, inner.stride, read.strides[axis])),
-            array("out", out, to, (outer.out_stride, inner.out_stride, own[axis])),
-            layout,
-        )
+        kind, dtype = params["fft_type"], real_dtype(out.type.dtype)
+        taken = array(name, read.base, first, (outer.stride, inner.stride, read.strides[axis]))
+        given = array("out", out, to, (outer.out_stride, inner.out_stride, own[axis]))
+        operands = (kind, n, scale, outer.extent, inner.extent, taken, given)
+        call: Transforms
+        if isinstance(n, int):
+            sizes = [b.extent if isinstance(b.extent, int) else None for b in (outer, inner)]
+            layout = make_plan(kind, n, scale, dtype, *sizes, machine)
+            numbers, factors = f"plan{axis}", f"factors{axis}"
+            tables[numbers] = Const(layout.numbers, name="plan")
+            tables[factors] = Const(layout.table, name="factors")
+            known = (part(numbers, tables[numbers]), part(factors, tables[factors]))
+            call = Fft(*operands, *known, layout.workspace)
+        else:
+            tables["thresholds"] = Const(thresholds(machine), name="thresholds")
+            call = FftOfSize(*operands, part("thresholds", tables["thresholds"]))
+            if isinstance(scale, Normalization):
+                call = replace(call, scale=scale.factor, divisor=scale.divisor, root=scale.root)
         calls.append(LoopedCall(loops, call))
         name, read = "out", View(out, 0, own)
     return CallPlan({"x": operand.base}, {"out": out}, tables, tuple(calls))
+
+
+def _scaled(scale: float | Normalization, lengths: Sequence[Index]) -> int:
+    """The last of the transforms that can scale its result."""
+    can = (k for k, n in enumerate(lengths) if isinstance(scale, float) or not isinstance(n, int))
+    return max(can)
+
+
+def thresholds(machine: Machine) -> Any:
+    """The thresholds of plans that are made at run time, in the order of transforms/fft_plan.h."""
+    lengths = (machine.longest_across, machine.longest_along, machine.longest_streamed)
+    shared = (machine.least_streamed, machine.shortest_shared_transform)
+    tables = (machine.longest_factor_table, machine.longest_cached_transform)
+    return np.array([machine.slots, *lengths, *shared, *tables], np.int64)
 
 
 def _operand(x: Atom, views: Views) -> View:

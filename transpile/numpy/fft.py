@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim
+from transpile.ir.dims import Dim, Index
 from transpile.ir.types import FLOAT32, real_dtype
 from transpile.numpy.core.creation import arange
 from transpile.numpy.core.promotion import (
@@ -22,30 +22,29 @@ from transpile.numpy.core.promotion import (
     index_of,
     refuse,
     slice_axis,
-    unsupported,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.keywords import with_dtype
 from transpile.numpy.manipulation.joins import roll
 from transpile.primitives import axes as primitives
+from transpile.primitives.fft import Normalization
 from transpile.primitives.fft import fft as primitive
 from transpile.trace.trace import bind
 
 _OPPOSITE = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
 _INVERSE = ("ifft", "irfft")
+Scale = float | Normalization
 
 
 # ------------------------------------------------------------------------------------ one axis
 
 
-def _number(n: Any, default: Any) -> int:
+def _number(n: Any, default: Any) -> Index:
     """A length: the user's, or that of the operand."""
     if n is None:
         n = default
-    if isinstance(n, Dim):
-        raise unsupported("a Fourier transform along an axis of a runtime size is not supported")
-    number = index_of(n)
+    number: Index = n if isinstance(n, Dim) else index_of(n)
     if number < 1:
         raise located(ValueError, f"Invalid number of FFT data points ({number}) specified.")
     return number
@@ -57,7 +56,7 @@ def _extent(x: Any, axis: Any) -> Any:
         return x.shape[index_of(axis)]
 
 
-def _scale(norm: Any, n: int, dtype: Any, kind: str) -> float:
+def _scale(norm: Any, n: Index, dtype: Any, kind: str) -> Scale:
     """The factor of a result, rounded as NumPy rounds it."""
     if norm not in _OPPOSITE:
         raise located(
@@ -65,14 +64,18 @@ def _scale(norm: Any, n: int, dtype: Any, kind: str) -> float:
         )
     if kind in _INVERSE:
         norm = _OPPOSITE[norm]
-    if norm == "ortho":
-        return float(np.reciprocal(np.sqrt(n, dtype=dtype)))
-    return float(np.reciprocal(n, dtype=dtype)) if norm == "forward" else 1.0
+    if norm not in ("ortho", "forward"):
+        return 1.0
+    if isinstance(n, Dim):
+        return Normalization(1.0, n, norm == "ortho")
+    return float(np.reciprocal(np.sqrt(n, dtype=dtype) if norm == "ortho" else n, dtype=dtype))
 
 
-def _resized(x: Any, n: int, axis: int) -> Any:
+def _resized(x: Any, n: Index, axis: int) -> Any:
     """The array cropped, or zero-padded, to n elements along an axis."""
     size = x.shape[axis]
+    if n == size:
+        return x
     if n <= size:
         return slice_axis(x, axis, 0, n)
     padding = [(0, n - size if a == axis else 0, 0) for a in range(x.ndim)]
@@ -91,7 +94,7 @@ def _operand(a: Array, kind: str) -> tuple[Any, Any]:
     return convert(x, np.dtype(f"c{2 * computed.itemsize}") if is_complex else computed), dtype
 
 
-def _transformed(x: Any, kind: str, n: int, axis: int, scale: float) -> Any:
+def _transformed(x: Any, kind: str, n: Index, axis: int, scale: Scale) -> Any:
     size = n // 2 + 1 if kind == "irfft" else n
     x = _resized(x, size, axis)
     return bind(primitive, x, fft_type=kind, fft_lengths=(n,), axes=(axis,), scale=scale)
@@ -123,7 +126,7 @@ fft = _make(
     "fft",
     """The discrete Fourier transform X[k] = sum of x[j] exp(-2 pi i j k / n) along an axis.
 
-    Complex. `n` crops or zero-pads, and must be known while tracing; `norm` is "backward" (the
+    Complex. `n`, a number or a runtime size, crops or zero-pads; `norm` is "backward" (the
     default, no factor), "ortho" or "forward". float32 and halves are computed in single precision.
     Mixed radix, in the self-sorting form of T. Stockham (C. Van Loan, Computational Frameworks for
     the Fast Fourier Transform, 1992, section 1.7); in four steps for long axes (D. Bailey, FFTs in
@@ -199,17 +202,17 @@ def _sizes_and_axes(
     return sizes, given
 
 
-def _lengths(x: Any, sizes: Sequence[Any], axes: Sequence[int]) -> list[int]:
+def _lengths(x: Any, sizes: Sequence[Any], axes: Sequence[int]) -> list[Index]:
     """The lengths, of which None stands for the size of the axis."""
     return [
         _number(n, _extent(x, a) if n is None else None) for n, a in zip(sizes, axes, strict=True)
     ]
 
 
-def _over(kind: str, x: Any, lengths: Sequence[int], axes: Sequence[int], norm: Any) -> Any:
+def _over(kind: str, x: Any, lengths: Sequence[Index], axes: Sequence[int], norm: Any) -> Any:
     """Complex transforms along axes, the last one first: as few equations as the sizes allow."""
-    group: list[tuple[int, int]] = []
-    scale = 1.0
+    group: list[tuple[int, Index]] = []
+    scale: Scale = 1.0
     dtype = real_dtype(x.dtype)
     steps = [(axis_of(a, x.ndim), n) for n, a in zip(lengths, axes, strict=True)][::-1]
     if len({a for a, _ in steps}) == len(steps):  # what is cut off need not be transformed
@@ -220,11 +223,12 @@ def _over(kind: str, x: Any, lengths: Sequence[int], axes: Sequence[int], norm: 
             x, group, scale = _of_group(kind, x, group, scale), [], 1.0
         x = _resized(x, n, axis)
         group.insert(0, (axis, n))
-        scale *= _scale(norm, n, dtype, kind)
+        factor = _scale(norm, n, dtype, kind)
+        scale = factor * scale if isinstance(factor, Normalization) else scale * factor
     return _of_group(kind, x, group, scale) if group else x
 
 
-def _of_group(kind: str, x: Any, group: Sequence[tuple[int, int]], scale: float) -> Any:
+def _of_group(kind: str, x: Any, group: Sequence[tuple[int, Index]], scale: Scale) -> Any:
     axes, lengths = zip(*group, strict=True)
     return bind(primitive, x, fft_type=kind, fft_lengths=lengths, axes=axes, scale=scale)
 

@@ -10,15 +10,36 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Index, Shape, evaluate
 from transpile.ir.primitive import Axis, Linear, Primitive, register
-from transpile.ir.types import ArrayType, real_dtype
+from transpile.ir.types import INT64, ArrayType, real_dtype
 from transpile.primitives.rules import apply, linear
+from transpile.util.frozen_records import dataclass, replace
 
 Axes = tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Normalization:
+    """The scale `factor / divisor` of a transform, or with `root` that by the square root of the
+    divisor, where this depends on runtime sizes."""
+
+    factor: float
+    divisor: Index
+    root: bool
+
+    def __mul__(self, other: float | Normalization) -> Normalization:
+        """The scale of transforms that are one, which have norms of the same name."""
+        if isinstance(other, float):
+            return replace(self, factor=self.factor * other)
+        return Normalization(self.factor * other.factor, self.divisor * other.divisor, self.root)
+
+    def __str__(self) -> str:
+        return f"{self.factor} / {'sqrt' * self.root}({self.divisor})"
+
+
 def _fft_type(
-    x: ArrayType, *, fft_type: str, fft_lengths: tuple[int, ...], axes: Axes, scale: float
+    x: ArrayType, *, fft_type: str, fft_lengths: Shape, axes: Axes, scale: float | Normalization
 ) -> ArrayType:
     real = real_dtype(x.dtype)
     kinds = {"fft": "fc", "ifft": "fc", "rfft": "f", "irfft": "c"}[fft_type]
@@ -36,8 +57,13 @@ def _fft_type(
     return ArrayType(tuple(shape), dtype)
 
 
-def _fft(x: Any, *, fft_type: str, fft_lengths: tuple[int, ...], axes: Axes, scale: float) -> Any:
+def _fft(
+    x: Any, *, fft_type: str, fft_lengths: Shape, axes: Axes, scale: float | Normalization
+) -> Any:
     """The unnormalised transform times `scale`."""
+    if isinstance(scale, Normalization):
+        divisor = evaluate(scale.divisor, {})
+        scale = scale.factor / (divisor**0.5 if scale.root else divisor)
     dtype = _fft_type(
         ArrayType(np.shape(x), x.dtype),
         fft_type=fft_type,
@@ -52,18 +78,30 @@ def _fft(x: Any, *, fft_type: str, fft_lengths: tuple[int, ...], axes: Axes, sca
     return x if scale == 1 else x * real_dtype(dtype).type(scale)
 
 
-def _half_weights(n: int, axis: int, ndim: int, inner: float, dtype: np.dtype[Any]) -> Any:
+def _half_weights(n: Index, axis: int, ndim: int, inner: float, dtype: np.dtype[Any]) -> Any:
     """Weights of a half spectrum: 1 for frequencies that are their own conjugates (zero, and the
     Nyquist frequency of an even length), `inner` for the others."""
-    weights = np.full(n // 2 + 1, inner, real_dtype(dtype))
-    weights[0] = 1
-    if n % 2 == 0:
-        weights[-1] = 1
-    return weights.reshape([-1 if a == axis else 1 for a in range(ndim)])
+    count = n // 2 + 1
+    real = real_dtype(dtype)
+    if isinstance(n, int):
+        weights = np.full(count, inner, real)
+        weights[0] = 1
+        if n % 2 == 0:
+            weights[-1] = 1
+        return weights.reshape([-1 if a == axis else 1 for a in range(ndim)])
+    shape = tuple(count if a == axis else 1 for a in range(ndim))
+    k = apply("iota", shape=shape, dimension=axis, dtype=INT64)
+    return np.where((k == 0) | (2 * k == n), real.type(1), real.type(inner))
 
 
 def _fft_transpose(
-    ct: Any, x: Linear, *, fft_type: str, fft_lengths: tuple[int, ...], axes: Axes, scale: float
+    ct: Any,
+    x: Linear,
+    *,
+    fft_type: str,
+    fft_lengths: Shape,
+    axes: Axes,
+    scale: float | Normalization,
 ) -> list[Any]:
     """The matrix of a complex transform is symmetric. `rfft` and `irfft` are each other's
     transposes but for the weights of frequencies that a half spectrum leaves out."""

@@ -1,0 +1,420 @@
+/* numpy.fft.fft, ifft, rfft and irfft of a length that is known at run time: the plan and the
+   twiddle factors of fft.h, made in the workspace before each call. transpile/library/fft.py makes
+   those of known lengths, in the same order; what is said there is not repeated here.
+
+   A factor takes about as long as an element of a transform: one transform takes twice as long with
+   its plan, many take no longer. The largest error of a factor that was measured is 0.71 ulp.
+   `limits` are thresholds of the machine, by these numbers. */
+enum {
+    FFT_CORES, FFT_LONGEST_ACROSS, FFT_LONGEST_ALONG, FFT_LONGEST_STREAMED, FFT_LEAST_STREAMED,
+    FFT_LEAST_INSIDE, FFT_LONGEST_TABLE, FFT_LONGEST_CACHED
+};
+
+/* Room for the integers of a plan: a length has at most FFT_MOST_PASSES passes. Columns of a block
+   of factors of a long transform, and factors that may be read past the end. */
+enum { FFT_MOST_PASSES = 40, FFT_INTEGERS = 128, FFT_USUAL_BLOCK = 32, FFT_PADDING = 16 };
+
+/* Factors that are computed at a time. */
+enum { FFT_ROOTS = 64 };
+
+/* The sine and cosine of a quarter turn times part / whole, up to an eighth of a turn: by Taylor
+   polynomials, whose remainders are below 2^-60, of an angle that is an unevaluated sum. */
+static inline void fft_sine_f64(double part, double whole, double reciprocal, double *sine,
+                                double *cosine)
+{
+    double turns = part * reciprocal, missing = fma(-turns, whole, part) * reciprocal;
+    double x = turns * 0x1.921fb54442d18p+0;
+    double low = fma(turns, 0x1.921fb54442d18p+0, -x);
+    low += fma(turns, 0x1.1a62633145c07p-54, missing * 0x1.921fb54442d18p+0);
+    double t = x * x, half = 0.5 * t, rounded = 1.0 - half;
+    double odd = fma(t, 1.0 / 355687428096000.0, -1.0 / 1307674368000.0);
+    odd = fma(t, fma(t, odd, 1.0 / 6227020800.0), -1.0 / 39916800.0);
+    odd = fma(t, fma(t, odd, 1.0 / 362880.0), -1.0 / 5040.0);
+    odd = fma(t, fma(t, odd, 1.0 / 120.0), -1.0 / 6.0);
+    double even = fma(t, 1.0 / 20922789888000.0, -1.0 / 87178291200.0);
+    even = fma(t, fma(t, even, 1.0 / 479001600.0), -1.0 / 3628800.0);
+    even = fma(t, fma(t, even, 1.0 / 40320.0), -1.0 / 720.0);
+    even = fma(t, even, 1.0 / 24.0);
+    double error = (1.0 - rounded - half) - 0.5 * fma(x, x, -t);
+    *sine = x + fma(x * t, odd, low * rounded);
+    *cosine = rounded + fma(t * t, even, error - x * low);
+}
+
+/* The same in single precision: the remainders are below 2^-36. */
+static inline void fft_sine_f32(double part, double whole, double reciprocal, double *sine,
+                                double *cosine)
+{
+    double x = part * reciprocal * 0x1.921fb54442d18p+0, t = x * x;
+    (void)whole;
+    double odd = fma(t, fma(t, -1.0 / 39916800.0, 1.0 / 362880.0), -1.0 / 5040.0);
+    odd = fma(t, fma(t, odd, 1.0 / 120.0), -1.0 / 6.0);
+    double even = fma(t, fma(t, -1.0 / 3628800.0, 1.0 / 40320.0), -1.0 / 720.0);
+    even = fma(t, fma(t, even, 1.0 / 24.0), -0.5);
+    *sine = fma(x * t, odd, x);
+    *cosine = fma(t, even, 1.0);
+}
+
+/* exp(-2 pi i k / n) for `count` whole numbers 0 <= k <= n. Angles are folded into the first eighth
+   of a turn without rounding. */
+__attribute__((noinline))
+static void fft_roots_F(int64_t count, const double *k, int64_t length, F *restrict re,
+                        F *restrict im)
+{
+    double n = (double)length, reciprocal = 1.0 / n;
+    for (int64_t i = 0; i < count; i++) {
+        double quarter = floor(4.0 * k[i] * reciprocal), rest = 4.0 * k[i] - quarter * n;
+        bool swap = 2.0 * rest > n;
+        double sine, cosine;
+        fft_sine_F(swap ? n - rest : rest, n, reciprocal, &sine, &cosine);
+        bool other = swap != (quarter == 1.0 || quarter == 3.0);
+        double a = other ? sine : cosine, b = other ? cosine : sine;
+        re[i] = (F)(quarter == 1.0 || quarter == 2.0 ? -a : a);
+        im[i] = (F)(quarter < 2.0 ? -b : b);
+    }
+}
+
+/* The same as pairs; returns their end. */
+static inline F *fft_root_pairs_F(int64_t count, const double *k, int64_t length, F *to)
+{
+    F re[FFT_ROOTS], im[FFT_ROOTS];
+    fft_roots_F(count, k, length, re, im);
+    for (int64_t i = 0; i < count; i++) {
+        to[2 * i] = re[i];
+        to[2 * i + 1] = im[i];
+    }
+    return to + 2 * count;
+}
+
+/* The factors i * j for first <= i < rows and from <= j < columns, a row after the other, as
+   pairs. */
+__attribute__((noinline))
+static F *fft_products_F(int64_t first, int64_t rows, int64_t from, int64_t columns,
+                         int64_t length, F *to)
+{
+    double k[FFT_ROOTS];
+    int64_t count = 0;
+    for (int64_t i = first; i < rows; i++) {
+        for (int64_t j = from; j < columns; j++) {
+            k[count++] = (double)(i * j);
+            if (count == FFT_ROOTS) {
+                to = fft_root_pairs_F(count, k, length, to);
+                count = 0;
+            }
+        }
+    }
+    return count == 0 ? to : fft_root_pairs_F(count, k, length, to);
+}
+
+/* The radices of the passes of a length, ending with 0: eights, fours and twos, then odd primes.
+   Returns what is left of the length, 1 if it has no prime factor above FFT_LARGEST_RADIX. */
+static int64_t fft_radices(int64_t n, int64_t *radices)
+{
+    int64_t twos = 0;
+    for (; n % 2 == 0; n /= 2) {
+        twos++;
+    }
+    int64_t fours = twos % 3 == 1 && twos > 1 ? 2 : twos % 3 == 2;
+    for (int64_t k = 0; k < (twos - 2 * fours) / 3; k++) {
+        *radices++ = 8;
+    }
+    for (int64_t k = 0; k < fours; k++) {
+        *radices++ = 4;
+    }
+    if (twos == 1) {
+        *radices++ = 2;
+    }
+    for (int64_t p = 3; n > 1 && p <= FFT_LARGEST_RADIX; p += 2) {
+        p = p * p > n && n <= FFT_LARGEST_RADIX ? n : p;
+        for (; n % p == 0; n /= p) {
+            *radices++ = p;
+        }
+    }
+    *radices = 0;
+    return n;
+}
+
+/* The approximate cost of the passes of a length per element. */
+static double fft_cost(int64_t n, const int64_t *limits)
+{
+    int64_t radices[FFT_MOST_PASSES + 1];
+    double cost = 0;
+    fft_radices(n, radices);
+    for (const int64_t *r = radices; *r != 0; r++) {
+        cost += *r == 2 ? 1.0 : *r == 3 ? 1.3 : *r == 4 ? 1.2 : *r == 5 ? 1.7 : *r == 8 ? 1.6
+                : 0.8 + (double)*r / 3;
+    }
+    double relative = (double)n / (double)limits[FFT_LONGEST_CACHED];
+    return relative > 1 ? cost * sqrt(relative) : cost;
+}
+
+/* The cost of a split transform. */
+static double fft_split_cost(int64_t rows, int64_t columns, int64_t lanes, const int64_t *limits)
+{
+    int64_t wide = (columns + lanes - 1) / lanes * lanes, tall = (rows + lanes - 1) / lanes * lanes;
+    return (double)(wide * rows) * (fft_cost(rows, limits) + 3)
+           + (double)(tall * columns) * (fft_cost(columns, limits) + 1.5);
+}
+
+/* The number of rows of the cheapest split of a length without large prime factors, and its cost.
+   One of two sides is at most the square root, and one is not below an eleventh of it. */
+static int64_t fft_split_rows(int64_t n, int64_t lanes, const int64_t *limits, double *cost)
+{
+    int64_t best = 0, side = (int64_t)sqrt((double)n);
+    *cost = 0;
+    for (; side > 1 && 121 * side * side >= n; side--) {
+        if (n % side != 0) {
+            continue;
+        }
+        int64_t pair[2] = {side, n / side};
+        for (int64_t k = 0; k < 2; k++) {
+            double other = fft_split_cost(pair[k], pair[1 - k], lanes, limits);
+            if (best == 0 || other < *cost) {
+                *cost = other;
+                best = pair[k];
+            }
+        }
+    }
+    return best;
+}
+
+/* The length of the convolution with a chirp of n elements: at least 2 n - 1, with factors 2, 3 and
+   5 alone, of the least cost among those that are at most an eighth longer. There is one: of two
+   neighbours above 200 among such numbers the larger is at most a ninth larger. */
+static int64_t fft_padded_length(int64_t n, int64_t lanes, const int64_t *limits, int64_t *rows)
+{
+    int64_t least = 2 * n - 1, most = least + least / 8, best = 0;
+    double lowest = 0;
+    for (int64_t fives = 1; fives <= most; fives *= 5) {
+        for (int64_t threes = fives; threes <= most; threes *= 3) {
+            int64_t length = threes;
+            while (length < least) {
+                length *= 2;
+            }
+            if (length <= most) {
+                double cost;
+                int64_t side = fft_split_rows(length, lanes, limits, &cost);
+                if (best == 0 || cost < lowest) {
+                    best = length;
+                    lowest = cost;
+                    *rows = side;
+                }
+            }
+        }
+    }
+    return best;
+}
+
+/* The method for outer x inner transforms of `core` elements each. */
+static int64_t fft_method(int64_t core, int64_t outer, int64_t inner, int64_t lanes,
+                          const int64_t *limits)
+{
+    int64_t radices[FFT_MOST_PASSES + 1], total = outer * inner;
+    if (fft_radices(core, radices) != 1) {
+        return FFT_CHIRP;
+    }
+    bool streams = total * core >= limits[FFT_LEAST_STREAMED];
+    int64_t longest = limits[2 * inner >= lanes ? FFT_LONGEST_ACROSS
+                             : streams ? FFT_LONGEST_STREAMED : FFT_LONGEST_ALONG];
+    bool alone = core < 16 || (core % 2 != 0 && radices[1] == 0);
+    return alone || (2 * total >= lanes && core <= longest) ? FFT_TOGETHER : FFT_SPLIT;
+}
+
+/* The factors of the passes of a length. */
+static F *fft_pass_factors_F(int64_t n, const int64_t *radices, F *to)
+{
+    for (; *radices != 0; radices++) {
+        int64_t r = *radices;
+        if (r > 5 && r != 8) {
+            F *roots = to;
+            to = fft_products_F(1, 2, 0, r, r, to);
+            for (int64_t k = 0; k < r; k++) {
+                roots[2 * k + 1] = -roots[2 * k + 1];
+            }
+        }
+        to = fft_products_F(0, n / r, 1, r, n, to);
+        n /= r;
+    }
+    return to;
+}
+
+/* The factors between the two transforms of a split; sets the offsets of the plan. */
+static F *fft_split_factors_F(int64_t *plan, F *table, F *to)
+{
+    int64_t rows = plan[FFT_ROWS], columns = plan[FFT_COLUMNS], block = plan[FFT_BLOCK];
+    int64_t plane = rows * block, length = rows * columns;
+    double k[FFT_ROOTS];
+    plan[FFT_FINE] = to - table;
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t column = 0; column < block; column += FFT_ROOTS) {
+            int64_t count = fft_min(FFT_ROOTS, block - column);
+            for (int64_t i = 0; i < count; i++) {
+                k[i] = (double)(row * (column + i));
+            }
+            F *re = to + row * block + column;
+            fft_roots_F(count, k, length, re, re + plane);
+        }
+    }
+    to += 2 * plane;
+    memset(to, 0, FFT_PADDING * sizeof(F));
+    to += FFT_PADDING;
+    plan[FFT_COARSE] = to - table;
+    for (int64_t column = 0; block < columns && column < columns; column += block) {
+        for (int64_t row = 0; row < rows; row += FFT_ROOTS) {
+            int64_t count = fft_min(FFT_ROOTS, rows - row);
+            for (int64_t i = 0; i < count; i++) {
+                k[i] = (double)(column * (row + i));
+            }
+            to = fft_root_pairs_F(count, k, length, to);
+        }
+    }
+    return to;
+}
+
+/* The chirp exp(-pi i k^2 / n) for k < n. */
+static F *fft_chirp_factors_F(int64_t n, F *to)
+{
+    double k[FFT_ROOTS];
+    int64_t square = 0;
+    for (int64_t first = 0; first < n; first += FFT_ROOTS) {
+        int64_t count = fft_min(FFT_ROOTS, n - first);
+        for (int64_t i = 0; i < count; i++) {
+            k[i] = (double)square;
+            square += 2 * (first + i) + 1;
+            square -= square >= 2 * n ? 2 * n : 0;
+        }
+        to = fft_root_pairs_F(count, k, 2 * n, to);
+    }
+    return to;
+}
+
+/* The transform of the conjugate of the chirp, wrapped around and divided by the length. */
+static void fft_chirp_spectrum_F(const int64_t *plan, F *table, fft_pair_F *scratch)
+{
+    int64_t n = plan[FFT_CORE], m = plan[FFT_ROWS] * plan[FFT_COLUMNS], rooms[3];
+    const F *chirp = table + plan[FFT_CHIRP_TABLE];
+    F *to = table + plan[FFT_SPECTRUM];
+    memset(to, 0, (size_t)m * 2 * sizeof(F));
+    for (int64_t k = 0; k < n; k++) {
+        int64_t back = k == 0 ? 0 : m - k;
+        to[2 * k] = to[2 * back] = chirp[2 * k];
+        to[2 * k + 1] = to[2 * back + 1] = -chirp[2 * k + 1];
+    }
+    fft_scratch_sizes_F(plan, rooms);
+    int64_t slots = plan[FFT_INSIDE] ? thread_count(plan[FFT_SLOTS]) : 1;
+    table[0] = (F)(1.0 / (double)m);
+    fft_split_F(plan, table, to, to + 1, 2, to, to + 1, 2, m, scratch, scratch + rooms[1],
+                rooms[2], slots);
+    table[0] = 1;
+}
+
+/* Makes the plan of outer x inner transforms in a workspace of so many bytes: integers, factors,
+   and behind them what is left for fft_all, which is returned. */
+__attribute__((noinline))
+static void *fft_plan_F(int64_t kind, int64_t n, F scale, const int64_t *limits, int64_t outer,
+                        int64_t inner, void *workspace, int64_t bytes)
+{
+    int64_t *plan = workspace, total = outer * inner, rooms[3];
+    F *table = (F *)(plan + FFT_INTEGERS), *to = table + 2;
+    bool is_halved = (kind == FFT_REAL || kind == FFT_HERMITIAN) && n % 2 == 0;
+    int64_t core = is_halved ? n / 2 : n, rows = core, length = core;
+    int64_t method = fft_method(core, outer, inner, LANES_F, limits);
+    double cost;
+    if (method == FFT_CHIRP) {
+        length = fft_padded_length(core, LANES_F, limits, &rows);
+    } else if (method == FFT_SPLIT) {
+        rows = fft_split_rows(core, LANES_F, limits, &cost);
+    }
+    int64_t columns = length / rows;
+    bool is_long = length > limits[FFT_LONGEST_TABLE];
+    plan[FFT_KIND] = kind;
+    plan[FFT_METHOD] = method;
+    plan[FFT_LENGTH] = n;
+    plan[FFT_CORE] = core;
+    plan[FFT_ROWS] = rows;
+    plan[FFT_COLUMNS] = columns;
+    plan[FFT_BLOCK] = is_long ? fft_min(columns, FFT_USUAL_BLOCK) : columns;
+    plan[FFT_INSIDE] = method != FFT_TOGETHER && length >= limits[FFT_LEAST_INSIDE];
+    plan[FFT_ROW_RADICES] = FFT_SPECTRUM + 1;
+    plan[FFT_COLUMN_RADICES] = FFT_SPECTRUM + 2 + FFT_MOST_PASSES;
+    fft_radices(rows, plan + plan[FFT_ROW_RADICES]);
+    fft_radices(columns, plan + plan[FFT_COLUMN_RADICES]);
+    table[0] = method == FFT_CHIRP ? 1 : scale;
+    table[1] = scale;
+    plan[FFT_ROW_TABLE] = to - table;
+    to = fft_pass_factors_F(rows, plan + plan[FFT_ROW_RADICES], to);
+    plan[FFT_COLUMN_TABLE] = to - table;
+    to = fft_pass_factors_F(columns, plan + plan[FFT_COLUMN_RADICES], to);
+    if (method != FFT_TOGETHER) {
+        to = fft_split_factors_F(plan, table, to);
+    }
+    plan[FFT_REAL_TABLE] = to - table;
+    if (is_halved) {
+        to = fft_products_F(1, 2, 0, core / 2 + 1, n, to);
+    }
+    plan[FFT_CHIRP_TABLE] = to - table;
+    if (method == FFT_CHIRP) {
+        to = fft_chirp_factors_F(core, to);
+        plan[FFT_SPECTRUM] = to - table;
+        to += 2 * length;
+    }
+    fft_scratch_sizes_F(plan, rooms);
+    int64_t left = (bytes - ((char *)to - (char *)workspace) - 64) / (2 * LANES_BYTES);
+    int64_t each = plan[FFT_INSIDE] ? rooms[2] : rooms[0];
+    int64_t most = 1 + (left - rooms[0]) / each;
+    plan[FFT_SLOTS] = fft_min(limits[FFT_CORES], plan[FFT_INSIDE] ? most : fft_min(most, total));
+    if (method == FFT_CHIRP) {
+        fft_chirp_spectrum_F(plan, table, (fft_pair_F *)((char *)to + (-(uintptr_t)to & 63)));
+    }
+    return to;
+}
+
+/* fft_all of a length that is known at run time, the result times scale / divisor, or with `root`
+   scale / sqrt(divisor); `workspace`: so many bytes, as FftOfSize has it. */
+static inline void fft_any_F(int64_t kind, int64_t n, double scale, int64_t divisor, bool root,
+                             const int64_t *limits, int64_t outer, int64_t inner, const F *x,
+                             int64_t x_outer, int64_t x_inner, int64_t x_step, F *y,
+                             int64_t y_outer, int64_t y_inner, int64_t y_step, bool is_complex,
+                             void *workspace, int64_t bytes)
+{
+    int64_t *plan = (int64_t *)((char *)workspace + (-(uintptr_t)workspace & 63));
+    bytes -= (char *)plan - (char *)workspace;
+    scale /= root ? sqrt((double)divisor) : (double)divisor;
+    void *rest = fft_plan_F(kind, n, (F)scale, limits, outer, inner, plan, bytes);
+    fft_all_F(plan, (const F *)(plan + FFT_INTEGERS), outer, inner, x, x_outer, x_inner, x_step,
+              y, y_outer, y_inner, y_step, is_complex, rest);
+}
+
+/* numpy.fft.fft and ifft of complex numbers; strides are in elements. */
+static inline void fft_any_complex_C(int64_t kind, int64_t n, double scale, int64_t divisor,
+                                     bool root, const int64_t *limits, int64_t outer,
+                                     int64_t inner, const C *x, int64_t x_outer, int64_t x_inner,
+                                     int64_t x_step, C *y, int64_t y_outer, int64_t y_inner,
+                                     int64_t y_step, void *workspace, int64_t bytes)
+{
+    fft_any_R(kind, n, scale, divisor, root, limits, outer, inner, (const R *)x, 2 * x_outer,
+              2 * x_inner, 2 * x_step, (R *)y, 2 * y_outer, 2 * y_inner, 2 * y_step, true,
+              workspace, bytes);
+}
+
+/* numpy.fft.rfft, and fft and ifft of real numbers; strides are in elements. */
+static inline void fft_any_real_C(int64_t kind, int64_t n, double scale, int64_t divisor,
+                                  bool root, const int64_t *limits, int64_t outer, int64_t inner,
+                                  const R *x, int64_t x_outer, int64_t x_inner, int64_t x_step,
+                                  C *y, int64_t y_outer, int64_t y_inner, int64_t y_step,
+                                  void *workspace, int64_t bytes)
+{
+    fft_any_R(kind, n, scale, divisor, root, limits, outer, inner, x, x_outer, x_inner, x_step,
+              (R *)y, 2 * y_outer, 2 * y_inner, 2 * y_step, false, workspace, bytes);
+}
+
+/* numpy.fft.irfft; strides are in elements. */
+static inline void fft_any_hermitian_C(int64_t kind, int64_t n, double scale, int64_t divisor,
+                                       bool root, const int64_t *limits, int64_t outer,
+                                       int64_t inner, const C *x, int64_t x_outer,
+                                       int64_t x_inner, int64_t x_step, R *y, int64_t y_outer,
+                                       int64_t y_inner, int64_t y_step, void *workspace,
+                                       int64_t bytes)
+{
+    fft_any_R(kind, n, scale, divisor, root, limits, outer, inner, (const R *)x, 2 * x_outer,
+              2 * x_inner, 2 * x_step, y, y_outer, y_inner, y_step, true, workspace, bytes);
+}
