@@ -16,13 +16,16 @@ from transpile.ir.primitive import Axis
 from transpile.options import Options
 from transpile.trace.axis_names import in_scope_of
 from transpile.trace.call_arguments import parameters
+from transpile.trace.captured_arrays import CONVERSIONS
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     from transpile.functional import flatten_fun
+    from transpile.python import conversions
 else:
+    conversions = Later("transpile.python.conversions")
     flatten_fun = Later("transpile.functional.flatten_fun")
 
 __all__ = [
@@ -39,6 +42,8 @@ __all__ = [
 
 Numbers = int | Iterable[int] | None
 Names = str | Iterable[str] | None
+
+CONVERSIONS.append(lambda failure: conversions.Conversions(failure))
 
 
 @api_boundary
@@ -61,6 +66,7 @@ def jit(
     compiler_options: Mapping[str, Any] | None = None,
     warm_up: str | None = None,
     dynamic_shapes: Any = None,
+    python_control_flow: bool = True,
 ) -> Any:
     """Compile a function to C when it is called: a decorator, with or without parentheses.
 
@@ -93,6 +99,9 @@ def jit(
     dynamic_shapes    extents that one program takes when it is called (docs/runtime_sizes.md):
                       `{"x": ("n", 3)}` by arguments; True: all axes, equally long ones together;
                       "auto": those that have had two lengths. None: there are none
+    python_control_flow   where a traced value decides what Python does (`if x > 0`, `while`,
+                      `range(n)`), compile the function's own statements from its source
+                      (docs/python_control_flow.md). False: raise an error that says what to write
 
     Arrays, numbers and lists that the function takes from its surroundings are copied while
     tracing. A later change of what it or its helpers name is noticed, and traces again: globals,
@@ -122,10 +131,16 @@ def jit(
             options,
             warms_up,
             sizes,
+            python_control_flow,
         )
         return Wrapped(function, config)
 
-    _check_switches(static=static, show_graph=show_graph, auto_device=auto_device)
+    _check_switches(
+        static=static,
+        show_graph=show_graph,
+        auto_device=auto_device,
+        python_control_flow=python_control_flow,
+    )
     options, warms_up = Options().replace(compiler_options), warm_up_requested(warm_up)
     sizes = dynamic_shapes_setting(dynamic_shapes)
     if sizes and not static:

@@ -36,6 +36,14 @@ class TracerArrayConversionError(TracerError):
     """A traced value was passed to code that needs a NumPy array."""
 
 
+class CarryError(TracerError):
+    """A variable that a loop changes has another shape or structure behind an iteration."""
+
+
+class BranchError(TracerError):
+    """A variable has values of different shapes or structures, by a traced value."""
+
+
 class UnexpectedTracerError(TracerError):
     """A tracer was used after its trace had ended: a side effect of the function leaked it."""
 

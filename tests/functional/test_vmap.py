@@ -446,8 +446,10 @@ def test_errors_say_what_jax_says(call, kind, text):
 
 
 def test_python_may_not_ask_for_the_values_of_mapped_arguments():
+    mapped = vmap(lambda x, y: x if x.sum() > y else -x, in_axes=(0, None))
     with pytest.raises(errors.TracerBoolConversionError, match="It comes from the argument 'x'"):
-        vmap(lambda x, y: x if x.sum() > y else -x, in_axes=(0, None))(X, 1.0)
+        transpile.jit(mapped, python_control_flow=False)(X, 1.0)
+    assert_close(mapped(X, 1.0), np.stack([x if x.sum() > 1.0 else -x for x in X]))
     assert_close(vmap(lambda x, y: x if y > 0 else -x, in_axes=(0, None))(X, -1.0), -X)
 
 

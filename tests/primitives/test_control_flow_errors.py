@@ -379,4 +379,5 @@ def test_python_branches_in_bodies_are_the_usual_error():
         return (c if c > 0 else -c), x
 
     with pytest.raises(errors.TracerBoolConversionError, match="'c'"):
-        lax.scan(body, 1.0, XS)
+        transpile.jit(lambda: lax.scan(body, 1.0, XS), python_control_flow=False)()
+    assert lax.scan(body, 1.0, XS)[0] == 1.0

@@ -23,7 +23,7 @@ DATA_FLOW = """
     codegen build runtime
     stages dispatch typing
     functional lax random nn scipy image hlo_import
-    flatten_util ops debug experimental test_util api sharding parallel core extend
+    flatten_util ops debug python experimental test_util api sharding parallel core extend
     custom_derivatives custom_batching ad_checkpoint dlpack export ref distributed compat
     artifact command_line
     __init__ __main__
@@ -36,6 +36,7 @@ HIDDEN: dict[tuple[str, str], str] = {}
 # Modules that are imported when one of their names is used, by `Later`, each with its reason.
 RARE = "a program from the cache does without it"
 LATER = {
+    ("api", "transpile.python.conversions"): "for functions that a trace cannot follow",
     ("api", "transpile.functional.flatten_fun"): "for shapes of what a traced function computes",
     ("processes", "transpile.runtime.parallel.mpi"): "of the extra `mpi`",
     ("mpi", "mpi4py"): "of the extra `mpi`",

@@ -19,7 +19,7 @@ X = np.arange(3.0)
 
 def message(function, *args, kind=TracerError):
     with pytest.raises(kind) as caught:
-        tp.jit(function)(*args)
+        tp.jit(function, python_control_flow=False)(*args)
     text = str(caught.value)
     assert text.startswith("test_conversion_hints.py:") or kind is not TracerError
     return text

@@ -48,6 +48,7 @@ from transpile.trace.guards.executed_code import recorded
 from transpile.trace.guards.survey import survey
 from transpile.trace.trace import current_trace, trace_function
 from transpile.util.frozen_records import cached_property, dataclass
+from transpile.util.interrupt_safety import THREAD, as_before, between
 from transpile.util.lazy.imports import Later
 from transpile.util.lazy.loggers import Log
 
@@ -76,6 +77,7 @@ class Config:
     options: Options = field(default_factory=Options)
     warms_up: bool = False
     dynamic_shapes: dynamic_shapes.Setting = False
+    python_control_flow: bool = True
 
 
 class Tracing:
@@ -279,7 +281,10 @@ class Tracing:
                 else None,
             )
 
-        return retried(attempt, self.function)
+        def begin() -> None:
+            THREAD.converts = self.config.python_control_flow
+
+        return between(begin, lambda: retried(attempt, self.function), as_before())
 
     def _survey(self, bound: Bound, without: Set[CodeType] = frozenset()) -> Watch:
         """The guards of what the function may read besides its traced arguments."""

@@ -30,6 +30,8 @@ from transpile.util.interrupt_safety import THREAD, as_before, between
 T = TypeVar("T")
 # The errors of indexing a concrete array by a traced value.
 FAILURES = (errors.TracerIntegerConversionError, errors.TracerArrayConversionError)
+# What makes the conversions of a function from its source, of the error that asks for them.
+CONVERSIONS: list[Callable[[errors.TracerError], Any]] = []
 _MAX_ITEMS = 64  # of a container whose arrays are lifted
 _MAX_DEPTH = 4  # of nested containers
 _NOT_USERS = ("transpile", "numpy")  # whose functions name no user arrays
@@ -153,11 +155,23 @@ def _content(cell: CellType) -> Any:
 def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:
     """Trace by `attempt(make, is_lifted)`, where `make()`, called in the trace, gives the function:
     itself first; after a failure to index a captured array, the copy with lifted arrays. Python may
-    ask for the values of these, if the trace knows any values.
+    ask for the values of these, if the trace knows any values. Where Python wants a value that no
+    trace has, the function is traced once more, converted from its source.
 
     Where traced values are assigned to an array that the function makes, the next attempt traces
     the call that makes it.
     """
+    if THREAD.python is not None or not THREAD.converts or not CONVERSIONS:
+        return _with_made_arrays(attempt, function)
+    try:
+        return _with_made_arrays(attempt, function)
+    except errors.ConcretizationTypeError as failure:
+        conversions = CONVERSIONS[0](failure)
+    result: T = conversions.retried(lambda: _with_made_arrays(attempt, function))
+    return result
+
+
+def _with_made_arrays(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:
     sites = THREAD.sites or frozenset()
     while True:
         try:

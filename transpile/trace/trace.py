@@ -47,6 +47,8 @@ class Trace:
     made       by id: NumPy's arrays that traced code has made, and by which call
     lifts      by id: arrays that traced code indexes by traced values, and their traced constants
     lengths    the lengths that equations count, and the values that they are
+    is_region  a statement of the function around it, whose arrays it may assign to
+    mirrored   in a region, by the Var of an outer view: the view of what the base is here
     """
 
     name: str
@@ -68,6 +70,8 @@ class Trace:
     made: dict[int, Any] = field(default_factory=dict)
     lifts: dict[int, tuple[Any, Tracer]] = field(default_factory=dict)
     lengths: dict[Length, Var] = field(default_factory=dict)
+    is_region: bool = False
+    mirrored: dict[Var, tuple[Tracer, Var]] = field(default_factory=dict)
 
     def atom(self, value: Any) -> Atom:
         """The atom of a tracer, captured if it is of an outer trace, or of a concrete value."""
@@ -77,6 +81,11 @@ class Trace:
             return value.variable
         if not value.owner.active:
             raise leaked(value)
+        if self.is_region:
+            return self.newest(self._seen(value))
+        return self._captured(value)
+
+    def _captured(self, value: Tracer) -> Var:
         var = value.variable
         if var not in self.captures:
             captured = Var(value.type, var.name)
@@ -86,6 +95,20 @@ class Trace:
             if value.owner.varies(var):
                 self.varied.add(captured)
         return self.captures[var][1]
+
+    def _seen(self, value: Tracer) -> Var:
+        """What an outer value is in this region: a view is made anew of its base, which the region
+        may assign to."""
+        var = value.variable
+        view = value.owner.viewed(var)
+        if view is None:
+            return self._captured(value)
+        if var not in self.mirrored:
+            (base,) = view.inputs
+            assert isinstance(base, Var)  # `viewed` has no views of constants
+            (here,) = self.copy(view, [Tracer(self, self._seen(Tracer(value.owner, base)))])
+            self.mirrored[var] = value, here.original
+        return self.mirrored[var][1]
 
     def append(
         self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]
@@ -312,7 +335,17 @@ def the_trace() -> Trace:
     return trace
 
 
-def _with_active(trace: Trace, run: Callable[[], Result]) -> Result:
+def is_assignable(trace: Trace) -> bool:
+    """True if a trace is the active one, or regions of it are."""
+    for active in reversed(THREAD.traces):
+        if active is trace:
+            return True
+        if not active.is_region:
+            return False
+    return False
+
+
+def with_active(trace: Trace, run: Callable[[], Result]) -> Result:
     """Run `run()` with the trace as the active one of this thread."""
     restore = as_before()
 
@@ -376,7 +409,7 @@ def trace_nested(
         return tuple(trace.atom(leaf) for leaf in leaves), extra
 
     try:
-        outputs, extra = _with_active(trace, run)
+        outputs, extra = with_active(trace, run)
     except (TypeError, ValueError) as problem:
         # np.zeros(traced) and array[0] = traced replace our error with one of their own.
         is_other = isinstance(problem, ValueError) and "array element" not in str(problem)

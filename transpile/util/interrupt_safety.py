@@ -38,6 +38,8 @@ class _Thread(threading.local):
     scope: str = ""  # of `named_scope`
     axes: tuple[Any, ...] = ()  # that `vmap` has given names
     sites: frozenset[Any] | None = None  # of calls that make traced arrays; None: nobody retries
+    python: Any = None  # how functions are converted from source; None: they are not
+    converts: bool = True  # whether they may be
     most_equations: int | None = None  # which the interpreter may compute; None: as many as it has
     goes_on: Callable[[], bool] | None = None  # which it asks before each equation
 

@@ -253,4 +253,4 @@ def test_errors_of_the_function_stay_its_own():
     with pytest.raises(AttributeError, match="nothing"):
         transpile.jit(lambda x: x * thing.nothing)(X)
     with pytest.raises(errors.TracerBoolConversionError):
-        transpile.jit(lambda x: x if x > thing.n else -x)(X)
+        transpile.jit(lambda x: x if x > thing.n else -x, python_control_flow=False)(X)

@@ -185,10 +185,10 @@ def _choose(
         body = bodies[chosen]
         results = apply(body.graph, [*body.captured, *map(as_atom, values)])
         return returned(results, bodies[0].out_tree)
-    return returned(_bind_cond(index, bodies, values), bodies[0].out_tree)
+    return returned(bind_cond(index, bodies, values), bodies[0].out_tree)
 
 
-def _bind_cond(index: Any, bodies: Sequence[Body], values: Sequence[Any]) -> list[Any]:
+def bind_cond(index: Any, bodies: Sequence[Body], values: Sequence[Any]) -> list[Any]:
     """The results of a choice. A result that is the same operand in all branches is forwarded."""
     graphs, captured = merged(bodies)
     operands = [*captured, *map(as_atom, values)]

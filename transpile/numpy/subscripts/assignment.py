@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.graph import Equation
+from transpile.ir.graph import Equation, Var
 from transpile.ir.primitive import Linear
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL
@@ -37,7 +37,7 @@ from transpile.primitives import axes as primitives
 from transpile.primitives.indexing import COMBINES
 from transpile.primitives.rules import apply
 from transpile.trace.bytecode.made_arrays import check_assignment
-from transpile.trace.trace import current_trace
+from transpile.trace.trace import current_trace, is_assignable
 from transpile.trace.tracer import BINARY, UFUNC_METHODS, Tracer
 
 # ---------------------------------------------------------------------------------------- storing
@@ -64,13 +64,25 @@ def store(x: Tracer, value: Any, since: int) -> None:
     trace.written[var] = changed
 
 
-def _check_owner(x: Tracer) -> None:
-    if x.owner is not current_trace():
+def _own(x: Tracer) -> Tracer:
+    """An array as the active trace has it; UnsupportedError where that may not assign to it."""
+    trace = current_trace()
+    if x.owner is trace:
+        return x
+    if trace is None or not is_assignable(x.owner):
         raise unsupported(
             f"`{user_source().text}` assigns into an array of {x.owner.name}, "
             f"which is another traced function than the one that runs. Return the new values, and "
             f"assign them there."
         )
+    here = trace.atom(x)
+    assert isinstance(here, Var)  # of a tracer
+    return Tracer(trace, here)
+
+
+def replace_value(x: Tracer, value: Tracer, since: int) -> None:
+    """Let an array of the active trace, or of one around it, stand for another value."""
+    store(_own(x), value, since)
 
 
 def _put_back(view: Equation, behind: Tracer, value: Any) -> Any:
@@ -92,9 +104,9 @@ def _put_back(view: Equation, behind: Tracer, value: Any) -> Any:
 
 def assign(x: Tracer, key: Any, value: Any) -> None:
     """Assign to the elements `x[key]`."""
-    _check_owner(x)
     if is_item(x, key, value):
         return
+    x = _own(x)
     since = len(x.owner.equations)
     store(x, set_item(x, key, as_operand(value)), since)
 
@@ -106,7 +118,6 @@ def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
         raise located(
             TypeError, f"a traced result of {function} does not fit into {x!r}, which is not traced"
         )
-    _check_owner(x)
     if shape_of(value) != x.shape:
         raise located(
             ValueError,
@@ -120,7 +131,7 @@ def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
             f"Cannot cast ufunc '{function}' output from {dtype!r} to {x.dtype!r} with casting "
             f"rule 'same_kind'",
         )
-    store(x, convert(value, x.dtype), since)
+    store(_own(x), convert(value, x.dtype), since)
     return x
 
 
@@ -128,7 +139,8 @@ def _in_place(ufunc: Any) -> Callable[[Tracer, Any], Any]:
     def method(self: Tracer, other: Any) -> Any:
         if self.ndim == 0:  # NumPy's scalars do not change: Python binds the name anew
             return NotImplemented
-        since = len(self.owner.equations)
+        own = _own(self)
+        since = len(own.owner.equations)
         result = UFUNC_METHODS["operator"](ufunc, self, other)
         if result is NotImplemented:
             return result
@@ -148,7 +160,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     if not isinstance(a, Tracer):
         check_assignment(b, a, indices)
         raise located(TypeError, f"{ufunc.__name__}.at: traced values do not fit into {a!r}")
-    _check_owner(a)
+    a = _own(a)
     since = len(a.owner.equations)
     if ufunc is np.subtract:
         ufunc, b = np.add, np.negative(as_array(b))

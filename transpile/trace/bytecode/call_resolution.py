@@ -68,6 +68,8 @@ class Resolver(Marker):
                 return THREAD.traces[-1].lifted(container)
             if id(container) in SUBSTITUTES:
                 return SUBSTITUTES[id(container)][1]
+            if THREAD.python is not None:
+                return THREAD.python.subscripted(container, key)
         return container
 
     def __and__(self, value: Any) -> Any:
@@ -85,6 +87,8 @@ def resolved(callee: Any) -> Any:
     """What a traced function calls in the place of a callable: that itself, for the most part."""
     if not THREAD.traces:
         return callee
+    if THREAD.python is not None and id(callee) in THREAD.python.substitutes:
+        return THREAD.python.substitutes[id(callee)][1]
     kind = type(callee)
     if kind is FunctionType:
         return SUBSTITUTES[id(callee)][1] if id(callee) in SUBSTITUTES else _copy(callee)
@@ -121,6 +125,9 @@ def _copy(function: FunctionType) -> FunctionType:
     code = function.__code__
     if not _is_copied(function) or original(code) is not code:
         return function
+    if THREAD.python is not None:
+        function = THREAD.python.converted(function)
+        code = function.__code__
     copy = FunctionType(
         rewritten(code, code.co_filename, Resolver),
         function.__globals__,

@@ -64,18 +64,29 @@ def check_assignment(value: Any, target: Any, *keys: Any) -> None:
     root = root_of(target)
     for trace in THREAD.traces:
         trace.forget(root)
-    if not any(_is_traced(part) for part in (value, *keys)):
+    is_known = not any(_is_traced(part) for part in (value, *keys))
+    if is_known and not THREAD.traces[-1].is_region:
         return
+    is_own = True
     for trace in reversed(THREAD.traces):
         reference, site = trace.made.get(id(root), (None, None))
         if reference is None or reference() is not root:
+            is_own = is_own and trace.is_region
             continue
-        if trace is THREAD.traces[-1]:
+        if is_known and trace is THREAD.traces[-1]:
+            return
+        if is_own:
             raise AssignedError(site)
         raise errors.UnsupportedError(
             f"{user_source()}: `{user_source().text}` assigns a traced value to an array that "
             f"{trace.name}, the function around this one, has made. What a body computes leaves it "
             f"through its result: return the new values, or let them be part of the loop's state."
+        )
+    if is_known:
+        raise errors.UnsupportedError(
+            f"{user_source()}: `{user_source().text}`, in a statement that depends on traced "
+            f"values, assigns to an array of the function's surroundings, which stays what it is "
+            f"until the program runs. Make it an argument, or a copy by numpy.array."
         )
 
 

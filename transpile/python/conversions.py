@@ -1,0 +1,61 @@
+"""The conversion of a function, and of those that it calls, while it is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, TypeVar
+
+from transpile import errors
+from transpile.python import operations
+from transpile.python.semantics.iterables import range_
+from transpile.python.semantics.loops import RolledError
+from transpile.python.syntax.conversion import converted
+from transpile.python.syntax.definitions import NoSourceError
+from transpile.util.interrupt_safety import THREAD, as_before, between
+
+T = TypeVar("T")
+_SUBSTITUTES: dict[int, tuple[Any, Any]] = {id(range): (range, range_)}
+
+
+class Conversions:
+    """How a function is traced from source, after a trace of it has failed.
+
+    substitutes  by id: a callable, and what takes its place
+    rolled       the sites of loops that become loops of the program
+    unrolled     those that cannot
+    """
+
+    def __init__(self, failure: errors.TracerError) -> None:
+        self.failure = failure
+        self.substitutes = _SUBSTITUTES
+        self.rolled: set[Any] = set()
+        self.unrolled: set[Any] = set()
+        self.refused: dict[str, None] = {}
+
+    def retried(self, attempt: Callable[[], T]) -> T:
+        """Trace with conversions, as often as loops ask for it."""
+        while True:
+            try:
+                return between(self._begin, attempt, as_before())
+            except RolledError as rolled:
+                self.rolled.add(rolled.site)
+            except errors.TracerError as error:
+                for note in self.refused:
+                    error.add_note(note)
+                raise
+
+    def _begin(self) -> None:
+        THREAD.python = self
+
+    def converted(self, function: FunctionType) -> FunctionType:
+        """The function from its converted source, where there is one."""
+        try:
+            return converted(function, operations)
+        except NoSourceError as problem:
+            self.refused[f"{function.__qualname__} was not converted: {problem}."] = None
+            return function
+
+    def subscripted(self, container: Any, key: Any) -> Any:
+        """What is subscripted in the place of a container."""
+        return container

@@ -1,0 +1,25 @@
+"""The operations that converted functions call."""
+
+from __future__ import annotations
+
+from transpile.python.semantics.branches import and_, choose, compare, if_, not_, or_
+from transpile.python.semantics.exceptions import assert_, bound, raise_, text
+from transpile.python.semantics.loops import for_, while_
+from transpile.python.semantics.values import Unbound, returned
+
+__all__ = [
+    "Unbound",
+    "and_",
+    "assert_",
+    "bound",
+    "choose",
+    "compare",
+    "for_",
+    "if_",
+    "not_",
+    "or_",
+    "raise_",
+    "returned",
+    "text",
+    "while_",
+]

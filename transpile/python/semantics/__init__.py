@@ -1,0 +1,1 @@
+"""What statements of Python mean for traced values: branches, loops, their state, and built-ins."""

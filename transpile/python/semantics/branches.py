@@ -1,0 +1,307 @@
+"""`if`, and the operators that evaluate an operand only where another one says so."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from transpile import errors, tree
+from transpile.ir.graph import Var
+from transpile.ir.graph_rewrite import may_repeat
+from transpile.ir.source_info import user_source
+from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
+from transpile.lax.control.branches import bind_cond
+from transpile.numpy.subscripts.assignment import replace_value
+from transpile.python.semantics.regions import Region
+from transpile.python.semantics.values import (
+    Maybe,
+    Unbound,
+    array_type,
+    is_array,
+    joined,
+    truth,
+)
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_signature import type_text
+from transpile.trace.trace import the_trace
+from transpile.trace.tracer import Tracer
+from transpile.transforms.closed import apply
+
+Later = Callable[[], Any]
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "is": operator.is_,
+    "is not": operator.is_not,
+}
+# Of an operand that is cheaper to compute than to jump over.
+_FEW_EQUATIONS = 8
+
+
+def if_(
+    test: Any,
+    then: Callable[..., tuple[Any, ...]],
+    otherwise: Callable[..., tuple[Any, ...]],
+    names: tuple[str, ...],
+    values: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    """An `if` statement: the values of the variables behind it.
+
+    names   of the variables that it binds; with a `+` those that only `x += y` does
+    values  before it
+    """
+    holds = truth(test)
+    if not isinstance(holds, Tracer):
+        return (then if holds else otherwise)(*values)
+    regions = Region("then"), Region("otherwise")
+    results = [
+        region.run(partial(branch, *values))
+        for region, branch in zip(regions, (then, otherwise), strict=True)
+    ]
+    return _chosen(holds, regions, results, [name.lstrip("+") for name in names])
+
+
+def choose(test: Any, then: Later, otherwise: Later) -> Any:
+    """A conditional expression."""
+    holds = truth(test)
+    if not isinstance(holds, Tracer):
+        return then() if holds else otherwise()
+    regions = Region("then"), Region("otherwise")
+    results = [
+        (region.run(branch),) for region, branch in zip(regions, (then, otherwise), strict=True)
+    ]
+    return _chosen(holds, regions, results, ["the expression"])[0]
+
+
+def and_(value: Any, *others: Later) -> Any:
+    """`value and ...`: the first operand that is false, or the last one."""
+    for number, other in enumerate(others):
+        holds = truth(value)
+        if isinstance(holds, Tracer):
+            return _second(holds, partial(_and_rest, others[number:]), value, np.logical_and)
+        if not holds:
+            return value
+        value = other()
+    return value
+
+
+def or_(value: Any, *others: Later) -> Any:
+    """`value or ...`: the first operand that is true, or the last one."""
+    for number, other in enumerate(others):
+        holds = truth(value)
+        if isinstance(holds, Tracer):
+            return _second(holds, partial(_or_rest, others[number:]), value, np.logical_or)
+        if holds:
+            return value
+        value = other()
+    return value
+
+
+def _and_rest(others: Sequence[Later]) -> Any:
+    return and_(others[0](), *others[1:])
+
+
+def _or_rest(others: Sequence[Later]) -> Any:
+    return or_(others[0](), *others[1:])
+
+
+def not_(value: Any) -> Any:
+    """`not value`."""
+    holds = truth(value)
+    return np.logical_not(holds) if isinstance(holds, Tracer) else not holds
+
+
+def compare(left: Any, *parts: Any) -> Any:
+    """A chain of comparisons: of operators, and functions that give the operand behind each."""
+    sign, later, *rest = parts
+    right = later()
+    if sign in ("in", "not in"):
+        result = _contains(right, left)
+        result = not_(result) if sign == "not in" else result
+    else:
+        result = _COMPARISONS[sign](left, right)
+    return and_(result, lambda: compare(right, *rest)) if rest else result
+
+
+def _contains(container: Any, value: Any) -> Any:
+    """`value in container`, of traced values."""
+    if isinstance(container, Tracer):
+        return np.any(container == value)
+    if isinstance(container, np.ndarray) and isinstance(value, Tracer):
+        return np.any(value == container)
+    traced = isinstance(value, Tracer)
+    if type(container) is range and traced:
+        inside = np.logical_and(value >= container.start, value < container.stop)
+        if container.step < 0:
+            inside = np.logical_and(value <= container.start, value > container.stop)
+        return np.logical_and(inside, (value - container.start) % container.step == 0)
+    if isinstance(container, list | tuple | set | frozenset | dict):
+        items = list(container)
+        if traced or any(isinstance(item, Tracer) for item in items):
+            tests = [item == value for item in items if is_array(item)]
+            return or_(tests[0], *[lambda t=t: t for t in tests[1:]]) if tests else False
+    return value in container
+
+
+def _second(holds: Tracer, rest: Later, value: Any, combine: Callable[[Any, Any], Any]) -> Any:
+    """`value and rest`, or `or`: computed at once where that is cheap and cannot be noticed."""
+    region = Region("operand")
+    result = region.run(rest)
+    equations = region.trace.equations
+    is_cheap = (
+        len(equations) <= _FEW_EQUATIONS
+        and all(may_repeat(e) and e.primitive.kind != "control" for e in equations)
+        and not region.assigned()
+        and is_array(result)
+    )
+    if is_cheap:
+        region.settle_views(())
+        body = region.body([region.atom(result)], [])
+        (result,) = apply(body.graph, body.captured)
+        if array_type(value).dtype == BOOL and array_type(result).dtype == BOOL:
+            return combine(holds, truth(result))
+        kind = joined(array_type(value), array_type(result))
+        if kind is not None and not kind.shape:
+            chosen = (result, value) if combine is np.logical_and else (value, result)
+            return np.where(holds, *chosen)
+    if combine is np.logical_and:
+        return choose(holds, rest, lambda: value)
+    return choose(holds, lambda: value, rest)
+
+
+# ------------------------------------------------------------------------------------ two results
+
+
+class _Columns:
+    """Pairs of traced values, one of each region, and the type that both have."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[Any, Any]] = []
+        self.types: list[ArrayType] = []
+
+    def add(self, one: Any, other: Any, kind: ArrayType) -> Callable[[Sequence[Any]], Any]:
+        """A function of the results that gives the one of this pair."""
+        number = len(self.pairs)
+        self.pairs.append((one, other))
+        self.types.append(kind)
+        return lambda results: results[number]
+
+
+class _Zeros:
+    """Stands for the value of a variable that a path does not bind."""
+
+
+def _chosen(
+    holds: Tracer,
+    regions: Sequence[Region],
+    results: Sequence[Sequence[Any]],
+    names: Sequence[str],
+) -> tuple[Any, ...]:
+    """The values behind two regions, of which one runs. The first is for true."""
+    columns = _Columns()
+    triples = zip(names, *results, strict=True)
+    parts = [_merged(name, one, other, columns) for name, one, other in triples]
+    assigned: dict[Var, Tracer] = {}
+    for region in regions:
+        assigned |= region.assigned()
+    bodies = []
+    for number, region in enumerate(regions):
+        outputs = [
+            region.zeros(kind) if pair[number] is _Zeros else region.atom(pair[number], kind)
+            for pair, kind in zip(columns.pairs, columns.types, strict=True)
+        ]
+        outputs += [region.final(var, tracer) for var, tracer in assigned.items()]
+        region.settle_views(assigned)
+        bodies.append(region.body(outputs, []))
+    since = len(the_trace().equations)
+    values = bind_cond(holds, bodies[::-1], [])
+    for tracer, value in zip(assigned.values(), values[len(columns.pairs) :], strict=True):
+        replace_value(tracer, value, since)
+    chosen = [as_result(value, "") for value in values]
+    return tuple(part(chosen) for part in parts)
+
+
+def as_result(value: Any, name: str) -> Any:
+    """A result of control flow as a value of Python's."""
+    if isinstance(value, Tracer):
+        if name and not value.variable.name:
+            value.variable.name = name
+        return Tracer(value.owner, value.variable)
+    return value.value.item() if value.type.weak else value.value
+
+
+def _merged(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any], Any]:
+    """How the value of a variable is made of the results."""
+    if one is other or (type(one) is Unbound and type(other) is Unbound):
+        return lambda _: one
+    flags = [_flag(x) for x in (one, other)]
+    values = [x.value if type(x) is Maybe else x for x in (one, other)]
+    if type(one) is Unbound or type(other) is Unbound:
+        known = values[type(one) is Unbound]
+        leaves, structure = flatten_arrays(known)
+        pairs = [(x, _Zeros) if type(other) is Unbound else (_Zeros, x) for x in leaves]
+    else:
+        leaves, structure = flatten_arrays(values[0])
+        others, structure_2 = flatten_arrays(values[1])
+        if structure != structure_2:
+            raise _differing(name, structure.unflatten(leaves), structure_2.unflatten(others))
+        pairs = list(zip(leaves, others, strict=True))
+    parts = [_leaf(name, one, other, columns) for one, other in pairs]
+    flag = None
+    if flags[0] is not True or flags[1] is not True:
+        flag = columns.add(flags[0], flags[1], ArrayType((), BOOL))
+    return lambda results: _rebuilt(name, structure, parts, flag, results)
+
+
+def _flag(value: Any) -> Any:
+    return value.is_bound if type(value) is Maybe else type(value) is not Unbound
+
+
+def _rebuilt(name: str, structure: tree.TreeDef, parts: Any, flag: Any, results: Any) -> Any:
+    value = structure.unflatten([part(results) for part in parts])
+    return value if flag is None else Maybe(value, flag(results), name)
+
+
+def _leaf(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any], Any]:
+    if one is other:
+        return lambda _: one
+    known = other if one is _Zeros else one
+    if one is _Zeros or other is _Zeros:
+        if not is_array(known):
+            return lambda _: known
+        return columns.add(one, other, array_type(known))
+    if is_array(one) and is_array(other):
+        if type(one) is type(other) and type(one) in PYTHON_SCALARS and repr(one) == repr(other):
+            return lambda _: one
+        kind = joined(array_type(one), array_type(other))
+        if kind is not None:
+            return columns.add(one, other, kind)
+    elif not is_array(one) and not is_array(other) and type(one) is type(other) and one == other:
+        return lambda _: one
+    raise _differing(name, one, other)
+
+
+def _differing(name: str, one: Any, other: Any) -> Exception:
+    shown = " and ".join(f"{described(x)}" for x in (one, other))
+    what = f"{name!r}" if name.isidentifier() else name
+    return errors.BranchError(
+        f"{user_source()}: {what} would be {shown}, as a traced value decides at "
+        f"`{user_source().text}`. Both need one shape, or the same value."
+    )
+
+
+def described(value: Any) -> str:
+    """A value, as messages about variables say it: the type of an array and its line, or itself."""
+    if isinstance(value, Tracer):
+        equation = value.owner.producers.get(value.variable)
+        line = f" of line {equation.source.line}" if equation is not None else ""
+        return f"{type_text(value.type)}{line}"
+    return type_text(array_type(value)) if is_array(value) else repr(value)

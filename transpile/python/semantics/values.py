@@ -1,0 +1,94 @@
+"""Values of variables that statements choose or change: unbound ones, truth, and their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import Dim
+from transpile.ir.source_info import user_source
+from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType, type_of
+from transpile.trace.tracer import UNKNOWN, Tracer
+
+
+class Unbound:
+    """The value of a variable that has none; "" is the function's result."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{self.name or 'the result'} has no value>"
+
+
+class Maybe:
+    """The value of a variable that has one where `is_bound`, a traced bool, is true."""
+
+    __slots__ = ("is_bound", "name", "value")
+
+    def __init__(self, value: Any, is_bound: Any, name: str) -> None:
+        self.value = value
+        self.is_bound = is_bound
+        self.name = name
+
+
+def returned(value: Any) -> Any:
+    """The result of a function, which is bound where it ends."""
+    if type(value) is Maybe:
+        return value.value
+    return None if type(value) is Unbound else value
+
+
+def is_array(value: Any) -> bool:
+    """True for what can be a traced value: arrays, numbers, runtime sizes."""
+    return type(value) in PYTHON_SCALARS or isinstance(
+        value, Tracer | np.ndarray | np.generic | Dim
+    )
+
+
+def array_type(value: Any) -> ArrayType:
+    """The type of an array or a number; a Python bool's is an array's."""
+    if isinstance(value, Tracer):
+        return value.type
+    if isinstance(value, Dim):
+        return ArrayType((), np.dtype("int64"), weak=True)
+    kind = type_of(value)
+    return kind.strong if kind.dtype == BOOL else kind
+
+
+def truth(value: Any) -> Any:
+    """What Python takes a value for: a bool, or a traced bool without axes where nobody knows.
+
+    Raises NumPy's ValueError for an array of another number of elements than one.
+    """
+    if not isinstance(value, Tracer):
+        return bool(value)
+    known = value.owner.value(value.variable)
+    if known is not UNKNOWN:
+        return bool(known)
+    if value.size != 1:
+        raise ValueError(
+            f"{user_source()}: The truth value of an array with more than one element is "
+            f"ambiguous. Use a.any() or a.all()"
+        )
+    single = np.reshape(value, ()) if value.shape else value
+    return single if single.dtype == BOOL else single != 0
+
+
+def joined(one: ArrayType, other: ArrayType) -> ArrayType | None:
+    """The type of a variable that has values of two types, widened as NumPy would; None where their
+    shapes differ."""
+    if one.shape != other.shape:
+        return None
+    if one.weak and other.weak:
+        return ArrayType(one.shape, np.promote_types(one.dtype, other.dtype), weak=True)
+    if one.weak or other.weak:
+        weak, strong = (one, other) if one.weak else (other, one)
+        python = next(t for t, dtype in PYTHON_SCALARS.items() if dtype == weak.dtype)
+        return ArrayType(one.shape, np.dtype(np.result_type(python(0), strong.dtype)))
+    if one.dtype == other.dtype:
+        return one
+    return ArrayType(one.shape, np.promote_types(one.dtype, other.dtype))

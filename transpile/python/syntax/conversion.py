@@ -1,0 +1,157 @@
+"""Functions converted from source: the same globals, closure cells, defaults and lines, and other
+code.
+
+The tree is compiled inside a function that has the names of the closure as parameters, so that the
+code refers to them as the original does; its code object is taken from there.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from transpile.python.syntax.definitions import definition
+from transpile.python.syntax.expressions import Expressions
+from transpile.python.syntax.matches import Matches
+from transpile.python.syntax.names import free_name
+from transpile.python.syntax.statements import Statements, defined
+from transpile.util.frozen_records import dataclass
+
+_OPS = "python"
+_FUTURE = 0x1FF0000  # the bits of a code object's flags that `from __future__` sets
+_IS_GENERATOR = 0x20 | 0x80 | 0x100 | 0x200  # generators and coroutines
+_CHOOSING = (
+    *(ast.If, ast.For, ast.While, ast.Match, ast.IfExp, ast.BoolOp, ast.Assert, ast.Raise),
+    *(ast.comprehension, ast.Not, ast.In, ast.NotIn),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Conversion:
+    """The converted code of a function.
+
+    code  whose free variables are those of the original, and the module of the operations
+    ops   the name of that module in the code
+    text  the source
+    """
+
+    code: CodeType
+    ops: str
+    text: str
+
+
+@lru_cache(maxsize=1024)
+def conversion(code: CodeType, filename: str) -> Conversion | None:
+    """The conversion of some code; None where it has nothing to convert, as a straight line.
+
+    `filename` is that of the code: equal code of two files is not the same. Raises NoSourceError.
+    """
+    if code.co_flags & _IS_GENERATOR:
+        return None
+    found = definition(code)
+    if not any(isinstance(node, _CHOOSING) or _is_chain(node) for node in ast.walk(found.node)):
+        return None
+    node = copy.deepcopy(found.node)
+    if found.class_name:
+        _Private(found.class_name).visit(node)
+    taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    taken |= {*code.co_freevars, *code.co_varnames, *code.co_cellvars, *code.co_names}
+    ops = free_name(_OPS, taken)
+    taken.add(ops)
+    function = _converted(node, ops, taken)
+    outer = defined("surroundings", _parameters([*code.co_freevars, ops]), [function])
+    ast.copy_location(outer, node)
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    flags = code.co_flags & _FUTURE
+    whole = compile(module, filename, "exec", flags=flags, dont_inherit=True)
+    (around,) = _codes(whole)
+    (own,) = _codes(around)
+    own = own.replace(co_name=code.co_name, co_qualname=code.co_qualname)
+    return Conversion(own, ops, ast.unparse(function))
+
+
+def converted(function: FunctionType, ops: Any) -> FunctionType:
+    """The function from converted source; itself where there is nothing to convert.
+
+    `ops` is the module of the operations. Raises NoSourceError.
+    """
+    made = conversion(function.__code__, function.__code__.co_filename)
+    if made is None:
+        return function
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[made.ops] = CellType(ops)
+    copied = FunctionType(
+        made.code,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        tuple(cells[name] for name in made.code.co_freevars),
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__qualname__, copied.__module__ = function.__qualname__, function.__module__
+    copied.__dict__.update(function.__dict__)
+    return copied
+
+
+def _is_chain(node: ast.AST) -> bool:
+    return isinstance(node, ast.Compare) and len(node.ops) > 1
+
+
+def _converted(node: Any, ops: str, taken: set[str]) -> ast.FunctionDef:
+    """The definition, without what belongs to its surroundings: decorators, defaults, hints."""
+    if isinstance(node, ast.Lambda):
+        value = Expressions(ops, set()).visit(node.body)
+        body: list[ast.stmt] = [ast.copy_location(ast.Return(value), node.body)]
+        name = free_name("function", taken)
+    else:
+        node = Matches(taken).visit(node)
+        body = Statements(node, ops, taken).converted()
+        name = node.name
+    spec = node.args
+    for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg):
+        if argument is not None:
+            argument.annotation = None
+    arguments = ast.arguments(
+        spec.posonlyargs,
+        spec.args,
+        spec.vararg,
+        spec.kwonlyargs,
+        [None] * len(spec.kwonlyargs),
+        spec.kwarg,
+        [],
+    )
+    function = defined(name, arguments, body)
+    return ast.fix_missing_locations(ast.copy_location(function, node))
+
+
+def _parameters(names: list[str]) -> ast.arguments:
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    return (constant for constant in code.co_consts if isinstance(constant, CodeType))
+
+
+class _Private(ast.NodeTransformer):
+    """Writes private names as the compiler of a class does: `__x` is `_Class__x`."""
+
+    def __init__(self, class_name: str) -> None:
+        self._prefix = f"_{class_name.lstrip('_')}"
+
+    def _name(self, name: str) -> str:
+        is_private = name.startswith("__") and not name.endswith("__")
+        return f"{self._prefix}{name}" if is_private else name
+
+    def visit(self, node: ast.AST) -> Any:
+        """The rewritten tree."""
+        if isinstance(node, ast.Name):
+            node.id = self._name(node.id)
+        elif isinstance(node, ast.Attribute):
+            node.attr = self._name(node.attr)
+        elif isinstance(node, ast.arg):
+            node.arg = self._name(node.arg)
+        return self.generic_visit(node)

@@ -1,0 +1,102 @@
+"""Rewrite expressions whose operands Python chooses by truth: `and`, `or`, `not`, chained
+comparisons, `in`, and conditional expressions, which become calls; operands that may not be
+evaluated become lambdas.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+_OPERATORS = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+
+
+class Expressions(ast.NodeTransformer):
+    """Rewrites expressions. `ops` is the name of the module that is called; `unbound` are the ids
+    of reads that may find no value."""
+
+    def __init__(self, ops: str, unbound: set[int]) -> None:
+        self.ops = ops
+        self.unbound = unbound
+
+    def call(self, function: str, *arguments: ast.expr, at: ast.AST) -> ast.Call:
+        """A call of one of the operations."""
+        module = ast.Name(self.ops, ast.Load())
+        callee = ast.Attribute(module, function, ast.Load())
+        made = ast.Call(callee, list(arguments), [])
+        _located(made, at)
+        return made
+
+    def visit(self, node: ast.AST) -> Any:
+        """The rewritten tree. Functions and classes are the statements'."""
+        match node:
+            case ast.Name(ctx=ast.Load()) if id(node) in self.unbound:
+                return self.call("bound", node, at=node)
+            case ast.BoolOp():
+                return self._operands(node)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.call("not_", self.visit(operand), at=node)
+            case ast.IfExp():
+                return self._choice(node)
+            case ast.Compare(ops=[_, _, *_] | [ast.In() | ast.NotIn()]):
+                return self._comparison(node)
+            case ast.FunctionDef() | ast.ClassDef():
+                return node
+        return self.generic_visit(node)
+
+    def _operands(self, node: ast.BoolOp) -> ast.expr:
+        values = [self.visit(value) for value in node.values]
+        if _binds(node):
+            return _located(ast.BoolOp(node.op, values), node)
+        function = "and_" if isinstance(node.op, ast.And) else "or_"
+        return self.call(function, values[0], *map(_later, values[1:]), at=node)
+
+    def _choice(self, node: ast.IfExp) -> ast.expr:
+        test, body, orelse = map(self.visit, (node.test, node.body, node.orelse))
+        if _binds(node):
+            return _located(ast.IfExp(test, body, orelse), node)
+        return self.call("choose", test, _later(body), _later(orelse), at=node)
+
+    def _comparison(self, node: ast.Compare) -> ast.expr:
+        left, *others = map(self.visit, (node.left, *node.comparators))
+        operators = [_OPERATORS[type(op)] for op in node.ops]
+        if _binds(node):
+            return _located(ast.Compare(left, node.ops, others), node)
+        parts: list[ast.expr] = []
+        for operator, other in zip(operators, others, strict=True):
+            parts += [_located(ast.Constant(operator), node), _later(other)]
+        return self.call("compare", left, *parts, at=node)
+
+
+def _binds(node: ast.AST) -> bool:
+    """True for what a lambda may not hold: `:=`, `await` and `yield`."""
+    kinds = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+    return any(isinstance(inner, kinds) for inner in ast.walk(node))
+
+
+def _later(value: ast.expr) -> ast.expr:
+    """A lambda of a value; a constant or a name's value is as good at once."""
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    return _located(ast.Lambda(nothing, value), value)
+
+
+def _located(node: ast.expr, at: ast.AST) -> ast.expr:
+    ast.copy_location(node, at)
+    return ast.fix_missing_locations(node)
+
+
+def names_tuple(names: Sequence[str], context: ast.expr_context) -> ast.expr:
+    """The tuple of some variables."""
+    return ast.Tuple([ast.Name(name, context) for name in names], context)

@@ -1,0 +1,163 @@
+"""Liveness and definite assignment over statements without jumps.
+
+Both walk over the structure, as no jump crosses it: backwards with the variables that are read
+later, forwards with those that are bound on every path. What functions inside a function read is
+live everywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+
+from transpile.python.syntax.names import Names, names_of
+
+Variables = frozenset[str]
+_NONE: Variables = frozenset()
+
+
+class Flow:
+    """What is known of the variables of a function.
+
+    live     by id of an `if` or a loop: what is read behind it, or by its next iteration
+    entered  by id of an `if`: what its branches read of what was there before
+    bound    by id of an `if` or a loop: what is bound on every path to it
+    unbound  ids of the reads that some path reaches without a value
+    """
+
+    def __init__(
+        self, body: Sequence[ast.stmt], parameters: Iterable[str], stops: Mapping[int, list[str]]
+    ) -> None:
+        self.live: dict[int, Variables] = {}
+        self.entered: dict[int, tuple[Variables, Variables]] = {}
+        self.bound: dict[int, Variables] = {}
+        self.unbound: set[int] = set()
+        names = names_of(body)
+        self.locals = frozenset((*names.bound, *parameters))
+        self._always = frozenset(names.inner)
+        self._stops = stops
+        self._backward(body, _NONE)
+        self._forward(body, frozenset(parameters))
+
+    # ---------------------------------------------------------------------------------- liveness
+
+    def _backward(self, block: Iterable[ast.AST], live: Variables) -> Variables:
+        for node in reversed(list(block)):
+            live = self._before(node, live)
+        return live
+
+    def _before(self, node: ast.AST, live: Variables) -> Variables:
+        match node:
+            case ast.If():
+                self.live[id(node)] = live | self._always
+                then, otherwise = (self._backward(b, live) for b in (node.body, node.orelse))
+                self.entered[id(node)] = then, otherwise
+                return then | otherwise | names_of([node.test]).read
+            case ast.For() | ast.While():
+                return self._before_loop(node, live)
+            case ast.With():
+                live = self._backward(node.body, live)
+                return self._backward(node.items, live)
+            case ast.Try():
+                live = self._backward(node.finalbody, live)
+                behind = live.union(*[self._backward(h.body, live) for h in node.handlers])
+                return behind | self._backward([*node.body, *node.orelse], behind)
+            case ast.Match():
+                cases = [self._backward(c.body, live) for c in node.cases]
+                tests = names_of([c.pattern for c in node.cases] + [node.subject])
+                guards = names_of([c.guard for c in node.cases if c.guard is not None])
+                return live.union(tests.read, guards.read, *cases)
+        names = Names(node)
+        kept = live - (names.bound if not isinstance(node, ast.AugAssign) else set())
+        return kept | names.read
+
+    def _before_loop(self, node: ast.For | ast.While, live: Variables) -> Variables:
+        flags = frozenset(self._stops.get(id(node), ()))
+        first = node.test if isinstance(node, ast.While) else None
+        head = live | flags
+        while True:
+            again = self._backward(node.body, head)
+            if isinstance(node, ast.For):
+                again = self._backward([node.target], again)
+            elif first is not None:
+                again |= names_of([first]).read
+            if again <= head:
+                break
+            head |= again
+        self.live[id(node)] = head | self._always
+        return head | (names_of([node.iter]).read if isinstance(node, ast.For) else _NONE)
+
+    # ----------------------------------------------------------------------- definite assignment
+
+    def _forward(self, block: Iterable[ast.AST], bound: Variables) -> Variables:
+        for node in block:
+            bound = self._after(node, bound)
+        return bound
+
+    def _after(self, node: ast.AST, bound: Variables) -> Variables:
+        match node:
+            case ast.If():
+                bound = self._expression(node.test, bound)
+                self.bound[id(node)] = bound
+                return self._forward(node.body, bound) & self._forward(node.orelse, bound)
+            case ast.While():
+                self.bound[id(node)] = bound
+                bound = self._expression(node.test, bound)
+                self._forward(node.body, bound)
+                return bound
+            case ast.For():
+                bound = self._expression(node.iter, bound)
+                self.bound[id(node)] = bound
+                self._forward(node.body, bound | names_of([node.target]).bound)
+                return bound
+            case ast.With():
+                return self._forward([*node.items, *node.body], bound)
+            case ast.Try():
+                after = self._forward([*node.body, *node.orelse], bound)
+                for handler in node.handlers:
+                    named = {handler.name} if handler.name else _NONE
+                    after &= self._forward(handler.body, bound | named)
+                return self._forward(node.finalbody, after)
+            case ast.Match():
+                bound = self._expression(node.subject, bound)
+                ends = [self._case(case, bound) for case in node.cases]
+                return bound | frozenset.intersection(*ends) if _takes_all(node) else bound
+            case ast.Raise():
+                self._expression(node, bound)
+                return self.locals  # nothing comes behind it
+            case ast.Delete():
+                return bound - {t.id for t in node.targets if isinstance(t, ast.Name)}
+        return self._expression(node, bound)
+
+    def _case(self, case: ast.match_case, bound: Variables) -> Variables:
+        bound |= names_of([case.pattern]).bound
+        if case.guard is not None:
+            bound = self._expression(case.guard, bound)
+        return self._forward(case.body, bound)
+
+    def _expression(self, node: ast.AST, bound: Variables) -> Variables:
+        """Note the reads that may find nothing; what is bound behind it."""
+        names = Names(node)
+        missing = (names.read & self.locals) - bound
+        if missing:
+            for inner in _own_names(node):
+                if isinstance(inner.ctx, ast.Load) and inner.id in missing:
+                    self.unbound.add(id(inner))
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                self.unbound.add(id(node.target))
+        return bound | names.bound
+
+
+def _takes_all(node: ast.Match) -> bool:
+    last = node.cases[-1]
+    pattern = last.pattern
+    return isinstance(pattern, ast.MatchAs) and pattern.pattern is None and last.guard is None
+
+
+def _own_names(node: ast.AST) -> Iterable[ast.Name]:
+    """The names in a tree, but not in functions inside."""
+    if isinstance(node, ast.Name):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            yield from _own_names(child)

@@ -1,0 +1,325 @@
+"""Rewrite statements that choose or repeat into calls, whose arguments are functions of the state.
+
+    while x > 1:             def condition(x, k):
+        x = x / 2                return x > 1
+        k += 1         ->    def body(x, k):
+                                 x = x / 2
+                                 k += 1
+                                 return x, k
+                             x, k = python.while_(condition, body, ...)
+
+The state of a statement are the variables that it binds and that are read later (`flow.py`). All
+other variables are read where they are, by the closures.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from transpile.python.syntax.expressions import Expressions, names_tuple
+from transpile.python.syntax.flow import Flow
+from transpile.python.syntax.jumps import without_jumps
+from transpile.python.syntax.names import Names, free_name, names_of
+
+Node = TypeVar("Node", bound=ast.AST)
+Block = list[ast.stmt]
+_NOT_CONVERTED = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
+
+
+class Statements:
+    """Rewrites the statements of one function.
+
+    ops    the name of the module of the operations
+    taken  all names of the function, and those that have been made
+    """
+
+    def __init__(self, node: ast.FunctionDef, ops: str, taken: set[str]) -> None:
+        self.ops = ops
+        self.taken = taken
+        self.is_plain = any(isinstance(n, _NOT_CONVERTED) for n in ast.walk(node))
+        lowered = without_jumps(node.body, taken) if not self.is_plain else None
+        self._body = lowered.body if lowered else node.body
+        self._stops = lowered.stops if lowered else {}
+        self._result = lowered.result if lowered else ""
+        declared = [n for n in _own_nodes(node.body) if isinstance(n, ast.Global | ast.Nonlocal)]
+        self._outer = {name for n in declared for name in n.names}
+        self._flow = Flow(self._body, _parameters(node), self._stops)
+        unbound = self._flow.unbound
+        self._starts_unbound: set[str] = set()
+        self._names = names_of(self._body)
+        self._expressions = Expressions(ops, unbound)
+
+    def converted(self) -> Block:
+        """The body of the function."""
+        if self.is_plain:
+            return self._body
+        last = self._body[-1]
+        body = self._block(self._body if not self._result else self._body[:-1])
+        if self._result:
+            value = ast.Name(self._result, ast.Load())
+            end = ast.Return(self._expressions.call("returned", value, at=last))
+            body.append(_placed(end, last))
+        first = self._body[0]
+        is_documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        starts = [self._unbound(name, first) for name in sorted(self._starts_unbound)]
+        return [*body[:is_documented], *starts, *body[is_documented:]]
+
+    def _unbound(self, name: str, at: ast.AST) -> ast.stmt:
+        text = ast.Constant("" if name == self._result else name)
+        value = self._expressions.call("Unbound", text, at=at)
+        return _placed(ast.Assign([ast.Name(name, ast.Store())], value), at)
+
+    def _block(self, block: Sequence[ast.stmt]) -> Block:
+        return [s for statement in block for s in self._statement(statement)]
+
+    def _statement(self, node: ast.stmt) -> Block:
+        match node:
+            case ast.If() if self._is_convertible(node):
+                return self._if(node)
+            case ast.For() | ast.While() if self._is_convertible(node):
+                return self._loop(node)
+            case ast.FunctionDef():
+                return [self._function(node)]
+            case ast.ClassDef() | ast.Import() | ast.ImportFrom():
+                return [node]
+            case ast.Assert():
+                return self._assert(node)
+            case ast.Raise() if node.exc is not None:
+                return self._raise(node)
+            case ast.Delete():
+                return self._delete(node)
+            case ast.AugAssign() if id(node.target) in self._flow.unbound:
+                assert isinstance(node.target, ast.Name)
+                name = ast.Name(node.target.id, ast.Load())
+                target = ast.Name(node.target.id, ast.Store())
+                checked = self._expressions.call("bound", name, at=node)
+                self._starts_unbound.add(node.target.id)
+                return [_placed(ast.Assign([target], checked), node), self._generic(node)]
+        return [self._generic(node)]
+
+    def _is_convertible(self, node: ast.AST) -> bool:
+        """False where names of outer scopes are bound."""
+        return not names_of([node]).bound & self._outer
+
+    def _generic(self, node: Node) -> Node:
+        """A node of which blocks are rewritten as statements, and all else as expressions."""
+        fields: dict[str, Any] = {}
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                fields[name] = self._block(value)
+            elif isinstance(value, list):
+                fields[name] = [self._part(x) for x in value]
+            else:
+                fields[name] = self._part(value)
+        return _placed(type(node)(**fields), node)
+
+    def _part(self, value: Any) -> Any:
+        if isinstance(value, ast.expr):
+            self._note_unbound(value)
+            return self._expressions.visit(value)
+        if isinstance(value, ast.ExceptHandler | ast.match_case | ast.withitem):
+            return self._generic(value)
+        return value
+
+    def _note_unbound(self, node: ast.AST) -> None:
+        for inner in ast.walk(node):
+            if id(inner) in self._flow.unbound:
+                assert isinstance(inner, ast.Name)
+                self._starts_unbound.add(inner.id)
+
+    # ----------------------------------------------------------------------- branches and loops
+
+    def _state(self, node: ast.stmt) -> list[str]:
+        """The variables that a statement binds and that are read later."""
+        names = Names(node)
+        state = sorted(names.bound & self._flow.live[id(node)])
+        self._starts_unbound |= set(state) - self._flow.bound[id(node)]
+        return state
+
+    def _if(self, node: ast.If) -> Block:
+        state = self._state(node)
+        then = self._name("then")
+        otherwise = self._name("otherwise")
+        test = self._part(node.test)
+        read = self._flow.entered[id(node)]
+        return [
+            self._nested(then, state, node.body, node, also=read[0]),
+            self._nested(otherwise, state, node.orelse, node, also=read[1]),
+            self._call("if_", [test, _load(then), _load(otherwise)], state, node),
+        ]
+
+    def _loop(self, node: ast.For | ast.While) -> Block:
+        state = self._state(node)
+        body = self._name("body")
+        flags = [state.index(name) for name in self._stops.get(id(node), ())]
+        stops = _constants(flags)
+        if isinstance(node, ast.While):
+            condition = self._name("condition")
+            test = _placed(ast.Return(self._part(node.test)), node.test)
+            return [
+                self._define(condition, state, [test], node),
+                self._nested(body, state, node.body, node),
+                self._call("while_", [_load(condition), _load(body), stops], state, node),
+            ]
+        item = self._name("item")
+        first = _placed(ast.Assign([node.target], ast.Name(item, ast.Load())), node)
+        inner = self._nested(body, [item, *state], node.body, node, before=[first], results=state)
+        return [
+            inner,
+            self._call("for_", [self._part(node.iter), _load(body), stops], state, node),
+        ]
+
+    def _nested(
+        self,
+        name: str,
+        parameters: Sequence[str],
+        block: Sequence[ast.stmt],
+        at: ast.AST,
+        *,
+        before: Iterable[ast.stmt] = (),
+        results: Sequence[str] | None = None,
+        also: Iterable[str] = (),
+    ) -> ast.stmt:
+        """A function of variables that returns what they are behind a block. What this binds, and
+        reads before, has the value from outside as default: `also`."""
+        results = parameters if results is None else results
+        end = _placed(ast.Return(names_tuple(results, ast.Load())), at)
+        own = sorted(names_of(block).bound & set(also) - set(parameters))
+        self._starts_unbound |= set(own) - self._flow.bound[id(at)]
+        return self._define(name, parameters, [*before, *self._block(block), end], at, own)
+
+    def _define(
+        self,
+        name: str,
+        parameters: Sequence[str],
+        body: Block,
+        at: ast.AST,
+        given: Sequence[str] = (),
+    ) -> ast.stmt:
+        arguments = [ast.arg(p) for p in (*parameters, *given)]
+        defaults: list[ast.expr] = [_load(p) for p in given]
+        spec = ast.arguments([], arguments, None, [], [], None, defaults)
+        return _placed(defined(name, spec, body), at)
+
+    def _call(self, name: str, arguments: list[ast.expr], state: list[str], at: ast.AST) -> Any:
+        """Call an operation on the state, which is assigned to the variables."""
+        plain = Names(at).plain
+        marked = _constants([n if n in plain else f"+{n}" for n in state])
+        values = names_tuple(state, ast.Load())
+        call = self._expressions.call(name, *arguments, marked, values, at=at)
+        if not state:
+            return _placed(ast.Expr(call), at)
+        return _placed(ast.Assign([names_tuple(state, ast.Store())], call), at)
+
+    def _name(self, wanted: str) -> str:
+        name = free_name(wanted, self.taken)
+        self.taken.add(name)
+        return name
+
+    # --------------------------------------------------------------------------------- the others
+
+    def _function(self, node: ast.FunctionDef) -> ast.stmt:
+        """A function inside, whose decorators and defaults belong to this one."""
+        inside = Statements(node, self.ops, self.taken).converted()
+        spec = node.args
+        arguments = ast.arguments(
+            spec.posonlyargs,
+            spec.args,
+            spec.vararg,
+            spec.kwonlyargs,
+            [d if d is None else self._part(d) for d in spec.kw_defaults],
+            spec.kwarg,
+            [self._part(d) for d in spec.defaults],
+        )
+        decorators = [self._part(d) for d in node.decorator_list]
+        return _placed(defined(node.name, arguments, inside, decorators), node)
+
+    def _assert(self, node: ast.Assert) -> Block:
+        test = self._part(node.test)
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        message = self._text(node.msg) if node.msg is not None else ast.Constant(None)
+        later = _placed(ast.Lambda(nothing, message), node)
+        return [_placed(ast.Expr(self._expressions.call("assert_", test, later, at=node)), node)]
+
+    def _raise(self, node: ast.Raise) -> Block:
+        """What the exception is is asked of the operations, which note it where it depends on
+        traced values."""
+        assert node.exc is not None
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        later = _placed(ast.Lambda(nothing, self._text(node.exc)), node)
+        cause = ast.Constant(None) if node.cause is None else self._part(node.cause)
+        call = self._expressions.call("raise_", later, cause, at=node)
+        return [_placed(ast.Expr(call), node)]
+
+    def _text(self, node: ast.expr) -> Any:
+        """An expression whose f-strings may have traced values."""
+        return _Texts(self._expressions).visit(self._part(node))
+
+    def _delete(self, node: ast.Delete) -> Block:
+        done: Block = []
+        for target in node.targets:
+            if isinstance(target, ast.Name) and target.id not in self._outer:
+                done.append(self._unbound(target.id, node))
+            else:
+                done.append(_placed(ast.Delete([self._part(target)]), node))
+        return done
+
+
+def defined(
+    name: str, parameters: ast.arguments, body: Block, decorators: Sequence[ast.expr] = ()
+) -> ast.FunctionDef:
+    """A definition, in the form of the running Python."""
+    fields: dict[str, Any] = {"type_params": []} if sys.version_info >= (3, 12) else {}
+    return ast.FunctionDef(name, parameters, body, list(decorators), **fields)
+
+
+def _constants(values: Sequence[Any]) -> ast.expr:
+    return ast.Tuple([ast.Constant(value) for value in values], ast.Load())
+
+
+class _Texts(ast.NodeTransformer):
+    """Rewrites f-strings as calls."""
+
+    def __init__(self, expressions: Expressions) -> None:
+        self._expressions = expressions
+
+    def visit(self, node: ast.AST) -> Any:
+        """The rewritten tree."""
+        node = self.generic_visit(node)
+        return self._text(node) if isinstance(node, ast.JoinedStr) else node
+
+    def _text(self, node: ast.JoinedStr) -> ast.expr:
+        pieces: list[ast.expr] = []
+        for piece in node.values:
+            if isinstance(piece, ast.FormattedValue):
+                spec = piece.format_spec or ast.Constant("")
+                parts = [piece.value, ast.Constant(piece.conversion), spec]
+                pieces.append(_placed(ast.Tuple(parts, ast.Load()), piece))
+            else:
+                pieces.append(piece)
+        return self._expressions.call("text", *pieces, at=node)
+
+
+def _load(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _placed(node: Node, at: ast.AST) -> Node:
+    ast.copy_location(node, at)
+    return ast.fix_missing_locations(node)
+
+
+def _parameters(node: ast.FunctionDef) -> list[str]:
+    spec = node.args
+    given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+    return [a.arg for a in (*given, spec.vararg, spec.kwarg) if a is not None]
+
+
+def _own_nodes(block: Iterable[ast.AST]) -> Iterable[ast.AST]:
+    for node in block:
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            yield from _own_nodes(ast.iter_child_nodes(node))
