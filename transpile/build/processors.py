@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from transpile.build.compiler_probe import Compiler, find_compiler
+from transpile.codegen.callback_messages import failures_of
 from transpile.codegen.dialect import C
 from transpile.codegen.plan.metadata import metadata_of
 from transpile.codegen.plan.size_checks import helpers_of_checks, length_checks, size_checks
@@ -105,7 +106,7 @@ def dispatch_source(program: Program, options: Options, text: Text, wanted: Sequ
         late_checks=length_checks(program),
         scope=scope.of_entry(),
         refusal=refusal,
-        faults=metadata.faults,
+        faults=(*metadata.faults, *failures_of(program)),
     )
     strided = strided_entry(program, scope, options)
     needed = scope.needs.helpers | helpers_of_checks(program)

@@ -1,4 +1,5 @@
-"""The messages that a program with callbacks prints by itself, when it is called without Python.
+"""What a program with callbacks does by itself, when it is called without Python: the messages that
+it prints, and the codes with which it fails.
 
 Such a program has a second entry, which takes a callback for the values of a site, and a context
 for it. Its first entry prints the messages of the sites.
@@ -19,6 +20,8 @@ from transpile.util.frozen_records import dataclass
 
 # In characters of up to 4 bytes: C11 guarantees literals of 4095 bytes.
 _LONGEST_LITERAL = 1000
+# Codes of failures are greater than those that a caller's function may return (docs/c_contract.md).
+_FIRST_FAILURE = 1001
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,33 @@ def places_of(program: Program) -> tuple[str, ...]:
     for number, site in enumerate(program.sites):
         values, results = (", ".join(map(type_text, kinds)) for kinds in (site.types, site.results))
         given = f" -> {results}" if results else ""
-        lines.append(f"{number}: {site.callback.__name__}({values}){given}")
+        ends = f", code {_FIRST_FAILURE + number}" if site.callback.failure else ""
+        lines.append(f"{number}: {site.callback.__name__}({values}){given}{ends}")
     return tuple(lines)
+
+
+def failures_of(program: Program) -> tuple[tuple[int, str], ...]:
+    """The code and the text of each site at which the program fails."""
+    return tuple(
+        (_FIRST_FAILURE + number, site.callback.failure[:_LONGEST_LITERAL])
+        for number, site in enumerate(program.sites)
+        if site.callback.failure
+    )
+
+
+def code_of(program: Program, failure: Callback) -> int:
+    """The code with which a program ends at a failure."""
+    return _FIRST_FAILURE + program.sites.index(failure.site)
 
 
 def calls_back(kernel: Kernel) -> bool:
     """True if a kernel calls functions of the caller."""
     return any(isinstance(statement, Callback) for statement in walk(kernel.body))
+
+
+def asks_for_codes(kernel: Kernel) -> bool:
+    """True if a kernel calls functions of the caller whose codes say if it goes on."""
+    return any(isinstance(s, Callback) and not s.fails for s in walk(kernel.body))
 
 
 def helpers_of(messages: Messages) -> set[str]:

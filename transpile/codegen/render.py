@@ -12,7 +12,9 @@ from functools import partial
 
 from transpile.codegen import compile_budget
 from transpile.codegen.callback_messages import (
+    asks_for_codes,
     calls_back,
+    failures_of,
     helpers_of,
     includes_of,
     messages_of,
@@ -97,6 +99,7 @@ class KernelFunction:
     body: tuple[Statement, ...]
     scope: Scope
     calls_back: bool
+    asks_for_codes: bool
 
     @property
     def communicates(self) -> bool:
@@ -202,6 +205,7 @@ class _Renderer:
             identity=identity,
             devices=devices,
             metadata=metadata,
+            faults=(*(metadata.faults if metadata else ()), *failures_of(program)),
             strided=strided,
         )
         inlined = self._helpers(names - linked.keys())
@@ -247,6 +251,7 @@ class _Renderer:
             title=self.title,
             contract=contract,
             places=places_of(program),
+            places_fail=bool(failures_of(program)),
             lengths=[str(length) for length, _ in program.returned_lengths],
             guard=f"TRANSPILE_{program.name}_H",
             communicator=_included("communicator.h") if program.communicates else "",
@@ -307,6 +312,7 @@ class _Renderer:
                 as_bytes=self.convention.all_bytes(kernel),
             ),
             calls_back(kernel),
+            asks_for_codes(kernel),
         )
 
     def _calls(self, groups: Iterable[Group]) -> list[KernelCall]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile.codegen.c_expr import c_type
+from transpile.codegen.callback_messages import code_of
 from transpile.codegen.dialect import Dialect, suffix
 from transpile.codegen.line_wrapping import (
     comment_line,
@@ -112,7 +113,9 @@ def _node(statement: Statement) -> str:
     if isinstance(statement, Call):
         if statement.communicates:
             return "Exchange"
-        return "Callback" if isinstance(statement, Callback) else "Call"
+        if isinstance(statement, Callback):
+            return "Failure" if statement.fails else "Callback"
+        return "Call"
     name = type(statement).__name__
     if name not in _PRINTED:
         raise InternalError(f"no macro prints {statement}")
@@ -159,6 +162,7 @@ _FILTERS = {
     "comment": comment_text,
     "comment_line": comment_line,
     "ctype": _ctype,
+    "failure_code": code_of,
     "hanging": hanging,
     "is_one_line": _is_one_line,
     "is_uneven": _is_uneven,

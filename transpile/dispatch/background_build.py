@@ -167,7 +167,7 @@ class _Pickler(pickle.Pickler):
         """What stands for an object in the pickle."""
         if isinstance(obj, Callback):
             number = self._numbers.setdefault(obj, len(self._numbers))
-            return Callback.__name__, obj.__name__, number, obj.message
+            return Callback.__name__, obj.__name__, number, obj.message, (), obj.failure
         if isinstance(obj, FunctionType) and not _is_ours(obj):
             return FunctionType.__name__, obj.__name__, obj.__qualname__, obj.__module__
         return None

@@ -27,6 +27,11 @@ class Callback(Call):
     name = "call_back"
 
     @property
+    def fails(self) -> bool:
+        """True if the program ends here, with an error."""
+        return bool(self.site.callback.failure)
+
+    @property
     def operands(self) -> dict[str, Any]:
         named = {f"value{k}": value for k, value in enumerate(self.values)}
         return {**named, **{f"result{k}": value for k, value in enumerate(self.given)}}

@@ -16,6 +16,7 @@ _FAMILIES = (
     "control.calls",
     "control.checkpoint",
     "effects.checks",
+    "effects.failures",
     "control.custom_calls",
     "control.primitives",
     "convolution",

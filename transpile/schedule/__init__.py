@@ -25,6 +25,7 @@ from transpile.schedule.cleanup.narrow_sums import narrow_sums
 from transpile.schedule.cleanup.range_checks import simplify_range_checks
 from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
 from transpile.schedule.cleanup.stack_promotion import promote_to_stack
+from transpile.schedule.cleanup.unreachable import remove_unreachable
 from transpile.schedule.domain.coalesce import coalesce
 from transpile.schedule.domain.delinearize import delinearize
 from transpile.schedule.domain.index_set_split import split_index_sets
@@ -83,6 +84,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         delinearize,
         "a merged loop with quotients in its subscripts becomes a nest that can be vectorised",
     ),
+    (remove_unreachable, "what follows the end of a call with an error is not reached"),
     (remove_dead_scalars, "scalars that only other parts of a split loop read are dead code"),
     (coalesce, "a nest over contiguous arrays becomes one long loop with one remainder loop"),
     (tile, "nests that read arrays along rows and along columns are tiled for the cache"),

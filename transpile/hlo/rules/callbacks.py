@@ -38,5 +38,7 @@ def _row_major(kind: ArrayType) -> tuple[int, ...]:
     return tuple(range(kind.ndim))[::-1]
 
 
-RULES: Rules = dict.fromkeys(("debug_callback", "io_callback", "pure_callback"), call_python)
+RULES: Rules = dict.fromkeys(
+    ("debug_callback", "fail", "io_callback", "pure_callback"), call_python
+)
 RULES["check"] = refuse_check

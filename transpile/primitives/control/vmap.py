@@ -2,7 +2,8 @@
 
 A carry is batched if its initial value is, or if the body makes it so: the least fixpoint in the
 body. If trip counts differ between examples, a scan over the examples runs a loop for each. If
-branches differ, all branches are computed for all examples and the results selected.
+branches differ, all branches are computed for all examples and the results selected; where one
+fails, a scan over the examples takes a branch for each.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from transpile.errors import UnsupportedError
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.primitive import Axis
+from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, kind_letter, type_of
 from transpile.primitives.control.graphs import (
     Flags,
@@ -293,7 +296,9 @@ def cond_batch(
     axis: Axis, batched: Flags, index: Any, *operands: Any, branches: tuple[Graph, ...]
 ) -> Batched:
     """A branch to the batched branches; if the index is batched, all branches, and a selection for
-    each example."""
+    each example. Branches that may fail are taken by a scan over the examples."""
+    if batched[0] and any(site.callback.failure for b in branches for site in b.sites()):
+        return _branch_for_each(axis, batched, (index, *operands), branches)
     of_operands = list(batched[1:])
     batched_branches = [cached_batch(branch, axis, of_operands) for branch in branches]
     marks = [any(column) for column in zip(*[flags for _, flags in batched_branches], strict=True)]
@@ -317,6 +322,20 @@ def cond_batch(
         ]
         results.append([operand(x) for x in _applied(trace, graph, kept)])
     return [_selected(index, list(column)) for column in zip(*results, strict=True)], marks
+
+
+def _branch_for_each(
+    axis: Axis, batched: Flags, operands: Values, branches: tuple[Graph, ...]
+) -> Batched:
+    """A scan over the examples of the branch of each: no example fails for another one."""
+    if any(axis.name in branch.axis_names for branch in branches):
+        raise UnsupportedError(
+            f"{the_trace().origin or user_source()}: examples that take different branches "
+            f"exchange values along {axis.name!r} in branches that may raise an exception"
+        )
+    index = Var(type_of(operands[0]).strong)
+    body = Graph((index, *branches[0].inputs), (), (), branches[0].name, source=branches[0].source)
+    return _scan_over_examples(axis, batched, operands, "cond", {"branches": branches}, body)
 
 
 def _constant_elsewhere(index: Any, number: int, x: Any) -> Any:

@@ -38,10 +38,11 @@ class Callback:
     """The function that a program calls with the values of an equation's operands.
 
     Callbacks with equal keys are equal. `message` is what a program without Python prints; None is
-    nothing. `codes` are the code objects of the user's functions that a call enters.
+    nothing. `codes` are the code objects of the user's functions that a call enters. `failure` is
+    the text of the error with which every call ends the program; "" for a function that returns.
     """
 
-    __slots__ = ("__name__", "codes", "function", "key", "message")
+    __slots__ = ("__name__", "codes", "failure", "function", "key", "message")
 
     def __init__(
         self,
@@ -50,16 +51,18 @@ class Callback:
         key: Hashable,
         message: Message | None = None,
         codes: Iterable[CodeType] = (),
+        failure: str = "",
     ) -> None:
         self.__name__ = name
         self.function = function
         self.key = key
         self.message = message
         self.codes = frozenset(codes)
+        self.failure = failure
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Code is for the guards of this process.
-        return Callback, (self.__name__, self.function, self.key, self.message)
+        return Callback, (self.__name__, self.function, self.key, self.message, (), self.failure)
 
     def __call__(self, *values: Any) -> Any:
         """Call the function with copies of the values; arrays without axes become scalars."""
@@ -74,7 +77,7 @@ class Callback:
         return _checked(self.__name__, found, kinds) if kinds else []
 
     def __repr__(self) -> str:
-        return f"{self.__name__}{self.message or ''}"
+        return self.failure or f"{self.__name__}{self.message or ''}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Callback) and self.key == other.key
@@ -160,7 +163,7 @@ def _result_types(
 def _batch_debug(
     axis: Axis, batched: Sequence[bool], *operands: Any, callback: Callback
 ) -> tuple[list[Any], list[bool]]:
-    _one_by_one(debug_callback, axis, batched, operands, {"callback": callback})
+    one_by_one(debug_callback, axis, batched, operands, {"callback": callback})
     return [], []
 
 
@@ -169,7 +172,7 @@ def _batch_io(
 ) -> tuple[Any, Any]:
     if params["ordered"]:
         raise ValueError(f"{user_source()}: Cannot `vmap` ordered IO callback.")
-    return _all_batched(_one_by_one(io_callback, axis, batched, operands, params))
+    return _all_batched(one_by_one(io_callback, axis, batched, operands, params))
 
 
 def _batch_pure(
@@ -178,7 +181,7 @@ def _batch_pure(
     method, results = params["vmap_method"], params["results"]
     batch: Any = axis.size
     if method in ("sequential", "sequential_unrolled"):
-        return _all_batched(_one_by_one(pure_callback, axis, batched, operands, params))
+        return _all_batched(one_by_one(pure_callback, axis, batched, operands, params))
     if method is None:
         raise NotImplementedError(
             f"{user_source()}: vmap is only supported for the pure_callback primitive when "
@@ -200,14 +203,14 @@ def _all_batched(values: list[Any]) -> tuple[Any, Any]:
     return (values[0], True) if len(values) == 1 else (values, [True] * len(values))
 
 
-def _one_by_one(
+def one_by_one(
     primitive: Primitive,
     axis: Axis,
     batched: Sequence[bool],
     operands: Sequence[Any],
     params: dict[str, Any],
 ) -> list[Any]:
-    """The results of a scan over the examples."""
+    """The results of a scan over the examples, which calls for each."""
     if not isinstance(axis.size, int):
         raise UnsupportedError(
             f"{user_source()}: a callback for each of {axis.size} examples is not supported: their "

@@ -1,5 +1,5 @@
-"""`raise` and `assert` where a traced value decides: the program calls back, and the exception ends
-the call.
+"""`raise` and `assert` where a traced value decides: the program fails there (`fail`), with a code
+in C and the exception in Python.
 
 What the exception is made of stands in the trace; its texts are formatted when it is raised.
 """
@@ -10,11 +10,15 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from transpile import debug
+import numpy as np
+
+from transpile.ir.dims import Dim
 from transpile.ir.source_info import user_source
+from transpile.primitives.effects.callbacks import Callback, Same
+from transpile.primitives.effects.failures import fail
 from transpile.python.semantics.branches import if_, not_
 from transpile.python.semantics.values import Maybe, Unbound, truth
-from transpile.trace.trace import current_trace
+from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
 
 
@@ -52,7 +56,7 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {
 
 def text(*pieces: Any) -> Any:
     """An f-string, of texts and (value, conversion, format)."""
-    made = Text(pieces)
+    made = Text([(_value(p[0]), *p[1:]) if isinstance(p, tuple) else p for p in pieces])
     return made if made.values() else made.formatted(())
 
 
@@ -66,8 +70,9 @@ def raise_(later: Callable[[], Any], cause: Any) -> None:
         error.args = tuple(_known(part) for part in error.args)
         raise error from cause
     error.__cause__ = cause
-    traced = [x for part in error.args for x in _traced(part)]
-    debug.callback(_Raising(error), *traced)
+    raising = _Raising(error)
+    callback = Callback(raising.__name__, raising, Same(raising), failure=_described(error))
+    bind(fail, *(x for part in raising.parts for x in _traced(part)), callback=callback)
 
 
 def assert_(test: Any, message: Callable[[], Any]) -> None:
@@ -116,6 +121,34 @@ def _known(part: Any) -> Any:
     return part.formatted([repr(x) for x in part.values()]) if isinstance(part, Text) else part
 
 
+def _value(part: Any) -> Any:
+    """A runtime size as the traced number that it is."""
+    return part.as_value() if isinstance(part, Dim) else part
+
+
+class _Blank:
+    """Stands for a value that only the program knows, in any format."""
+
+    def __repr__(self) -> str:
+        return "{}"
+
+    def __format__(self, _: str) -> str:
+        return "{}"
+
+
+def _described(error: BaseException) -> str:
+    """The class and the text of an exception, as tracebacks end, with `{}` for traced values."""
+    parts: list[Any] = []
+    for part in error.args:
+        if isinstance(part, Text):
+            part = part.formatted([_Blank()] * len(part.values()))
+        parts.append(_Blank() if isinstance(part, Tracer | Dim) else part)
+    name = type(error).__name__
+    if not parts:
+        return name
+    return f"{name}: {parts[0] if len(parts) == 1 else tuple(parts)}"
+
+
 def _traced(part: Any) -> list[Tracer]:
     if isinstance(part, Text):
         return part.values()
@@ -127,14 +160,15 @@ class _Raising:
 
     def __init__(self, error: BaseException) -> None:
         self._error = error
+        self.parts = [_value(part) for part in error.args]
         self.__name__ = type(error).__name__
 
     def __call__(self, *values: Any) -> None:
         """Raise it."""
         given = iter(values)
         parts = []
-        for part in self._error.args:
-            own = [next(given).item() for _ in _traced(part)]
+        for part in self.parts:
+            own = [_in_python(next(given)) for _ in _traced(part)]
             if isinstance(part, Text):
                 part = part.formatted(own)
             elif isinstance(part, Tracer):
@@ -144,3 +178,8 @@ class _Raising:
         error.args = tuple(parts)
         error.__cause__ = self._error.__cause__
         raise error
+
+
+def _in_python(value: Any) -> Any:
+    """A number of NumPy as Python's; arrays as they are."""
+    return value if np.ndim(value) else value.item()
