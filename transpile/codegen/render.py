@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from transpile.codegen import compile_budget
 from transpile.codegen.callback_messages import (
@@ -30,7 +31,6 @@ from transpile.codegen.plan.helper_inlining import outlined
 from transpile.codegen.plan.kernel_dedup import Group, functions_for
 from transpile.codegen.plan.metadata import Metadata, metadata_of, strided_buffers
 from transpile.codegen.plan.size_checks import (
-    Check,
     helpers_of_checks,
     length_checks,
     range_text,
@@ -200,12 +200,11 @@ class _Renderer:
             temporaries=list(zip(program.temporaries, program.offsets, strict=True)),
             unused=self._unused(),
             calls=self._calls(groups),
-            **_checks_of(program),
+            **_checks_of(program, metadata),
             scope=in_entry,
             identity=identity,
             devices=devices,
             metadata=metadata,
-            faults=(*(metadata.faults if metadata else ()), *failures_of(program)),
             strided=strided,
         )
         inlined = self._helpers(names - linked.keys())
@@ -359,9 +358,14 @@ class _Renderer:
         return counted, checked
 
 
-def _checks_of(program: Program) -> dict[str, list[Check]]:
-    """What the entry checks before it computes anything, and what it checks of lengths."""
-    return {"checks": size_checks(program), "late_checks": length_checks(program)}
+def _checks_of(program: Program, metadata: Metadata | None) -> dict[str, Sequence[Any]]:
+    """What the entry checks before it computes anything, what it checks of lengths, and the codes
+    and texts of what else may be wrong."""
+    return {
+        "checks": size_checks(program),
+        "late_checks": length_checks(program),
+        "faults": (*(metadata.faults if metadata else ()), *failures_of(program)),
+    }
 
 
 def strided_entry(program: Program, scope: ProgramScope, options: Options) -> str:

@@ -2,7 +2,7 @@
 
 A program in C returns the code. Python calls the function of the callback first, with the values of
 the operands: it raises the exception. So `fail` is a callback in everything but that nothing comes
-after it. Under vmap the first example that fails ends the call. It has no derivative.
+after it. Under vmap an example that fails ends the call. It has no derivative.
 """
 
 from __future__ import annotations

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from transpile import errors, tree
-from transpile.ir.graph import Var
+from transpile.ir.graph import Equation, Var
 from transpile.ir.graph_rewrite import may_repeat
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
 from transpile.lax.control.branches import bind_cond
 from transpile.numpy.subscripts.assignment import replace_value
+from transpile.primitives.effects.failures import fail
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
     Maybe,
@@ -199,6 +200,10 @@ class _Zeros:
     """Stands for the value of a variable that a path does not bind."""
 
 
+class _Never:
+    """Stands for the values behind a path that ends the program."""
+
+
 def _chosen(
     holds: Tracer,
     regions: Sequence[Region],
@@ -207,6 +212,9 @@ def _chosen(
 ) -> tuple[Any, ...]:
     """The values behind two regions, of which one runs. The first is for true."""
     columns = _Columns()
+    ended = [any(map(_ends, region.trace.equations)) for region in regions]
+    if any(ended) and not all(ended):
+        results = [[_Never] * len(names) if e else r for e, r in zip(ended, results, strict=True)]
     triples = zip(names, *results, strict=True)
     parts = [_merged(name, one, other, columns) for name, one, other in triples]
     assigned: dict[Var, Tracer] = {}
@@ -229,6 +237,13 @@ def _chosen(
     return tuple(part(chosen) for part in parts)
 
 
+def _ends(equation: Equation) -> bool:
+    """True if the program ends here whatever the values are."""
+    if equation.primitive.name == "cond":
+        return all(any(map(_ends, body.equations)) for body in equation.params["branches"])
+    return equation.primitive is fail
+
+
 def as_result(value: Any, name: str) -> Any:
     """A result of control flow as a value of Python's."""
     if isinstance(value, Tracer):
@@ -242,6 +257,8 @@ def _merged(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any
     """How the value of a variable is made of the results."""
     if one is other or (type(one) is Unbound and type(other) is Unbound):
         return lambda _: one
+    if one is _Never or other is _Never:
+        return _going_on(one, other, columns)
     flags = [_flag(x) for x in (one, other)]
     values = [x.value if type(x) is Maybe else x for x in (one, other)]
     if type(one) is Unbound or type(other) is Unbound:
@@ -259,6 +276,30 @@ def _merged(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any
     if flags[0] is not True or flags[1] is not True:
         flag = columns.add(flags[0], flags[1], ArrayType((), BOOL))
     return lambda results: _rebuilt(name, structure, parts, flag, results)
+
+
+def _going_on(one: Any, other: Any, columns: _Columns) -> Callable[[Any], Any]:
+    """The value of a variable behind the path that does not end the program."""
+
+    def of_leaf(leaf: Any) -> Callable[[Any], Any]:
+        if not isinstance(leaf, Tracer):
+            return lambda _: leaf
+        first, second = (_Zeros, leaf) if one is _Never else (leaf, _Zeros)
+        return columns.add(first, second, leaf.type)
+
+    known = other if one is _Never else one
+    if type(known) is Unbound:
+        return lambda _: known
+    is_maybe = type(known) is Maybe
+    leaves, structure = flatten_arrays(known.value if is_maybe else known)
+    parts = [of_leaf(leaf) for leaf in leaves]
+    flag = of_leaf(known.is_bound) if is_maybe else None
+
+    def rebuilt(results: Any) -> Any:
+        value = structure.unflatten([part(results) for part in parts])
+        return value if flag is None else Maybe(value, flag(results), known.name)
+
+    return rebuilt
 
 
 def _flag(value: Any) -> Any:

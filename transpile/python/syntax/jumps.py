@@ -51,10 +51,12 @@ def without_jumps(body: Sequence[ast.stmt], taken: set[str]) -> Result:
     removal = _Removal(taken)
     end = ast.copy_location(ast.Return(None), body[-1])
     end.lineno = end.end_lineno = body[-1].end_lineno or body[-1].lineno
-    lowered, _ = removal.block([*body, end])
+    lowered, exits = removal.block([*body, end])
     removal.drop_unread_flags(lowered)
     last = ast.copy_location(ast.Return(_load(removal.result, end)), end)
     flags = [_assign(removal.returned, False, body[0])] if removal.is_kept(removal.returned) else []
+    if RETURN not in exits:  # it always raises an exception
+        return Result([*flags, *lowered], "", removal.stops)
     return Result([*flags, *lowered, last], removal.result, removal.stops)
 
 
@@ -62,6 +64,15 @@ def _has_jump(node: ast.AST) -> bool:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
         return False
     return isinstance(node, _JUMPS) or any(_has_jump(c) for c in ast.iter_child_nodes(node))
+
+
+def _is_endless(node: ast.For | ast.While) -> bool:
+    """True for `while True`."""
+    return (
+        isinstance(node, ast.While)
+        and isinstance(node.test, ast.Constant)
+        and bool(node.test.value)
+    )
 
 
 def _load(name: str, at: ast.AST) -> ast.expr:
@@ -105,8 +116,8 @@ class _Removal:
         return done, _FALLS
 
     def _jump(self, node: ast.stmt) -> tuple[Block, Exits]:
-        if isinstance(node, ast.Raise):  # other paths go on as if it had returned
-            return [node, _assign(self.returned, True, node)], frozenset((RETURN,))
+        if isinstance(node, ast.Raise):
+            return [node], frozenset()
         if isinstance(node, ast.Return):
             return [
                 _assign(self.result, node.value, node),
@@ -173,7 +184,9 @@ class _Removal:
         stops = [name for kind, name in ((BREAK, broken), (RETURN, self.returned)) if kind in exits]
         self.stops[id(loop)] = stops
         before = [_assign(broken, False, node)] if BREAK in exits else []
-        behind = exits & {RETURN} | _FALLS
+        behind = exits & {RETURN}
+        if BREAK in exits or not _is_endless(node):
+            behind |= _FALLS
         if not node.orelse:
             lowered, further = self._before(loop, behind, rest)
             return before + lowered, further
