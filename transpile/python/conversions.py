@@ -8,14 +8,20 @@ from typing import Any, TypeVar
 
 from transpile import errors
 from transpile.python import operations
-from transpile.python.semantics.iterables import range_
-from transpile.python.semantics.loops import RolledError
+from transpile.python.semantics.iterables import enumerate_, range_, reversed_, zip_
+from transpile.python.semantics.loops import RolledError, UnrolledError
 from transpile.python.syntax.conversion import converted
 from transpile.python.syntax.definitions import NoSourceError
 from transpile.util.interrupt_safety import THREAD, as_before, between
 
 T = TypeVar("T")
-_SUBSTITUTES: dict[int, tuple[Any, Any]] = {id(range): (range, range_)}
+_PAIRS: tuple[tuple[Any, Any], ...] = (
+    (range, range_),
+    (zip, zip_),
+    (enumerate, enumerate_),
+    (reversed, reversed_),
+)
+_SUBSTITUTES: dict[int, tuple[Any, Any]] = {id(pair[0]): pair for pair in _PAIRS}
 
 
 class Conversions:
@@ -23,14 +29,14 @@ class Conversions:
 
     substitutes  by id: a callable, and what takes its place
     rolled       the sites of loops that become loops of the program
-    unrolled     those that cannot
+    unrolled     those that cannot, and why
     """
 
     def __init__(self, failure: errors.TracerError) -> None:
         self.failure = failure
         self.substitutes = _SUBSTITUTES
         self.rolled: set[Any] = set()
-        self.unrolled: set[Any] = set()
+        self.unrolled: dict[Any, Exception] = {}
         self.refused: dict[str, None] = {}
 
     def retried(self, attempt: Callable[[], T]) -> T:
@@ -40,6 +46,9 @@ class Conversions:
                 return between(self._begin, attempt, as_before())
             except RolledError as rolled:
                 self.rolled.add(rolled.site)
+            except UnrolledError as unrolled:
+                self.rolled.discard(unrolled.site)
+                self.unrolled[unrolled.site] = unrolled.reason
             except errors.TracerError as error:
                 for note in self.refused:
                     error.add_note(note)

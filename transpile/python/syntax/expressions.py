@@ -36,6 +36,11 @@ class Expressions(ast.NodeTransformer):
         module = ast.Name(self.ops, ast.Load())
         callee = ast.Attribute(module, function, ast.Load())
         made = ast.Call(callee, list(arguments), [])
+        ast.copy_location(callee, at)
+        if isinstance(
+            at, ast.stmt
+        ):  # or Python's line of the call would be the last one of a block
+            callee.end_lineno, callee.end_col_offset = callee.lineno, callee.col_offset
         _located(made, at)
         return made
 

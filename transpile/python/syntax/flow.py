@@ -144,7 +144,7 @@ class Flow:
                 if isinstance(inner.ctx, ast.Load) and inner.id in missing:
                     self.unbound.add(id(inner))
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                self.unbound.add(id(node.target))
+                self.unbound |= {id(node.target)} if node.target.id in missing else set()
         return bound | names.bound
 
 

@@ -63,6 +63,8 @@ def without_jumps(body: Sequence[ast.stmt], taken: set[str]) -> Result:
 def _has_jump(node: ast.AST) -> bool:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
         return False
+    if isinstance(node, ast.For | ast.While) and node.orelse:  # a loop without jumps has no `else`
+        return True
     return isinstance(node, _JUMPS) or any(_has_jump(c) for c in ast.iter_child_nodes(node))
 
 

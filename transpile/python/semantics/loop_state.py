@@ -1,0 +1,237 @@
+"""The variables of a loop: which of their leaves it carries, and how their types settle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile import errors, tree
+from transpile.ir.graph import Var
+from transpile.ir.source_info import user_source
+from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
+from transpile.numpy.core.promotion import convert
+from transpile.primitives import axes
+from transpile.python.semantics.branches import described
+from transpile.python.semantics.regions import Region
+from transpile.python.semantics.values import (
+    Maybe,
+    Unbound,
+    array_type,
+    is_array,
+    joined,
+)
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.trace import bind, constant
+from transpile.trace.tracer import Tracer
+
+
+class State:
+    """The variables of a loop, and which of their leaves are carried.
+
+    A variable that the body may only update in place (`x += y`) is the array itself, as long as no
+    other object is assigned to it. One that has no value before the loop is zero, beside a flag.
+    """
+
+    def __init__(
+        self, names: Sequence[str], is_updated: Sequence[bool], values: Sequence[Any]
+    ) -> None:
+        self.names = names
+        self.types: list[ArrayType] = []
+        self._initial: list[Any] = []
+        self._labels: list[str] = []
+        self._parts = [
+            self._part(name, value, updated)
+            for name, value, updated in zip(names, values, is_updated, strict=True)
+        ]
+        self._results: Sequence[Any] = ()
+
+    def _part(self, name: str, value: Any, is_updated: bool) -> Any:
+        if type(value) is Unbound:
+            return value
+        if is_updated and isinstance(value, Tracer) and value.ndim:
+            return _Same(value)
+        flag = None
+        if type(value) is Maybe:
+            flag = self._carry(value.is_bound, "")
+            value = value.value
+        leaves, structure = flatten_arrays(value)
+        slots = [self._carry(x, name) if is_array(x) else _Static(x) for x in leaves]
+        return _Carried(structure, slots, flag, name=name)
+
+    def _carry(self, value: Any, name: str) -> int:
+        self.types.append(array_type(value))
+        self._initial.append(value)
+        self._labels.append(name)
+        return len(self.types) - 1
+
+    def leaf_names(self) -> list[str]:
+        """The names of the variables that have the leaves."""
+        return list(self._labels)
+
+    def initial(self) -> list[Any]:
+        """The leaves before the loop, in the types of the carry."""
+        return [
+            _of_type(value, kind) for value, kind in zip(self._initial, self.types, strict=True)
+        ]
+
+    def values(
+        self, leaves: Sequence[Any], behind: bool = False, at_least_once: bool = False
+    ) -> list[Any]:
+        """The variables, of leaves: in the body, or behind the loop."""
+        values: list[Any] = []
+        for part in self._parts:
+            if type(part) is Unbound:
+                values.append(part)
+            elif type(part) is _Same:
+                values.append(part.value)
+            elif part.is_new and not behind:
+                values.append(Unbound(part.name))
+            else:
+                value = part.of(leaves)
+                is_sure = part.flag is None or (behind and part.is_new and at_least_once)
+                values.append(value if is_sure else Maybe(value, leaves[part.flag], part.name))
+        return values
+
+    def absorb(self, results: Sequence[Any], region: Region) -> bool:
+        """Take what an iteration gives; True where the carry changes, so that it is to be traced
+        anew."""
+        changed = False
+        self._results = results
+        for number, (part, result) in enumerate(zip(self._parts, results, strict=True)):
+            if type(part) is _Same:
+                if result is not part.value:
+                    self._parts[number] = self._part(self.names[number], part.value, False)
+                    changed = True
+            elif type(part) is Unbound:
+                if type(result) is not Unbound:
+                    self._bind(number, result, region)
+            elif not part.is_new:
+                changed |= self._widen(number, part, result)
+        return changed
+
+    def _bind(self, number: int, result: Any, region: Region) -> None:
+        """A variable that the body binds first."""
+        name = self.names[number]
+        value = result.value if type(result) is Maybe else result
+        leaves, structure = flatten_arrays(value)
+        slots: list[Any] = []
+        for leaf in leaves:
+            slots.append(
+                self._add(array_type(leaf), name, region) if is_array(leaf) else _Static(leaf)
+            )
+        flag = self._add(ArrayType((), BOOL), "", region)
+        self._initial[flag] = np.bool_(False)
+        self._parts[number] = _Carried(structure, slots, flag, is_new=True, name=name)
+
+    def _add(self, kind: ArrayType, name: str, region: Region) -> int:
+        self.types.append(kind)
+        self._initial.append(None)
+        self._labels.append(name)
+        region.trace.inputs.append(Var(kind, name))
+        return len(self.types) - 1
+
+    def _widen(self, number: int, part: _Carried, result: Any) -> bool:
+        name = self.names[number]
+        if type(result) is Unbound:
+            raise _unsettled(name, "a value", "none")
+        if type(result) is Maybe and part.flag is None:
+            part.flag = self._carry(np.bool_(True), "")
+            return True
+        leaves, structure = flatten_arrays(result.value if type(result) is Maybe else result)
+        if structure != part.structure:
+            before = part.structure.unflatten(
+                [self._initial[s] if isinstance(s, int) else s.value for s in part.slots]
+            )
+            raise _unsettled(name, described(before), described(result))
+        changed = False
+        for slot, leaf in zip(part.slots, leaves, strict=True):
+            if isinstance(slot, _Static):
+                if is_array(leaf) or not (leaf is slot.value or leaf == slot.value):
+                    raise _unsettled(name, described(slot.value), described(leaf))
+                continue
+            kind = joined(self.types[slot], array_type(leaf)) if is_array(leaf) else None
+            if kind is None:
+                raise _unsettled(name, described(self._initial[slot]), described(leaf))
+            changed |= kind != self.types[slot]
+            self.types[slot] = kind
+        return changed
+
+    def outputs(self, region: Region) -> list[Any]:
+        """The carry behind an iteration."""
+        outputs: list[Any] = [None] * len(self.types)
+        for part, result in zip(self._parts, self._results, strict=True):
+            if type(part) is not _Carried:
+                continue
+            value = result.value if type(result) is Maybe else result
+            if part.flag is not None:
+                is_bound = result.is_bound if type(result) is Maybe else np.bool_(True)
+                outputs[part.flag] = region.atom(is_bound)
+            for slot, leaf in zip(part.slots, flatten_arrays(value)[0], strict=True):
+                if isinstance(slot, int):
+                    outputs[slot] = region.atom(leaf, self.types[slot])
+        return outputs
+
+
+class _Same:
+    """A variable that stays the array that it is."""
+
+    def __init__(self, value: Tracer) -> None:
+        self.value = value
+
+
+class _Static:
+    """A leaf that is no array, and never changes."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class _Carried:
+    """A variable that is carried: the positions of its leaves, and that of the flag whether it has
+    a value; `is_new` where it has none before the loop."""
+
+    def __init__(
+        self,
+        structure: tree.TreeDef,
+        slots: list[Any],
+        flag: int | None,
+        *,
+        is_new: bool = False,
+        name: str,
+    ) -> None:
+        self.structure = structure
+        self.slots = slots
+        self.flag = flag
+        self.is_new = is_new
+        self.name = name
+
+    def of(self, leaves: Sequence[Any]) -> Any:
+        """The value, of the leaves of all variables."""
+        return self.structure.unflatten(
+            [leaves[s] if isinstance(s, int) else s.value for s in self.slots]
+        )
+
+
+def _of_type(value: Any, kind: ArrayType) -> Any:
+    """A leaf before the loop, in the type of the carry."""
+    if value is None:
+        zero = np.zeros((), kind.dtype)
+        if not kind.shape:
+            return constant(zero)
+        return bind(axes.broadcast_in_dim, zero, shape=kind.shape, broadcast_dimensions=())
+    if type(value) in PYTHON_SCALARS and kind.weak:
+        return constant(type(np.zeros((), kind.dtype).item())(value))
+    if isinstance(value, Tracer):
+        return value if value.dtype == kind.dtype else convert(value, kind.dtype)
+    return constant(np.asarray(value, kind.dtype))
+
+
+def _unsettled(name: str, before: str, after: str) -> Exception:
+    source = user_source()
+    return errors.CarryError(
+        f"{source}: {name!r} is {before} before an iteration of `{source.text}`, and {after} "
+        f"behind it. What a loop changes keeps its shape and its structure; give it the shape that "
+        f"it ends with before the loop."
+    )
