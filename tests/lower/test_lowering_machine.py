@@ -172,7 +172,8 @@ def plan_of(graph, machine):
     """The numbers in the plan of the only transform."""
     program = lower(graph, machine=machine)
     (call,) = [s for k in program.kernels for s in walk(k.body) if isinstance(s, Fft)]
-    return call.layout.numbers.tolist()
+    (plan,) = [c for c in program.constants if c.name == call.plan.first.buffer]
+    return plan.value.tolist()
 
 
 # For each threshold of transforms values of a machine, and a shape.

@@ -399,6 +399,74 @@ def test_what_is_short_is_unrolled():
         transpile.jit(short_loop)(np.ones(2), layers)
 
 
+def first_positive(x, items):
+    for item in items:
+        if item * x > 0:
+            break
+    else:
+        item = 0.0
+    return item + x
+
+
+def test_a_loop_over_a_list_may_end_early():
+    check(first_positive, 2.0, [-1.0, 3.0, 4.0])
+    check(first_positive, -2.0, [1.0, 3.0, 4.0])
+
+
+def collects(x, n):
+    seen = []
+    for i in range(n):
+        seen.append(x[i])
+    return len(seen)
+
+
+def test_a_list_that_a_loop_changes_is_an_error():
+    with pytest.raises(errors.CarryError, match="changes the list 'seen'"):
+        transpile.jit(collects)(A, 3)
+
+
+def recurrence(a):
+    x = a.copy()
+    for i in range(1, len(x)):
+        x[i] = 0.5 * x[i - 1] + np.sin(x[i])
+    return x
+
+
+def test_a_long_trace_becomes_a_loop():
+    a = np.random.default_rng(0).normal(size=2000)
+    check(recurrence, a)
+    assert transpile.jit(recurrence).lower(a).as_text().count("for (") <= 2
+    assert transpile.jit(recurrence, python_control_flow=False).lower(a[:9]).as_text()
+
+
+def keeps_layers(x, layers):
+    states = []
+    for _ in range(60):
+        for layer in layers:
+            x = np.tanh(x @ layer)
+        states.append(x)
+    return np.stack(states)
+
+
+def test_a_long_trace_that_cannot_be_a_loop_stays():
+    draw = np.random.default_rng(0)
+    layers = [draw.normal(size=(2, 2)) for _ in range(20)]
+    check(keeps_layers, np.ones((3, 2)), layers)
+
+
+def swaps_neighbours(a):
+    for i in range(len(a) - 1):
+        if a[i] > a[i + 1]:
+            a[i], a[i + 1] = a[i + 1], a[i]
+
+
+def test_a_swap_under_a_condition_copies_no_array():
+    a = np.random.default_rng(0).normal(size=500)
+    check(swaps_neighbours, a)
+    text = transpile.jit(swaps_neighbours).lower(a).as_text()
+    assert text.count("for (") == 1
+
+
 # -------------------------------------------------------------------------------------- exceptions
 
 

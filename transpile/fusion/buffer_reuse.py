@@ -188,7 +188,7 @@ class _Analysis:
             case Branch():
                 named = [a for a in node.consts if self.block.key(a) == key]
                 reads = sum(load.buffer == key for load in node.operand_loads)
-                return len(named) == 1 and reads <= 1 and not _reads(node.chosen, key)
+                return len(named) == 1 and reads <= 1  # the number of the branch is known before
             case Loop():
                 if any(load.buffer == key for load in node.operand_loads):
                     return False

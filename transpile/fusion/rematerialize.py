@@ -104,10 +104,21 @@ def _late_updates(block: Block) -> frozenset[Var]:
     for node in block.nodes if block.scope.is_body else ():
         if isinstance(node, Scatter):
             x, value = node.equation.inputs[:2]
-            is_late = not updates_in_time(node, block.key(x))
+            is_late = not updates_in_time(node, block.key(x)) or _reads_earlier(block, node)
             if is_late and isinstance(value, Var) and block.values.is_inlined(value):
                 late.add(value)
     return frozenset(late)
+
+
+def _reads_earlier(block: Block, node: Scatter) -> bool:
+    """Tell whether an update reads the array as it was before another update of it: the second
+    half of a swap."""
+    x = node.equation.inputs[0]
+    while isinstance(before := block.node_of(x), Scatter):
+        x = before.equation.inputs[0]
+        if block.key(x) in node.reads:
+            return True
+    return False
 
 
 def _slices_before(block: Block) -> frozenset[Var]:

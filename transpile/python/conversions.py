@@ -32,7 +32,7 @@ class Conversions:
     unrolled     those that cannot, and why
     """
 
-    def __init__(self, failure: errors.TracerError) -> None:
+    def __init__(self, failure: errors.TracerError | None) -> None:
         self.failure = failure
         self.substitutes = _SUBSTITUTES
         self.rolled: set[Any] = set()

@@ -24,14 +24,17 @@ from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.bytecode.made_arrays import AssignedError
 from transpile.trace.bytecode.reads import global_names
 from transpile.trace.call_signature import function_name
-from transpile.trace.trace import bind
+from transpile.trace.trace import LongTraceError, bind
 from transpile.util.interrupt_safety import THREAD, as_before, between
 
 T = TypeVar("T")
 # The errors of indexing a concrete array by a traced value.
 FAILURES = (errors.TracerIntegerConversionError, errors.TracerArrayConversionError)
-# What makes the conversions of a function from its source, of the error that asks for them.
-CONVERSIONS: list[Callable[[errors.TracerError], Any]] = []
+# Of a function's trace, beyond which its loops become loops of the program, if they can: about as
+# many as a C compiler takes a second for.
+MOST_EQUATIONS = 2000
+# Makes the conversions of a function from its source, of the error, if any, that asks for them.
+CONVERSIONS: list[Callable[[errors.TracerError | None], Any]] = []
 _MAX_ITEMS = 64  # of a container whose arrays are lifted
 _MAX_DEPTH = 4  # of nested containers
 _NOT_USERS = ("transpile", "numpy")  # whose functions name no user arrays
@@ -161,14 +164,39 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
     Where traced values are assigned to an array that the function makes, the next attempt traces
     the call that makes it.
     """
+    tried = functools.partial(_with_made_arrays, attempt, function)
     if THREAD.python is not None or not THREAD.converts or not CONVERSIONS:
-        return _with_made_arrays(attempt, function)
+        return tried()
     try:
-        return _with_made_arrays(attempt, function)
+        return _with_longest(MOST_EQUATIONS, tried) if THREAD.longest is None else tried()
     except errors.ConcretizationTypeError as failure:
         conversions = CONVERSIONS[0](failure)
-    result: T = conversions.retried(lambda: _with_made_arrays(attempt, function))
+        long = False
+    except LongTraceError:
+        conversions = CONVERSIONS[0](None)
+        long = True
+    try:
+        result: T = _with_longest(None, functools.partial(conversions.retried, tried))
+    except (errors.TracerError, errors.UnsupportedError):
+        if not long:
+            raise
+        return _without_conversion(tried)  # as it is, then
     return result
+
+
+def _with_longest(longest: int | None, run: Callable[[], T]) -> T:
+    def begin() -> None:
+        THREAD.longest = longest
+
+    return between(begin, run, as_before())
+
+
+def _without_conversion(run: Callable[[], T]) -> T:
+    def begin() -> None:
+        THREAD.converts = False
+        THREAD.longest = None
+
+    return between(begin, run, as_before())
 
 
 def _with_made_arrays(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:

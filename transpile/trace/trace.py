@@ -135,6 +135,8 @@ class Trace:
     def add(self, equation: Equation) -> list[Tracer]:
         """Append an equation over atoms of this trace, whose outputs are fresh."""
         born = len(self.equations)
+        if THREAD.longest is not None and born > THREAD.longest:
+            raise LongTraceError
         self.equations.append(equation)
         for var in equation.outputs:
             self.producers[var], self.births[var] = equation, born
@@ -305,6 +307,13 @@ def constant(value: Any, what: str = "a constant") -> Const:
         f"{user_source()}: {what} is a {type(value).__name__}, which is not an array: "
         f"{shown(value)}"
     )
+
+
+class LongTraceError(BaseException):
+    """A trace has more equations than this thread wants (`trace/captured_arrays.py`).
+
+    No error of the user's: his `except` clauses do not see it.
+    """
 
 
 # ------------------------------------------------------------------------------- the active trace

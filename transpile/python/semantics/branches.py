@@ -17,6 +17,7 @@ from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
 from transpile.lax.control.branches import bind_cond
 from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives.effects.failures import fail
+from transpile.python.semantics.containers import unchanging
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
     Maybe,
@@ -64,7 +65,7 @@ def if_(
         return (then if holds else otherwise)(*values)
     regions = Region("then"), Region("otherwise")
     results = [
-        region.run(partial(branch, *values))
+        unchanging(partial(region.run, partial(branch, *values)), branch)
         for region, branch in zip(regions, (then, otherwise), strict=True)
     ]
     return _chosen(holds, regions, results, [name.lstrip("+") for name in names])
@@ -77,7 +78,8 @@ def choose(test: Any, then: Later, otherwise: Later) -> Any:
         return then() if holds else otherwise()
     regions = Region("then"), Region("otherwise")
     results = [
-        (region.run(branch),) for region, branch in zip(regions, (then, otherwise), strict=True)
+        (unchanging(partial(region.run, branch), branch),)
+        for region, branch in zip(regions, (then, otherwise), strict=True)
     ]
     return _chosen(holds, regions, results, ["the expression"])[0]
 

@@ -22,6 +22,7 @@ from transpile.primitives import axes
 from transpile.primitives.control import primitives
 from transpile.primitives.rules import bind_call
 from transpile.python.semantics.branches import and_, as_result, if_, not_
+from transpile.python.semantics.containers import unchanging
 from transpile.python.semantics.iterables import Items, items_of
 from transpile.python.semantics.loop_state import State
 from transpile.python.semantics.regions import Region
@@ -292,7 +293,8 @@ class _Loop:
             region = Region("loop", [*leading, *state.types], names)
             parameters = region.parameters
             first, carry = parameters[: len(leading)], parameters[len(leading) :]
-            results = region.run(partial(body, *first, *state.values(carry)))
+            call = partial(body, *first, *state.values(carry))
+            results = unchanging(partial(region.run, call), body)
             if not state.absorb(results, region):
                 return region
         raise errors.InternalError("the types of a loop do not settle")
