@@ -189,6 +189,41 @@ def test_many_calls_that_fail_and_do_not_fail():
                 f(-1.0 - k)
 
 
+def handled(x):
+    try:
+        die_of_negative(x)
+        y = x
+    except (KeyError, Mismatch):
+        y = 0.0
+    return y
+
+
+def die_of_negative(x):
+    if x < 0:
+        raise Mismatch("negative", x)
+
+
+def not_handled(x):
+    try:
+        die_of_negative(x)
+    except ValueError:
+        return 0.0
+    try:
+        int("no number")
+    except ValueError:
+        return x * 2
+
+
+def test_a_program_handles_no_exceptions():
+    wanted = r"a program cannot handle the Mismatch that it raises where a traced"
+    with pytest.raises(transpile.errors.UnsupportedError, match=wanted):
+        transpile.jit(handled)(2.0)
+    f = transpile.jit(not_handled)
+    assert f(2.0) == 4.0
+    with pytest.raises(Mismatch, match="negative"):
+        f(-2.0)
+
+
 # ------------------------------------------------------------------------- derivatives and batches
 
 

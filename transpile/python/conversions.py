@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from transpile import errors
 from transpile.python import operations
+from transpile.python.semantics.exceptions import HandledError
 from transpile.python.semantics.iterables import enumerate_, range_, reversed_, zip_
 from transpile.python.semantics.loops import RolledError, UnrolledError
 from transpile.python.syntax.conversion import converted
@@ -30,6 +31,7 @@ class Conversions:
     substitutes  by id: a callable, and what takes its place
     rolled       the sites of loops that become loops of the program
     unrolled     those that cannot, and why
+    handlers     of the `try` statements that are being traced: functions that give their classes
     """
 
     def __init__(self, failure: errors.TracerError | None) -> None:
@@ -37,6 +39,7 @@ class Conversions:
         self.substitutes = _SUBSTITUTES
         self.rolled: set[Any] = set()
         self.unrolled: dict[Any, Exception] = {}
+        self.handlers: list[Callable[[], Any]] = []
         self.refused: dict[str, None] = {}
 
     def retried(self, attempt: Callable[[], T]) -> T:
@@ -49,6 +52,8 @@ class Conversions:
             except UnrolledError as unrolled:
                 self.rolled.discard(unrolled.site)
                 self.unrolled[unrolled.site] = unrolled.reason
+            except HandledError as error:
+                raise errors.UnsupportedError(str(error)) from None
             except errors.TracerError as error:
                 for note in self.refused:
                     error.add_note(note)

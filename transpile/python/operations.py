@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transpile.python.semantics.branches import and_, choose, compare, if_, not_, or_
-from transpile.python.semantics.exceptions import assert_, bound, raise_, text
+from transpile.python.semantics.exceptions import assert_, bound, handled, raise_, text
 from transpile.python.semantics.loops import for_, while_
 from transpile.python.semantics.values import Unbound, returned
 
@@ -15,6 +15,7 @@ __all__ = [
     "choose",
     "compare",
     "for_",
+    "handled",
     "if_",
     "not_",
     "or_",

@@ -7,7 +7,8 @@ What the exception is made of stands in the trace; its texts are formatted when 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from transpile.python.semantics.branches import if_, not_
 from transpile.python.semantics.values import Maybe, Unbound, truth
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
+from transpile.util.interrupt_safety import THREAD
 
 
 class Text:
@@ -60,6 +62,21 @@ def text(*pieces: Any) -> Any:
     return made if made.values() else made.formatted(())
 
 
+class HandledError(BaseException):
+    """Ends a trace in which a handler would be for an exception of the program."""
+
+
+@contextmanager
+def handled(kinds: Callable[[], Any]) -> Iterator[None]:
+    """Around the body of a `try`, whose handlers are for exceptions of these classes."""
+    handlers = THREAD.python.handlers
+    handlers.append(kinds)
+    try:
+        yield
+    finally:
+        handlers.pop()
+
+
 def raise_(later: Callable[[], Any], cause: Any) -> None:
     """`raise`: at once, or when the program comes to it."""
     error = later()
@@ -69,6 +86,11 @@ def raise_(later: Callable[[], Any], cause: Any) -> None:
     if trace is None or not trace.is_region:
         error.args = tuple(_known(part) for part in error.args)
         raise error from cause
+    if any(isinstance(error, kinds()) for kinds in THREAD.python.handlers):
+        raise HandledError(
+            f"{user_source()}: a program cannot handle the {type(error).__name__} that it raises "
+            f"where a traced value decides. Write what the handler does in the place of the raise."
+        )
     error.__cause__ = cause
     raising = _Raising(error)
     callback = Callback(raising.__name__, raising, Same(raising), failure=_described(error))

@@ -25,7 +25,7 @@ _OPS = "python"
 _FUTURE = 0x1FF0000  # the bits of a code object's flags that `from __future__` sets
 _IS_GENERATOR = 0x20 | 0x80 | 0x100 | 0x200  # generators and coroutines
 _CHOOSING = (
-    *(ast.If, ast.For, ast.While, ast.Match, ast.IfExp, ast.BoolOp, ast.Assert, ast.Raise),
+    *(ast.If, ast.For, ast.While, ast.Match, ast.IfExp, ast.BoolOp, ast.Assert, ast.Raise, ast.Try),
     *(ast.comprehension, ast.Not, ast.In, ast.NotIn),
 )
 

@@ -89,6 +89,8 @@ class Statements:
                 return self._assert(node)
             case ast.Raise() if node.exc is not None:
                 return self._raise(node)
+            case ast.Try() if node.handlers:
+                return [self._try(node)]
             case ast.Delete():
                 return self._delete(node)
             case ast.AugAssign() if id(node.target) in self._flow.unbound:
@@ -253,6 +255,16 @@ class Statements:
         cause = ast.Constant(None) if node.cause is None else self._part(node.cause)
         call = self._expressions.call("raise_", later, cause, at=node)
         return [_placed(ast.Expr(call), node)]
+
+    def _try(self, node: ast.Try) -> ast.stmt:
+        """The body says what is handled, for exceptions that only the program would raise."""
+        whole = self._generic(node)
+        kinds = [self._part(h.type) if h.type else _load("BaseException") for h in node.handlers]
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        later = _placed(ast.Lambda(nothing, ast.Tuple(kinds, ast.Load())), node)
+        call = self._expressions.call("handled", later, at=node)
+        whole.body = [_placed(ast.With([ast.withitem(call)], whole.body), node)]
+        return whole
 
     def _text(self, node: ast.expr) -> Any:
         """An expression whose f-strings may have traced values."""
