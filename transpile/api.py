@@ -67,6 +67,7 @@ def jit(
     warm_up: str | None = None,
     dynamic_shapes: Any = None,
     python_control_flow: bool = True,
+    check_bounds: bool = False,
 ) -> Any:
     """Compile a function to C when it is called: a decorator, with or without parentheses.
 
@@ -102,6 +103,8 @@ def jit(
     python_control_flow   where a traced value decides what Python does (`if x > 0`, `while`,
                       `range(n)`), compile the function's own statements from its source
                       (docs/python_control_flow.md). False: raise an error that says what to write
+    check_bounds      a traced index that is out of range raises NumPy's IndexError, and has a code
+                      in C; False: it is brought into the range (docs/differences_from_numpy.md)
 
     Arrays, numbers and lists that the function takes from its surroundings are copied while
     tracing. A later change of what it or its helpers name is noticed, and traces again: globals,
@@ -132,6 +135,7 @@ def jit(
             warms_up,
             sizes,
             python_control_flow,
+            check_bounds,
         )
         return Wrapped(function, config)
 
@@ -140,6 +144,7 @@ def jit(
         show_graph=show_graph,
         auto_device=auto_device,
         python_control_flow=python_control_flow,
+        check_bounds=check_bounds,
     )
     options, warms_up = Options().replace(compiler_options), warm_up_requested(warm_up)
     sizes = dynamic_shapes_setting(dynamic_shapes)

@@ -78,6 +78,7 @@ class Config:
     warms_up: bool = False
     dynamic_shapes: dynamic_shapes.Setting = False
     python_control_flow: bool = True
+    check_bounds: bool = False
 
 
 class Tracing:
@@ -283,6 +284,7 @@ class Tracing:
 
         def begin() -> None:
             THREAD.converts = self.config.python_control_flow
+            THREAD.checks_bounds = self.config.check_bounds
 
         return between(begin, lambda: retried(attempt, self.function), as_before())
 

@@ -6,7 +6,7 @@ the others, and the position of the axes of these arrays in the result, which is
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,13 @@ from transpile.trace.lengths import selected
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass
+from transpile.util.interrupt_safety import THREAD
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    from transpile.numpy.subscripts import bounds
+else:
+    bounds = Later("transpile.numpy.subscripts.bounds")
 
 WRAP = "wrap"
 _KINDS = (
@@ -339,6 +346,8 @@ def _in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape)
             raise located(IndexError, f"index 0 is out of bounds for axis {axis} with size 0")
         if mode == WRAP:
             return call(np.remainder, index, size)
+        if mode is None and THREAD.checks_bounds:
+            bounds.check_bounds(index, axis, size)
         return from_start(index, size)
     if isinstance(index, np.ndarray) and isinstance(size, Dim) and mode is None:
         return _known_in_range(index, axis, size)
