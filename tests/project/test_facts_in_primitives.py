@@ -39,6 +39,11 @@ JUSTIFIED = {
         "add divide convert_element_type select broadcast_in_dim reshape transpose slice rev "
         "concatenate dot_general",
     ): RULES,
+    ("python.semantics.builtins", "real imag"): API,
+    (
+        "python.semantics.math_functions",
+        "erf erfc gamma lgamma floor ceil trunc log remainder ldexp hypot gcd lcm",
+    ): API,
     ("random.normals", "svd eigh cholesky"): API,
     ("scipy.factorizations", "real complex"): API,
 }

@@ -123,7 +123,7 @@ def test_update_beside_an_unsure_name_is_of_the_array():
     check(updates_beside_an_unsure_name, 0, A)
 
 
-LAYERS = tuple(float(k) / 7 for k in range(100))
+LAYERS = (*[float(k) / 7 for k in range(100)], "end")
 
 
 def through_layers(x, count):

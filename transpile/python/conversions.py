@@ -8,21 +8,21 @@ from typing import Any, TypeVar
 
 from transpile import errors
 from transpile.python import operations
+from transpile.python.semantics import builtins, math_functions
 from transpile.python.semantics.exceptions import HandledError
-from transpile.python.semantics.iterables import enumerate_, range_, reversed_, zip_
+from transpile.python.semantics.iterables import Chosen, is_stackable
 from transpile.python.semantics.loops import RolledError, UnrolledError
+from transpile.python.semantics.numbers import is_unknown
 from transpile.python.syntax.conversion import converted
 from transpile.python.syntax.definitions import NoSourceError
 from transpile.util.interrupt_safety import THREAD, as_before, between
 
 T = TypeVar("T")
-_PAIRS: tuple[tuple[Any, Any], ...] = (
-    (range, range_),
-    (zip, zip_),
-    (enumerate, enumerate_),
-    (reversed, reversed_),
-)
-_SUBSTITUTES: dict[int, tuple[Any, Any]] = {id(pair[0]): pair for pair in _PAIRS}
+_SUBSTITUTES: dict[int, tuple[Any, Any]] = {
+    id(function): (function, ours)
+    for table in (builtins.TABLE, math_functions.TABLE)
+    for function, ours in table.items()
+}
 
 
 class Conversions:
@@ -71,5 +71,6 @@ class Conversions:
             return function
 
     def subscripted(self, container: Any, key: Any) -> Any:
-        """What is subscripted in the place of a container."""
-        return container
+        """What is subscripted in the place of a container: of a list, its stacked items."""
+        is_index = is_unknown(key) and not key.shape and key.dtype.kind in "iu"
+        return Chosen(container) if is_index and is_stackable(container) else container

@@ -15,10 +15,12 @@ import numpy as np
 
 from transpile.ir.dims import Dim
 from transpile.ir.source_info import user_source
+from transpile.ir.types import PYTHON_SCALARS
 from transpile.primitives.effects.callbacks import Callback, Same
 from transpile.primitives.effects.failures import fail
 from transpile.python.semantics.branches import if_, not_
 from transpile.python.semantics.values import Maybe, Unbound, truth
+from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -94,7 +96,7 @@ def raise_(later: Callable[[], Any], cause: Any) -> None:
     error.__cause__ = cause
     raising = _Raising(error)
     callback = Callback(raising.__name__, raising, Same(raising), failure=_described(error))
-    bind(fail, *(x for part in raising.parts for x in _traced(part)), callback=callback)
+    bind(fail, *(x for part in raising.parts for x in traced_values(part)), callback=callback)
 
 
 def assert_(test: Any, message: Callable[[], Any]) -> None:
@@ -171,10 +173,20 @@ def _described(error: BaseException) -> str:
     return f"{name}: {parts[0] if len(parts) == 1 else tuple(parts)}"
 
 
-def _traced(part: Any) -> list[Tracer]:
+def traced_values(part: Any) -> list[Tracer]:
+    """The traced values in a text, or a container."""
     if isinstance(part, Text):
         return part.values()
-    return [part] if isinstance(part, Tracer) else []
+    return [leaf for leaf in flatten_arrays(part)[0] if isinstance(leaf, Tracer)]
+
+
+def with_values(part: Any, values: Sequence[Any]) -> Any:
+    """A text, or a container, with these in the places of the traced values."""
+    if isinstance(part, Text):
+        return part.formatted(values)
+    leaves, structure = flatten_arrays(part)
+    given = iter(values)
+    return structure.unflatten([next(given) if isinstance(x, Tracer) else x for x in leaves])
 
 
 class _Raising:
@@ -190,18 +202,16 @@ class _Raising:
         given = iter(values)
         parts = []
         for part in self.parts:
-            own = [_in_python(next(given)) for _ in _traced(part)]
-            if isinstance(part, Text):
-                part = part.formatted(own)
-            elif isinstance(part, Tracer):
-                (part,) = own
-            parts.append(part)
+            own = [as_python(next(given)) for _ in traced_values(part)]
+            parts.append(with_values(part, own))
         error = copy.copy(self._error)
         error.args = tuple(parts)
         error.__cause__ = self._error.__cause__
         raise error
 
 
-def _in_python(value: Any) -> Any:
-    """A number of NumPy as Python's; arrays as they are."""
-    return value if np.ndim(value) else value.item()
+def as_python(value: Any) -> Any:
+    """A number as Python's, where Python has its dtype; arrays as they are."""
+    array = np.asarray(value)
+    is_python = not array.ndim and array.dtype in PYTHON_SCALARS.values()
+    return array.item() if is_python else array[()]

@@ -1,14 +1,24 @@
-"""What a `for` loop of the program runs over: items that are computed from their number."""
+"""What a `for` loop of the program runs over: items that are computed from their number.
+
+`range`, `zip`, `enumerate`, `reversed`, `numpy.ndindex` and `numpy.ndenumerate` give what Python
+can run over, too.
+"""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
+from transpile.python.semantics.branches import if_
+from transpile.python.semantics.exceptions import raise_
+from transpile.python.semantics.values import array_type, is_array
+from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import the_trace
 from transpile.trace.tracer import Tracer
 
@@ -16,12 +26,19 @@ from transpile.trace.tracer import Tracer
 class Items:
     """A number of items, and each of them as a function of its number.
 
-    length  an int, or a traced integer
+    length   an int, or a traced integer
+    prepare  what is traced before the loop, once it is one of the program
     """
 
-    def __init__(self, length: Any, item: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        length: Any,
+        item: Callable[[Any], Any],
+        prepare: Callable[[], object] = lambda: None,
+    ) -> None:
         self.length = length
         self.item = item
+        self.prepare = prepare
 
     @property
     def is_known(self) -> bool:
@@ -52,56 +69,100 @@ class Range:
         return iter(range(*map(operator.index, (self.start, self.stop, self.step))))
 
 
-class Combined:
-    """`zip`, `enumerate` or `reversed` of traced arrays and ranges; it is its own iterator, as
-    theirs are.
+class Iterator:
+    """An iterator of Python's, whose items are known by their number as long as none is taken."""
 
-    function  Python's
-    sources   its iterables
-    combine   the items of all, from those of the sources
-    """
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        sources: Sequence[Any],
-        combine: Callable[[Sequence[Items]], Items],
-    ) -> None:
-        self.sources = sources
-        self.combine = combine
-        self._function = function
-        self._iterator: Any = None
+    def __init__(self, items: Items, begin: Callable[[], Any]) -> None:
+        self._items = items
+        self._begin = begin
+        self._begun: Any = None
 
     def items(self) -> Items | None:
-        """Its items; None where a source has none, or some are taken."""
-        if self._iterator is not None:
-            return None
-        parts = [items_of(source) for source in self.sources]
-        known = [part for part in parts if part is not None]
-        return self.combine(known) if len(known) == len(parts) else None
+        """Its items; None where some are taken."""
+        return self._items if self._begun is None else None
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator:
         return self
 
     def __next__(self) -> Any:
-        if self._iterator is None:
-            self._iterator = iter(self._function(*self.sources))
-        return next(self._iterator)
+        if self._begun is None:
+            self._begun = self._begin()
+        return next(self._begun)
 
 
 def items_of(iterable: Any) -> Items | None:
     """The items of an iterable; None of one that only Python can run over."""
-    if type(iterable) is Combined:
-        return iterable.items()
     if type(iterable) is range:
         return Items(len(iterable), lambda k: _nth(iterable, k))
-    if isinstance(iterable, Range):
+    if isinstance(iterable, Items):
+        return iterable
+    if isinstance(iterable, Range | Iterator):
         return iterable.items()
     if isinstance(iterable, Tracer) and iterable.ndim:
         return Items(iterable.shape[0], lambda k: iterable[k])
     if isinstance(iterable, np.ndarray) and iterable.ndim:
-        return Items(len(iterable), lambda k: the_trace().lifted(iterable)[k])
+        return Items(len(iterable), lambda k: traced_array(iterable)[k])
+    if is_stackable(iterable):
+        listed = Listed(iterable)
+        return Items(len(iterable), listed.item, listed.prepare)
     return None
+
+
+class Listed:
+    """The items of a list of alike structure, of which a loop, or a traced index, takes one: each
+    leaf is an array of the list's length."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+        self._stacks: list[Any] = []
+        self._structure: Any = None
+
+    def prepare(self) -> None:
+        """Stack the leaves."""
+        rows = [flatten_arrays(value) for value in self._values]
+        self._structure = rows[0][1]
+        self._stacks = [_stacked(leaves) for leaves in zip(*[row[0] for row in rows], strict=True)]
+
+    def item(self, k: Any) -> Any:
+        """The k-th one."""
+        return self._structure.unflatten([stack[k] for stack in self._stacks])
+
+
+class Chosen:
+    """What is subscripted in the place of a list, by a traced index."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._listed = Listed(values)
+        self._listed.prepare()
+
+    def __getitem__(self, k: Any) -> Any:
+        return self._listed.item(k)
+
+
+def is_stackable(values: Any) -> bool:
+    """True for a list or a tuple of numbers, of arrays of one shape, or of containers of them that
+    have one structure."""
+    if type(values) not in (list, tuple) or not values:
+        return False
+    rows = [flatten_arrays(value) for value in values]
+    if any(structure != rows[0][1] for _, structure in rows):
+        return False
+    return all(map(_are_alike, zip(*[row[0] for row in rows], strict=True)))
+
+
+def _are_alike(leaves: Sequence[Any]) -> bool:
+    return all(map(is_array, leaves)) and len({array_type(x).shape for x in leaves}) == 1
+
+
+def _stacked(values: Sequence[Any]) -> Any:
+    """Numbers, or arrays of one shape, as a traced array."""
+    parts = [x.as_value() if isinstance(x, Dim) else x for x in values]
+    return traced_array(np.stack(parts))
+
+
+def traced_array(array: Any) -> Tracer:
+    """An array in the trace: as it is, or its values of now."""
+    return array if isinstance(array, Tracer) else the_trace().lifted(array)
 
 
 def _nth(numbers: range, k: Any) -> Any:
@@ -117,45 +178,114 @@ def range_(*bounds: Any) -> Any:
     return range(*bounds)
 
 
-def zip_(*iterables: Any, **options: Any) -> Any:
-    """`zip`; as long as the shortest."""
-    if not any(map(_is_traced, iterables)):
-        return zip(*iterables, **options)  # noqa: B905  # as the caller says
-    return Combined(partial(zip, **options), iterables, _zipped)
+def zip_(*iterables: Any, strict: bool = False) -> Any:
+    """`zip`. Where lengths are traced, `strict` compares them before the first item."""
+    parts = [items_of(iterable) for iterable in iterables]
+    begin = partial(zip, *iterables, strict=strict)
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
+        return begin()
+    lengths = [part.length for part in known]
+    if strict and all(part.is_known for part in known) and len(set(lengths)) > 1:
+        return begin()
+    if strict:
+        for number, part in enumerate(known[1:], 2):
+            _check_length(number, known[0].length, part.length)
+    return Iterator(
+        Items(
+            _least(lengths),
+            lambda k: tuple(part.item(k) for part in known),
+            lambda: [part.prepare() for part in known],
+        ),
+        begin,
+    )
+
+
+def _check_length(number: int, first: Any, length: Any) -> None:
+    for word, compared in (("shorter", operator.lt), ("longer", operator.gt)):
+        others = "argument 1" if number == 2 else f"arguments 1-{number - 1}"
+        text = f"zip() argument {number} is {word} than {others}"
+        if_(compared(length, first), partial(_raised, text), lambda: (), (), ())
+
+
+def _raised(text: str) -> tuple[()]:
+    raise_(lambda: ValueError(text), None)
+    return ()
+
+
+def _least(lengths: Sequence[Any]) -> Any:
+    ints = [n for n in lengths if isinstance(n, int)]
+    others = [n.as_value() if isinstance(n, Dim) else n for n in lengths if not isinstance(n, int)]
+    return reduce(np.minimum, others, *[min(ints)] if ints else [])
 
 
 def enumerate_(iterable: Any, start: Any = 0) -> Any:
     """`enumerate`."""
-    if not _is_traced(iterable) and not isinstance(start, Tracer):
+    part = items_of(iterable)
+    if part is None:
         return enumerate(iterable, start)
-    return Combined(
-        lambda source: enumerate(source, operator.index(start)),
-        [iterable],
-        lambda parts: Items(parts[0].length, lambda k: (k + start, parts[0].item(k))),
+    item = part.item
+    return Iterator(
+        Items(part.length, lambda k: (_shifted(k, start), item(k)), part.prepare),
+        lambda: zip(_counted(start), iterable, strict=False),
     )
+
+
+def _shifted(k: Any, start: Any) -> Any:
+    return k + start if isinstance(start, Tracer) or start else k
+
+
+def _counted(start: Any) -> Any:
+    while True:
+        yield start
+        start = start + 1
 
 
 def reversed_(sequence: Any) -> Any:
     """`reversed`."""
-    if not _is_traced(sequence):
+    part = None if isinstance(sequence, Iterator) else items_of(sequence)
+    if part is None:
         return reversed(sequence)
-    return Combined(lambda source: reversed(list(source)), [sequence], _reversed)
+    item = part.item
+    last = part.length.as_value() - 1 if isinstance(part.length, Dim) else part.length - 1
+    return Iterator(
+        Items(part.length, lambda k: item(last - k), part.prepare),
+        lambda: reversed(_indexed(sequence)),
+    )
 
 
-def _zipped(parts: Sequence[Items]) -> Items:
-    length = parts[0].length
-    for part in parts[1:]:
-        both_known = isinstance(length, int) and part.is_known
-        length = (min if both_known else np.minimum)(length, part.length)
-    return Items(length, lambda k: tuple(part.item(k) for part in parts))
+def _indexed(sequence: Any) -> Any:
+    """What Python can run over from its end."""
+    return list(sequence) if isinstance(sequence, Tracer | Range) else sequence
 
 
-def _reversed(parts: Sequence[Items]) -> Items:
-    (items,) = parts
-    return Items(items.length, lambda k: items.item(items.length - 1 - k))
+def ndindex(*shape: Any) -> Any:
+    """`numpy.ndindex`, of extents or a tuple of them, in row-major order."""
+    extents = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    extents = tuple(n.as_value() if isinstance(n, Dim) else n for n in extents)
+    if any(isinstance(n, Tracer) for n in extents):
+        length = reduce(operator.mul, [np.maximum(n, 0) for n in extents])
+    else:
+        length = math.prod(map(int, extents))
+    return Iterator(Items(length, lambda k: _unravelled(k, extents)), lambda: np.ndindex(*shape))
 
 
-def _is_traced(iterable: Any) -> bool:
-    if isinstance(iterable, Tracer):
-        return iterable.ndim > 0
-    return isinstance(iterable, Range | Combined)
+def _unravelled(k: Any, extents: Sequence[Any]) -> tuple[Any, ...]:
+    """The subscripts of the k-th element of an array."""
+    subscripts = []
+    for extent in reversed(extents[1:]):
+        subscripts.append(k % extent)
+        k = k // extent
+    return (k, *reversed(subscripts)) if extents else ()
+
+
+def ndenumerate(array: Any) -> Any:
+    """`numpy.ndenumerate`."""
+    if not is_array(array):
+        return np.ndenumerate(array)
+    shape = array.shape if isinstance(array, Tracer | np.ndarray) else ()
+    indices = ndindex(shape).items()
+    return Iterator(
+        Items(indices.length, lambda k: ((at := indices.item(k)), traced_array(array)[at])),
+        lambda: ((at, array[at]) for at in np.ndindex(shape)),
+    )

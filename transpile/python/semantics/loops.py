@@ -76,6 +76,7 @@ def for_(
         return loop.in_python(iterable, body, values, may_roll)
     if items.is_known and not items.length:
         return values
+    items.prepare()
     try:
         return loop.counted(items, body, values)
     except (errors.CarryError, errors.BranchError, errors.TracerError) as reason:

@@ -93,6 +93,8 @@ class Statements:
                 return [self._try(node)]
             case ast.Delete():
                 return self._delete(node)
+            case ast.Expr(ast.Call(ast.Name("print"))):
+                return [_placed(ast.Expr(self._text(node.value)), node)]
             case ast.AugAssign() if id(node.target) in self._flow.unbound:
                 assert isinstance(node.target, ast.Name)
                 name = ast.Name(node.target.id, ast.Load())

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -30,6 +31,7 @@ from transpile.trace.bytecode.made_arrays import (
 )
 from transpile.trace.bytecode.rewriting import Marker, original, rewritten
 from transpile.trace.static_lookup import in_class
+from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
 
 # By id: a callable, or what is written with brackets, and what takes its place in traced code.
@@ -175,5 +177,17 @@ def _argument(value: Any) -> Any:
     return resolved(value) if callable(value) else value
 
 
+def _power(*args: Any, **kwargs: Any) -> Any:
+    """`pow`, whose modulus takes integers that are known while tracing."""
+    if len(args) + len(kwargs) < 3 or (*args[2:], kwargs.get("mod"))[0] is None:
+        return pow(*args, **kwargs)
+    return pow(*map(_integer, args), **{k: _integer(v) for k, v in kwargs.items()})
+
+
+def _integer(value: Any) -> Any:
+    return operator.index(value) if isinstance(value, Tracer) else value
+
+
+SUBSTITUTES[id(pow)] = (pow, _power)
 for _function in _CALLERS:
     SUBSTITUTES[id(_function)] = (_function, _calling(_function))

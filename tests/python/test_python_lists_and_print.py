@@ -1,0 +1,85 @@
+"""Lists indexed by traced numbers, and `print`, as in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile import errors
+
+
+def check(function, *cases):
+    """The results are those of Python."""
+    compiled = transpile.jit(function)
+    for case in cases:
+        np.testing.assert_allclose(compiled(*case), function(*case), rtol=1e-12)
+
+
+WEIGHTS = (2.0, 3, 5.5, -1)
+TABLE = [[1, 2, 3], [4, 5, 6]]
+
+
+def of_numbers(n, x):
+    own = [x, x * 2, 7.0]
+    s = 0.0
+    for i in range(n):
+        s = s * 0.5 + WEIGHTS[i] * own[-1 - i % 3]
+    return s
+
+
+def of_lists(i, j):
+    return TABLE[i][j] + (TABLE[j % 2][i] if i > 0 else 0)
+
+
+def of_pairs(i):
+    name, row = [(1.0, np.arange(3)), (2.0, np.arange(3) * 2)][i]
+    return name * row
+
+
+def test_lists_are_indexed_by_traced_numbers():
+    check(of_numbers, (0, 1.5), (4, 1.5), (3, -2.0))
+    check(of_lists, (0, 2), (1, 0), (-1, -1))
+    check(of_pairs, (0,), (1,))
+
+
+def of_unlike(i):
+    return [np.ones(2), np.ones(3)][i]
+
+
+def test_lists_of_unlike_items_are_not():
+    with pytest.raises(errors.TracerError, match="as an index or a Python int"):
+        transpile.jit(of_unlike)(1)
+
+
+def prints(x, n):
+    print("begin", x, n)
+    if x > 0:
+        print("positive")
+    for i in range(n):
+        print(f"{i}: {x:.2f}", [x, i], sep="; ", end=".\n")
+    if n > 1:
+        print(np.array([1, 2]) * n, f"{n!r:>4}", {"x": x > 0})
+    return x
+
+
+def test_print_is_called_when_the_program_comes_to_it(capsys):
+    compiled = transpile.jit(prints)
+    compiled(1.0, 0)
+    for case in ((2.5, 2), (-1.0, 1), (0.1, 3)):
+        capsys.readouterr()
+        prints(*case)
+        wanted = capsys.readouterr().out
+        compiled(*case)
+        assert capsys.readouterr().out == wanted
+
+
+def refuses(a, n):
+    if n > 1:
+        raise ValueError(f"not {a}", n)
+    return a
+
+
+def test_exceptions_have_arrays_in_their_texts():
+    with pytest.raises(ValueError, match=r"not \[1\. 2\.\]"):
+        transpile.jit(refuses)(np.array([1.0, 2.0]), 3)

@@ -1,0 +1,317 @@
+"""Built-in functions of traced numbers, arrays and iterables. Of others, they are Python's."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from transpile import lax
+from transpile.ir.dims import Dim
+from transpile.ir.source_info import user_source
+from transpile.ir.types import BOOL, INT64
+from transpile.numpy.core.promotion import weaken
+from transpile.python.semantics.branches import choose, if_
+from transpile.python.semantics.exceptions import raise_
+from transpile.python.semantics.iterables import (
+    Items,
+    enumerate_,
+    items_of,
+    ndenumerate,
+    ndindex,
+    range_,
+    reversed_,
+    zip_,
+)
+from transpile.python.semantics.loops import for_, while_
+from transpile.python.semantics.numbers import (
+    any_unknown,
+    as_complex,
+    as_float,
+    as_integer,
+    is_unknown,
+)
+from transpile.python.semantics.printing import print_
+from transpile.python.semantics.values import is_array, truth
+from transpile.trace.bytecode.call_resolution import resolved
+from transpile.trace.tracer import Tracer
+
+Function = Callable[..., Any]
+_NOTHING: Any = object()
+
+
+def _unknown_items(iterable: Any) -> Items | None:
+    """The items of an iterable whose number is not known."""
+    items = items_of(iterable)
+    return None if items is None or items.is_known else items
+
+
+def _is_row(value: Any) -> bool:
+    """True for a traced array of one axis and at least one element."""
+    return isinstance(value, Tracer) and value.ndim == 1 and value.shape[0] != 0
+
+
+# ----------------------------------------------------------------------------------------- extremes
+
+
+def _extreme(original: Function, better: Function, reduction: Function) -> Function:
+    """`min` or `max`: of several values, the first one that no later one is better than."""
+    name = original.__name__
+
+    def extreme(*args: Any, key: Any = None, default: Any = _NOTHING) -> Any:
+        if not args or (len(args) > 1 and default is not _NOTHING):
+            given = {} if default is _NOTHING else {"default": default}
+            return original(*args, key=key, **given)
+        key = None if key is None else resolved(key)
+        if len(args) > 1:
+            return _best(args, key, better)
+        (iterable,) = args
+        if key is None and _is_row(iterable) and isinstance(iterable.shape[0], int):
+            return _of_row(iterable, reduction)
+        items = _unknown_items(iterable)
+        if items is not None:
+            return _best_of_items(name, items, key, better, default)
+        values = list(iterable)
+        if not values:
+            return original(values) if default is _NOTHING else default
+        return _best(values, key, better)
+
+    return extreme
+
+
+def _of_row(row: Any, reduction: Function) -> Any:
+    """Of an array: Python's comparisons with NaN are false, so that only a first one counts."""
+    if row.dtype.kind != "f":
+        return reduction(row)
+    number_or_nan = {np.min: np.nanmin, np.max: np.nanmax}[reduction](row)
+    return np.where(np.isnan(row[0]), row[0], number_or_nan)
+
+
+def _best(values: Any, key: Function | None, better: Function) -> Any:
+    best, *others = values
+    rank = best if key is None else key(best)
+    for value in others:
+        best, rank = _better(value, best, rank, key, better)
+    return best
+
+
+def _better(
+    value: Any, best: Any, rank: Any, key: Function | None, better: Function
+) -> tuple[Any, Any]:
+    """The better one of two, and its rank."""
+    candidate = value if key is None else key(value)
+    wins = truth(better(candidate, rank))
+    chosen = _picked(wins, value, best)
+    return chosen, chosen if key is None else _picked(wins, candidate, rank)
+
+
+def _picked(wins: Any, value: Any, other: Any) -> Any:
+    if not isinstance(wins, Tracer):
+        return value if wins else other
+    if is_array(value) and is_array(other) and np.shape(value) == () == np.shape(other):
+        return np.where(wins, value, other)
+    return choose(wins, lambda: value, lambda: other)
+
+
+def _best_of_items(
+    name: str, items: Items, key: Function | None, better: Function, default: Any
+) -> Any:
+    """Of items whose number is traced."""
+
+    def of_all() -> Any:
+        first = items.item(0)
+        best = first, first if key is None else key(first)
+        return for_(
+            items,
+            lambda value, best, rank: _better(value, best, rank, key, better),
+            (),
+            ("the best", "its key"),
+            best,
+        )[0]
+
+    if default is not _NOTHING:
+        return choose(items.length > 0, of_all, lambda: default)
+    if_(items.length > 0, lambda: (), lambda: _raised(name), (), ())
+    return of_all()
+
+
+def _raised(name: str) -> tuple[()]:
+    raise_(lambda: ValueError(f"{name}() iterable argument is empty"), None)
+    return ()
+
+
+# --------------------------------------------------------------------------- sums, all and any
+
+
+def sum_(iterable: Any, /, start: Any = 0) -> Any:
+    """`sum`: of an array, along its first axis."""
+    if isinstance(iterable, Tracer) and iterable.ndim and iterable.dtype != BOOL:
+        total = np.sum(iterable, axis=0, dtype=iterable.dtype)
+        return total if type(start) is int and not start else start + total
+    items = _unknown_items(iterable)
+    if items is None:
+        return builtins.sum(iterable, start)
+    return for_(items, lambda item, total: (total + item,), (), ("the sum",), (start,))[0]
+
+
+def _quantified(ends: bool, combine: Function, reduction: Function) -> Function:
+    """`any` or `all`: `ends` is the truth that decides."""
+
+    def quantified(iterable: Any, /) -> Any:
+        if _is_row(iterable):
+            return reduction(iterable != 0)
+        items = _unknown_items(iterable)
+        if items is not None:
+            return _until(items, ends)
+        traced = []
+        for item in iterable:
+            holds = truth(item)
+            if isinstance(holds, Tracer):
+                traced.append(holds)
+            elif holds is ends:
+                return ends
+        return reduce(combine, traced) if traced else not ends
+
+    return quantified
+
+
+def _until(items: Items, ends: bool) -> Any:
+    """`any`, or `all`, of items whose number is traced: a loop that ends where one decides."""
+
+    def step(item: Any, _: Any) -> tuple[Any]:
+        holds = truth(item)
+        return (holds if ends else np.logical_not(holds),)
+
+    (decided,) = for_(items, step, (0,), ("the result",), (np.bool_(False),))
+    return decided if ends else np.logical_not(decided)
+
+
+# --------------------------------------------------------------------------------------- numbers
+
+
+def len_(value: Any, /) -> Any:
+    """`len`, also of what has a length that only the program knows."""
+    if isinstance(value, Tracer) and value.ndim and isinstance(value.shape[0], Dim):
+        return value.shape[0].as_value()
+    items = _unknown_items(value)
+    return len(value) if items is None else items.length
+
+
+def int_(*args: Any, **kwargs: Any) -> Any:
+    """`int`: a traced number truncated towards zero, in 64 bits."""
+    if len(args) != 1 or kwargs or not is_unknown(args[0]):
+        return int(*args, **kwargs)
+    return as_integer(args[0])
+
+
+def float_(*args: Any) -> Any:
+    """`float`."""
+    return as_float(args[0]) if any_unknown(args) else float(*args)
+
+
+def bool_(*args: Any) -> Any:
+    """`bool`."""
+    return truth(args[0]) if any_unknown(args) else bool(*args)
+
+
+def complex_(*args: Any, **kwargs: Any) -> Any:
+    """`complex`, of one number, or of two parts."""
+    parts = [*args, *kwargs.values()]
+    if not any_unknown(parts):
+        return complex(*args, **kwargs)
+    given = dict(zip(("real", "imag"), args, strict=False)) | kwargs
+    real, imag = given.get("real", 0.0), given.get("imag", 0.0)
+    if "imag" not in given:
+        return as_complex(real)
+    if all(np.result_type(x).kind != "c" for x in (real, imag)):
+        return weaken(lax.complex(as_float(real), as_float(imag)))
+    return as_complex(real) + 1j * as_complex(imag)
+
+
+def round_(number: Any, ndigits: Any = None) -> Any:
+    """`round`: to an integer, half to even, where no number of digits is given."""
+    if not is_unknown(number):
+        return round(number) if ndigits is None else round(number, ndigits)
+    if ndigits is not None:
+        return np.round(number, ndigits)
+    return as_integer(np.rint(number) if number.dtype.kind == "f" else number)
+
+
+def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
+    """`pow`; with a modulus, that of integers, exact for moduli below 2**50."""
+    if mod is None:
+        return base**exp
+    if not any_unknown((base, exp, mod)):
+        return pow(base, exp, mod)
+    if any(np.result_type(x).kind not in "biu" for x in (base, exp, mod)):
+        raise TypeError(
+            f"{user_source()}: pow() 3rd argument not allowed unless all arguments are integers"
+        )
+    base, exp, mod = map(as_integer, (base, exp, mod))
+    base = choose(exp < 0, lambda: _inverse(base, mod), lambda: base)
+    return _power(base, abs(exp), mod)
+
+
+def _times(one: Any, other: Any, mod: Any) -> Any:
+    """A product modulo `mod`: its multiple to subtract from a product that may wrap around is
+    estimated in floating point."""
+    multiple = as_integer(np.floor(as_float(one) * as_float(other) / as_float(mod)))
+    return (one * other - multiple * mod) % mod
+
+
+def _power(base: Any, exp: Any, mod: Any) -> Any:
+    """By repeated squares."""
+
+    def step(result: Any, square: Any, left: Any) -> tuple[Any, ...]:
+        result = np.where(left % 2 == 1, _times(result, square, mod), result)
+        return result, _times(square, square, mod), left // 2
+
+    names = "the power", "its square", "the exponent"
+    begin = as_integer(np.ones((), INT64) % mod), base % mod, exp
+    return while_(lambda _, __, left: left > 0, step, (), names, begin)[0]
+
+
+def _inverse(number: Any, mod: Any) -> Any:
+    """The inverse modulo `mod`, by Euclid's algorithm."""
+
+    def step(a: Any, b: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        quotient = a // b
+        return b, a - quotient * b, y, x - quotient * y
+
+    names = "a", "b", "x", "y"
+    begin = number % mod, mod, 1, 0
+    divisor, _, inverse, _ = while_(lambda a, b, x, y: b != 0, step, (), names, begin)
+    if_(abs(divisor) == 1, lambda: (), _not_invertible, (), ())
+    return inverse * divisor % mod
+
+
+def _not_invertible() -> tuple[()]:
+    raise_(lambda: ValueError("base is not invertible for the given modulus"), None)
+    return ()
+
+
+TABLE: dict[Function, Function] = {
+    range: range_,
+    zip: zip_,
+    enumerate: enumerate_,
+    reversed: reversed_,
+    np.ndindex: ndindex,
+    np.ndenumerate: ndenumerate,
+    min: _extreme(min, operator.lt, np.min),
+    max: _extreme(max, operator.gt, np.max),
+    sum: sum_,
+    any: _quantified(True, np.logical_or, np.any),
+    all: _quantified(False, np.logical_and, np.all),
+    len: len_,
+    int: int_,
+    float: float_,
+    bool: bool_,
+    complex: complex_,
+    round: round_,
+    pow: pow_,
+    print: print_,
+}
