@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from transpile.python.semantics.branches import and_, choose, compare, if_, not_, or_
 from transpile.python.semantics.exceptions import assert_, bound, handled, raise_, text
+from transpile.python.semantics.generators import Generated
 from transpile.python.semantics.loops import for_, while_
 from transpile.python.semantics.values import Unbound, returned
 
 __all__ = [
+    "Generated",
     "Unbound",
     "and_",
     "assert_",

@@ -15,8 +15,9 @@ from transpile.ir.dims import Dim
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import weaken
-from transpile.python.semantics.branches import choose, if_
+from transpile.python.semantics.branches import choose, if_, not_
 from transpile.python.semantics.exceptions import raise_
+from transpile.python.semantics.generators import Generated
 from transpile.python.semantics.iterables import (
     Items,
     enumerate_,
@@ -27,7 +28,7 @@ from transpile.python.semantics.iterables import (
     reversed_,
     zip_,
 )
-from transpile.python.semantics.loops import for_, while_
+from transpile.python.semantics.loops import MOST_UNROLLED, for_, while_
 from transpile.python.semantics.numbers import (
     any_unknown,
     as_complex,
@@ -48,6 +49,12 @@ def _unknown_items(iterable: Any) -> Items | None:
     """The items of an iterable whose number is not known."""
     items = items_of(iterable)
     return None if items is None or items.is_known else items
+
+
+def _is_short(generator: Generated) -> bool:
+    """True for the items that may be traced one by one, and are all known."""
+    items = generator.items()
+    return items is not None and items.is_known and items.length <= MOST_UNROLLED
 
 
 def _is_row(value: Any) -> bool:
@@ -73,6 +80,8 @@ def _extreme(original: Function, better: Function, reduction: Function) -> Funct
         if key is None and _is_row(iterable) and isinstance(iterable.shape[0], int):
             return _of_row(iterable, reduction)
         items = _unknown_items(iterable)
+        if items is None and isinstance(iterable, Generated) and not _is_short(iterable):
+            items = iterable.items()
         if items is not None:
             return _best_of_items(name, items, key, better, default)
         values = list(iterable)
@@ -152,6 +161,8 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
     if isinstance(iterable, Tracer) and iterable.ndim and iterable.dtype != BOOL:
         total = np.sum(iterable, axis=0, dtype=iterable.dtype)
         return total if type(start) is int and not start else start + total
+    if isinstance(iterable, Generated):
+        return iterable.folded(lambda item, total: total + item, "the sum", start)
     items = _unknown_items(iterable)
     if items is None:
         return builtins.sum(iterable, start)
@@ -165,8 +176,8 @@ def _quantified(ends: bool, combine: Function, reduction: Function) -> Function:
         if _is_row(iterable):
             return reduction(iterable != 0)
         items = _unknown_items(iterable)
-        if items is not None:
-            return _until(items, ends)
+        if items is not None or (isinstance(iterable, Generated) and not _is_short(iterable)):
+            return _until(iterable, ends)
         traced = []
         for item in iterable:
             holds = truth(item)
@@ -179,15 +190,22 @@ def _quantified(ends: bool, combine: Function, reduction: Function) -> Function:
     return quantified
 
 
-def _until(items: Items, ends: bool) -> Any:
-    """`any`, or `all`, of items whose number is traced: a loop that ends where one decides."""
+def _until(iterable: Any, ends: bool) -> Any:
+    """`any`, or `all`, as a loop that ends where an item decides."""
 
-    def step(item: Any, _: Any) -> tuple[Any]:
+    def step(item: Any, _: Any) -> Any:
         holds = truth(item)
-        return (holds if ends else np.logical_not(holds),)
+        if not isinstance(holds, Tracer):
+            return holds is ends
+        return holds if ends else np.logical_not(holds)
 
-    (decided,) = for_(items, step, (0,), ("the result",), (np.bool_(False),))
-    return decided if ends else np.logical_not(decided)
+    if isinstance(iterable, Generated):
+        decided = iterable.folded(step, "the result", False, ends=True)
+    else:
+        (decided,) = for_(
+            iterable, lambda *now: (step(*now),), (0,), ("the result",), (np.bool_(False),)
+        )
+    return decided if ends else not_(decided)
 
 
 # --------------------------------------------------------------------------------------- numbers

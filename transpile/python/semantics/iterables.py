@@ -45,6 +45,9 @@ class Items:
         """True where the number of items is known while tracing."""
         return isinstance(self.length, int)
 
+    def __iter__(self) -> Any:
+        return map(self.item, range(self.length))
+
 
 class Range:
     """`range` of traced bounds."""
@@ -72,14 +75,19 @@ class Range:
 class Iterator:
     """An iterator of Python's, whose items are known by their number as long as none is taken."""
 
-    def __init__(self, items: Items, begin: Callable[[], Any]) -> None:
+    def __init__(self, items: Items | None, begin: Callable[[], Any]) -> None:
         self._items = items
         self._begin = begin
         self._begun: Any = None
 
+    @property
+    def is_begun(self) -> bool:
+        """True where items are taken."""
+        return self._begun is not None
+
     def items(self) -> Items | None:
         """Its items; None where some are taken."""
-        return self._items if self._begun is None else None
+        return None if self.is_begun else self._items
 
     def __iter__(self) -> Iterator:
         return self

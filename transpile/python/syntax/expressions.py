@@ -21,6 +21,8 @@ _OPERATORS = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
+# What takes a generator, and can be a loop over its items.
+_REDUCTIONS = ("sum", "min", "max", "any", "all")
 
 
 class Expressions(ast.NodeTransformer):
@@ -57,6 +59,9 @@ class Expressions(ast.NodeTransformer):
                 return self._choice(node)
             case ast.Compare(ops=[_, _, *_] | [ast.In() | ast.NotIn()]):
                 return self._comparison(node)
+            case ast.Call(ast.Name(name), [ast.GeneratorExp() | ast.ListComp(), *_]):
+                if name in _REDUCTIONS and _is_simple(node.args[0]):
+                    node.args[0] = self._generated(node.args[0])
             case ast.FunctionDef() | ast.ClassDef():
                 return node
         return self.generic_visit(node)
@@ -83,6 +88,27 @@ class Expressions(ast.NodeTransformer):
         for operator, other in zip(operators, others, strict=True):
             parts += [_located(ast.Constant(operator), node), _later(other)]
         return self.call("compare", left, *parts, at=node)
+
+    def _generated(self, node: Any) -> ast.expr:
+        """A generator as a call, of its iterable, and functions of an item."""
+        (part,) = node.generators
+        is_tuple = isinstance(part.target, ast.Tuple)
+        targets = part.target.elts if is_tuple else [part.target]
+        taken = ast.arguments([], [ast.arg(t.id) for t in targets], None, [], [], None, [])
+        test: ast.expr = ast.Constant(None)
+        if part.ifs:
+            holds = part.ifs[0] if len(part.ifs) == 1 else ast.BoolOp(ast.And(), part.ifs)
+            test = ast.Lambda(taken, holds)
+        element = ast.Lambda(taken, node.elt)
+        return self.call("Generated", part.iter, element, test, ast.Constant(is_tuple), at=node)
+
+
+def _is_simple(node: Any) -> bool:
+    """True for a generator of one loop, over names."""
+    (part, *others) = node.generators
+    targets = part.target.elts if isinstance(part.target, ast.Tuple) else [part.target]
+    is_named = all(isinstance(target, ast.Name) for target in targets)
+    return not others and is_named and not part.is_async and not _binds(node)
 
 
 def _binds(node: ast.AST) -> bool:

@@ -1,0 +1,90 @@
+"""Generators in sums, extremes and tests, as in Python."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile import errors
+
+A = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0])
+
+
+def check(function, *cases):
+    """The results are those of Python."""
+    compiled = transpile.jit(function)
+    for case in cases:
+        found, wanted = compiled(*case), function(*case)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, err_msg=f"{case}")
+    return compiled
+
+
+def of_traced_length(x, y, n):
+    return (
+        sum(x[i] * y[-i] for i in range(n)),
+        sum(1 for i in range(n) if x[i] > 0),
+        sum([v * v for v in x if v > 0 if v < 5], 0.5),
+        max((abs(x[i]) for i in range(n)), default=0.0),
+        min((math.floor(y[i]) for i in range(n)), default=7),
+        any(x[i] > 5 for i in range(n)),
+        all(x[i] > -4 for i in range(n) if y[i] > 0),
+        sum(a * b - k for k, (a, b) in enumerate(zip(x, y, strict=True))),
+        any(a > n for a, b in zip(x, y, strict=True) if b < 2),
+        sum(i * x[0] for i in (1, 2, 3)),
+    )
+
+
+def test_generators_of_traced_length():
+    check(of_traced_length, *[(A, A[::-1].copy(), n) for n in (0, 1, 5, 8)])
+
+
+def long_ones(x, y):
+    return (
+        sum(x[i] * y[i] for i in range(len(x))),
+        max(abs(a - b) for a, b in zip(x, y, strict=True)),
+        any(v > 3.5 for v in x),
+        all(v > -9 for v in y),
+        sum(math.sqrt(v) for v in x if v > 0),
+    )
+
+
+def test_long_generators_are_loops_of_the_program():
+    x, y = np.random.default_rng(2).normal(size=(2, 400))
+    compiled = check(long_ones, (x, y), (x + 4, y - 9))
+    assert len(compiled.lower(x, y).as_text()) < 8000
+
+
+def test_empty_ones_raise():
+    with pytest.raises(ValueError, match=r"min\(\) iterable argument is empty"):
+        transpile.jit(lambda x, n: min(x[i] for i in range(n)))(A, 0)
+    with pytest.raises(errors.TracerBoolConversionError):
+        transpile.jit(lambda x: min(v for v in x if v > 2))(A)
+
+
+def nested(m, n):
+    return (
+        sum(max(m[i, j] for j in range(n)) for i in range(len(m))),
+        sum(sum(m[i, j] for j in range(i)) for i in range(n)),
+    )
+
+
+def test_generators_in_generators():
+    check(nested, (A.reshape(4, 2), 2), (A.reshape(4, 2), 1))
+
+
+def begun(x, n):
+    squares = (v * v for v in x)
+    taken = next(squares)
+    return (
+        sum(squares) + taken,
+        any(name == "b" for name, _ in {"a": x, "b": x}.items() if n > 0),
+        all(x[k] > -n for k in {0: "a", 3: "b"}),
+    )
+
+
+def test_generators_over_what_only_python_runs_over():
+    check(begun, (A, 0), (A, 3), (-A, 5))
