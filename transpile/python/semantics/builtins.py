@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from transpile import lax
+from transpile import debug, lax
 from transpile.ir.dims import Dim
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import weaken
 from transpile.python.semantics.branches import choose, if_, not_
-from transpile.python.semantics.exceptions import raise_
+from transpile.python.semantics.exceptions import as_python, raise_, traced_values, with_values
 from transpile.python.semantics.generators import Generated
 from transpile.python.semantics.iterables import (
     Items,
@@ -36,9 +36,9 @@ from transpile.python.semantics.numbers import (
     as_integer,
     is_unknown,
 )
-from transpile.python.semantics.printing import print_
 from transpile.python.semantics.values import is_array, truth
 from transpile.trace.bytecode.call_resolution import resolved
+from transpile.trace.trace import current_trace
 from transpile.trace.tracer import Tracer
 
 Function = Callable[..., Any]
@@ -310,6 +310,39 @@ def _inverse(number: Any, mod: Any) -> Any:
 def _not_invertible() -> tuple[()]:
     raise_(lambda: ValueError("base is not invertible for the given modulus"), None)
     return ()
+
+
+# --------------------------------------------------------------------------------------- print
+
+
+def print_(*values: Any, **options: Any) -> None:
+    """`print`; of traced values, and in statements that depend on them, when the program comes to
+    it."""
+    traced = [x for value in values for x in traced_values(value)]
+    trace = current_trace()
+    if traced or (trace is not None and trace.is_region):
+        debug.callback(_Printing(values, options), *traced)
+    else:
+        builtins.print(*values, **options)
+
+
+class _Printing:
+    """Prints a line with the values that the program has."""
+
+    __name__ = "print"
+
+    def __init__(self, values: Sequence[Any], options: dict[str, Any]) -> None:
+        self._values = values
+        self._options = options
+
+    def __call__(self, *values: Any) -> None:
+        """Print it."""
+        given = iter(values)
+        parts = []
+        for part in self._values:
+            own = [as_python(next(given)) for _ in traced_values(part)]
+            parts.append(with_values(part, own))
+        builtins.print(*parts, **self._options)
 
 
 TABLE: dict[Function, Function] = {
