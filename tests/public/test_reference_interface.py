@@ -234,7 +234,7 @@ def test_what_tracing_needs_the_value_of_is_an_error_that_says_what_to_write():
         lambda x: [1, 2][:x],
     ):
         with pytest.raises(TracerError, match=r"test_reference_interface\.py"):
-            jit(wants)(2)
+            jit(wants, python_control_flow=False)(2)
     assert issubclass(TracerError, TypeError)
 
 

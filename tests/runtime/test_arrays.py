@@ -139,7 +139,7 @@ def test_scopes_end_when_their_block_does():
 def test_scopes_stand_in_error_messages():
     def function(x):
         with tp.named_scope("layer 3"):
-            return float(x)
+            return x.item()
 
     with pytest.raises(
         errors.TracerFloatConversionError, match=r"test_arrays.py:\d+ \(layer 3\): "
