@@ -467,6 +467,19 @@ def test_a_swap_under_a_condition_copies_no_array():
     assert text.count("for (") == 1
 
 
+def two_elements_by_one_name(b, k, n, j):
+    if k[k[j % 5] % 5] <= n:
+        b[k[n % 5] % 5] = 7.5
+
+
+def test_what_is_computed_from_subscripts_of_one_name_is_not_shared():
+    """Within the branch a subscript is declared that has the name of one around it."""
+    k = np.array([3, -4, 8, 1, -2])
+    for n in range(5):
+        for j in range(5):
+            check(two_elements_by_one_name, np.arange(5.0), k, n + 5, j)
+
+
 # -------------------------------------------------------------------------------------- exceptions
 
 

@@ -13,6 +13,7 @@ from functools import cache
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, SCALARS_REPLACED, SUBEXPRESSIONS_SHARED
+from transpile.ir.dims import symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -108,10 +109,12 @@ def _changed(statement: Statement) -> set[str]:
 
 
 def _reads(expr: Expr) -> set[str]:
-    """The buffers and scalars that an expression reads."""
+    """The buffers and scalars that an expression reads, also in subscripts."""
     parts = list(subexpressions(expr))
-    buffers = {p.buffer for p in parts if isinstance(p, Load)}
-    return buffers | {p.name for p in parts if isinstance(p, Ref)}
+    loads = [p for p in parts if isinstance(p, Load)]
+    names = {s.name for load in loads for index in load.index for s in symbols_of(index)}
+    names |= {load.buffer for load in loads}
+    return names | {p.name for p in parts if isinstance(p, Ref)}
 
 
 def _named(statement: Statement, names: Names) -> Iterator[Statement]:
