@@ -79,11 +79,13 @@ soak: $(VENV)/.installed-developer compiler
 
 # Not in continuous integration, which has some: COUNT drawn NumPy programs, beginning with SEED. What
 # does not give NumPy's results becomes a file of FOLDER, made small. Then as many drawn graphs,
-# at every level of optimization.
+# at every level of optimization, and functions of Python's statements, against Python.
 fuzz: $(VENV)/.installed-developer compiler
 	@cd tests && PYTHONPATH=..:support ../$(BIN)/python -m fuzz_numpy --count $(or $(COUNT),10000) \
 	    --seed $(or $(SEED),1000) --folder $(abspath $(or $(FOLDER),fuzz_findings))
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+	@cd tests && PYTHONPATH=..:support ../$(BIN)/python -m fuzz_statements --count $(or $(COUNT),3000) \
+	    --seed $(or $(SEED),1000) --folder $(abspath $(or $(FOLDER),fuzz_findings))
 
 # Not in continuous integration: packages that are written for JAX, unchanged, with transpile in JAX's
 # place; their results are compared with those that JAX gives them, in a process of its own. Both are

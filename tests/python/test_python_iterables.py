@@ -146,3 +146,48 @@ def test_loop_that_needs_its_number_and_is_long_says_both_reasons():
     (note,) = [n for n in caught.value.__notes__ if "no loop of the program" in n]
     assert "`for i in range(count):`" in note
     assert "its 100 iterations are more than 64" in note
+
+
+# ---------------------------------------------------------------- found by drawing functions
+
+
+def unbound_on_a_path(x, n):
+    if n >= 0:
+        k = n
+    elif x > 100:
+        x += 1 / (1 + abs(k))  # as Python finds out, if it comes here
+    return x
+
+
+def test_path_that_reads_what_is_unbound_raises_where_it_is_taken():
+    check(unbound_on_a_path, 1.5, 3)
+    check(unbound_on_a_path, 1.5, -3)
+    with pytest.raises(UnboundLocalError, match="cannot access local variable 'k'"):
+        transpile.jit(unbound_on_a_path)(101.5, -3)
+
+
+def helper_of_a_part(x, n, a):
+    if n > 3:
+        return x
+    for _ in range(1, n):
+        a[2] -= a[n % 3] + 6
+    return a[1]
+
+
+def gives_a_part_to_a_helper(x, n, a):
+    a[1:6] += helper_of_a_part(x, n, a[3:][:3])
+    return x
+
+
+def updates_in_a_while(n, b):
+    c = 0
+    while c < n:
+        c += 1
+        b[n % 5] += n
+    return b[1:][:3][n % 3]
+
+
+@pytest.mark.parametrize("n", [0, 2, 3, 7])
+def test_views_of_what_a_loop_assigns_to(n):
+    check(gives_a_part_to_a_helper, 1.5, n, A)
+    check(updates_in_a_while, n, A[:5])

@@ -150,7 +150,7 @@ def _is_read_after(y: Tracer, x: Tracer, outputs: Sequence[Any]) -> bool:
     for number, equation in enumerate(trace.equations):
         if aliases.isdisjoint(a for a in equation.inputs if isinstance(a, Var)):
             continue
-        if trace.viewed(equation.outputs[0]) is not None:
+        if equation.outputs and trace.viewed(equation.outputs[0]) is not None:
             aliases.update(equation.outputs)
         elif number > first:
             return True

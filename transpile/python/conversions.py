@@ -13,6 +13,7 @@ from transpile.python.semantics.exceptions import HandledError
 from transpile.python.semantics.iterables import Chosen, is_stackable
 from transpile.python.semantics.loops import RolledError, UnrolledError
 from transpile.python.semantics.numbers import is_unknown
+from transpile.python.semantics.values import EndedError
 from transpile.python.syntax.conversion import converted
 from transpile.python.syntax.definitions import NoSourceError
 from transpile.util.interrupt_safety import THREAD, as_before, between
@@ -54,6 +55,8 @@ class Conversions:
                 self.unrolled[unrolled.site] = unrolled.reason
             except HandledError as error:
                 raise errors.UnsupportedError(str(error)) from None
+            except EndedError as ended:
+                raise ended.error from None
             except errors.TracerError as error:
                 for note in self.refused:
                     error.add_note(note)

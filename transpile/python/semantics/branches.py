@@ -20,6 +20,7 @@ from transpile.primitives.effects.failures import fail
 from transpile.python.semantics.containers import unchanging
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
+    EndedError,
     Maybe,
     Unbound,
     array_type,
@@ -63,12 +64,8 @@ def if_(
     holds = truth(test)
     if not isinstance(holds, Tracer):
         return (then if holds else otherwise)(*values)
-    regions = Region("then"), Region("otherwise")
-    results = [
-        unchanging(partial(region.run, partial(branch, *values)), branch)
-        for region, branch in zip(regions, (then, otherwise), strict=True)
-    ]
-    return _chosen(holds, regions, results, [name.lstrip("+") for name in names])
+    branches = partial(then, *values), partial(otherwise, *values)
+    return _traced(holds, branches, [name.lstrip("+") for name in names])
 
 
 def choose(test: Any, then: Later, otherwise: Later) -> Any:
@@ -76,12 +73,26 @@ def choose(test: Any, then: Later, otherwise: Later) -> Any:
     holds = truth(test)
     if not isinstance(holds, Tracer):
         return then() if holds else otherwise()
+    branches = lambda: (then(),), lambda: (otherwise(),)
+    return _traced(holds, branches, ["the expression"])[0]
+
+
+def _traced(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -> tuple[Any, ...]:
+    """The values behind two branches, the first one for true; of one that an exception ends,
+    nothing comes."""
     regions = Region("then"), Region("otherwise")
-    results = [
-        (unchanging(partial(region.run, branch), branch),)
-        for region, branch in zip(regions, (then, otherwise), strict=True)
-    ]
-    return _chosen(holds, regions, results, ["the expression"])[0]
+    results: list[Any] = []
+    ends: list[EndedError] = []
+    for region, branch in zip(regions, branches, strict=True):
+        try:
+            results.append(unchanging(partial(region.run, branch), branch))
+        except EndedError as ended:
+            results.append([_Never] * len(names))
+            ends.append(ended)
+    values = _chosen(holds, regions, results, names)
+    if len(ends) == len(regions):
+        raise ends[0]
+    return values
 
 
 def and_(value: Any, *others: Later) -> Any:
@@ -157,7 +168,10 @@ def _contains(container: Any, value: Any) -> Any:
 def _second(holds: Tracer, rest: Later, value: Any, combine: Callable[[Any, Any], Any]) -> Any:
     """`value and rest`, or `or`: computed at once where that is cheap and cannot be noticed."""
     region = Region("operand")
-    result = region.run(rest)
+    try:
+        result = region.run(rest)
+    except EndedError:
+        result = None
     equations = region.trace.equations
     is_cheap = (
         len(equations) <= _FEW_EQUATIONS
@@ -260,7 +274,7 @@ def _merged(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any
     if one is other or (type(one) is Unbound and type(other) is Unbound):
         return lambda _: one
     if one is _Never or other is _Never:
-        return _going_on(one, other, columns)
+        return _only(name, other if one is _Never else one, other is _Never, columns)
     flags = [_flag(x) for x in (one, other)]
     values = [x.value if type(x) is Maybe else x for x in (one, other)]
     if type(one) is Unbound or type(other) is Unbound:
@@ -280,28 +294,25 @@ def _merged(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any
     return lambda results: _rebuilt(name, structure, parts, flag, results)
 
 
-def _going_on(one: Any, other: Any, columns: _Columns) -> Callable[[Any], Any]:
-    """The value of a variable behind the path that does not end the program."""
+def _only(name: str, value: Any, is_first: bool, columns: _Columns) -> Callable[[Any], Any]:
+    """The value of a variable behind two paths, of which only one goes on."""
+    if type(value) is Unbound:
+        return lambda _: value
+    leaves, structure = flatten_arrays(value.value if type(value) is Maybe else value)
+    flags = [value.is_bound] if type(value) is Maybe else []
+    parts: list[Callable[[Any], Any]] = []
+    for leaf in [*leaves, *flags]:
+        if isinstance(leaf, Tracer) and not leaf.owner.active:  # of the path itself
+            one, other = (leaf, _Zeros) if is_first else (_Zeros, leaf)
+            parts.append(columns.add(one, other, leaf.type))
+        else:
+            parts.append(partial(_same, leaf))
+    flag = parts.pop() if flags else None
+    return lambda results: _rebuilt(name, structure, parts, flag, results)
 
-    def of_leaf(leaf: Any) -> Callable[[Any], Any]:
-        if not isinstance(leaf, Tracer):
-            return lambda _: leaf
-        first, second = (_Zeros, leaf) if one is _Never else (leaf, _Zeros)
-        return columns.add(first, second, leaf.type)
 
-    known = other if one is _Never else one
-    if type(known) is Unbound:
-        return lambda _: known
-    is_maybe = type(known) is Maybe
-    leaves, structure = flatten_arrays(known.value if is_maybe else known)
-    parts = [of_leaf(leaf) for leaf in leaves]
-    flag = of_leaf(known.is_bound) if is_maybe else None
-
-    def rebuilt(results: Any) -> Any:
-        value = structure.unflatten([part(results) for part in parts])
-        return value if flag is None else Maybe(value, flag(results), known.name)
-
-    return rebuilt
+def _same(value: Any, _: Any) -> Any:
+    return value
 
 
 def _flag(value: Any) -> Any:

@@ -19,7 +19,7 @@ from transpile.ir.types import PYTHON_SCALARS
 from transpile.primitives.effects.callbacks import Callback, Same
 from transpile.primitives.effects.failures import fail
 from transpile.python.semantics.branches import if_, not_
-from transpile.python.semantics.values import Maybe, Unbound, truth
+from transpile.python.semantics.values import EndedError, Maybe, Unbound, truth
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
@@ -121,7 +121,8 @@ def _failed(message: Any) -> AssertionError:
 def bound(value: Any) -> Any:
     """The value of a variable that some path reaches without one."""
     if type(value) is Unbound:
-        raise _unbound(value.name)
+        _raised(value.name)
+        raise EndedError(_unbound(value.name))  # what would be done with the value is never done
     if type(value) is not Maybe:
         return value
     name = value.name

@@ -26,9 +26,7 @@ from transpile.python.semantics.containers import unchanging
 from transpile.python.semantics.iterables import Items, items_of
 from transpile.python.semantics.loop_state import State
 from transpile.python.semantics.regions import Region
-from transpile.python.semantics.values import (
-    truth,
-)
+from transpile.python.semantics.values import EndedError, truth
 from transpile.trace.trace import bind, constant, current_trace
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -294,8 +292,12 @@ class _Loop:
             region = Region("loop", [*leading, *state.types], names)
             parameters = region.parameters
             first, carry = parameters[: len(leading)], parameters[len(leading) :]
-            call = partial(body, *first, *state.values(carry))
-            results = unchanging(partial(region.run, call), body)
+            now = state.values(carry)
+            try:
+                call = partial(body, *first, *now)
+                results = unchanging(partial(region.run, call), body)
+            except EndedError:  # an exception ends each iteration
+                results = tuple(now)
             if not state.absorb(results, region):
                 return region
         raise errors.InternalError("the types of a loop do not settle")

@@ -90,10 +90,10 @@ class Region:
         inputs = {here: var for var, (_, here) in trace.captures.items()}
         for outer, (tracer, here) in list(trace.mirrored.items()):
             root: Atom = here
-            while root not in inputs:
-                assert isinstance(root, Var)
-                root = trace.producers[root].inputs[0]
-            if inputs[root] not in assigned:  # type: ignore[index]  # a Var, as it is an input
+            while root not in inputs and (view := trace.producers[root]).primitive.kind == "view":  # type: ignore[index]  # a Var: constants have no views
+                root = view.inputs[0]
+            # A view that is made of another value than that of an input is of an assigned array.
+            if root in inputs and inputs[root] not in assigned:  # type: ignore[index]  # a Var
                 trace.equations.remove(trace.producers.pop(here))
                 del trace.mirrored[outer]
                 trace.captures[outer] = tracer, here

@@ -35,6 +35,13 @@ class Maybe:
         self.name = name
 
 
+class EndedError(BaseException):
+    """Nothing more of a path is to be traced: an exception ends it, which is `error`."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
 def returned(value: Any) -> Any:
     """The result of a function, which is bound where it ends."""
     if type(value) is Maybe:

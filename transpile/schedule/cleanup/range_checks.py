@@ -101,5 +101,10 @@ def _reads(statement: Statement, declared: Declare) -> bool:
         is_read = is_read or declared.symbol in symbols_of(index)
         return index
 
-    map_statement(statement, lambda expr: expr, on_index)
+    def on_expr(expr: Expr) -> Expr:
+        nonlocal is_read
+        is_read = is_read or (isinstance(expr, Ref) and expr.name == declared.name)
+        return expr
+
+    map_statement(statement, on_expr, on_index)
     return is_read

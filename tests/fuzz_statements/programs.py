@@ -1,0 +1,310 @@
+"""Functions with nested loops, branches, jumps, helpers and arrays that they assign to, as text.
+
+All that is drawn ends and stays in range: `while` has a counter, subscripts are taken modulo the
+length, integers that are kept are taken modulo a prime. What may go wrong nevertheless, an unbound
+variable or a number that is not finite, shows when Python runs the function, and is not drawn.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+
+# Lengths of the arrays, by name and kind: `a` and `b` of floats, `k` of integers, `m` of rows.
+FLOATS, INTEGERS, ROWS = {"a": 6, "b": 5}, {"k": 5}, {"m": (3, 4)}
+PARAMETERS = ("x", "y", "n", *FLOATS, *INTEGERS, *ROWS)
+MOST_DEEP = 3
+LOOPS = ("counted", "counted", "items", "while")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function `program` of PARAMETERS, as text, and its arguments."""
+
+    seed: int
+    text: str
+
+    def arguments(self):
+        """Its arguments, new ones each time."""
+        rng = np.random.default_rng(self.seed)
+        numbers = [round(float(v), 2) for v in rng.normal(size=2) * 2]
+        arrays = [np.round(rng.normal(size=length) * 2, 2) for length in FLOATS.values()]
+        arrays += [rng.integers(-9, 10, length) for length in INTEGERS.values()]
+        arrays += [np.round(rng.normal(size=shape) * 2, 2) for shape in ROWS.values()]
+        return [*numbers, int(rng.integers(-3, 9)), *arrays]
+
+
+def draw(seed):
+    """The program of a seed."""
+    rng = random.Random(seed)
+    helpers = [f"helper{i}" for i in range(rng.randrange(3))]
+    functions = [_Function(rng, helpers[:i], name) for i, name in enumerate(helpers)]
+    functions.append(_Function(rng, helpers, "program"))
+    return Program(seed, "import numpy as np\n" + "".join(f.text() for f in functions))
+
+
+class _Function:
+    """A function while it is drawn: its lines, and which names have which kind of value."""
+
+    def __init__(self, rng, helpers, name):
+        self.rng = rng
+        self.helpers = helpers
+        self.name = name
+        self.is_helper = name != "program"
+        self.lines = []
+        self.count = 0
+        self.floats = ["x", "y"]
+        self.integers = ["n"]
+        self.fixed = set()
+        self.rows = {} if self.is_helper else dict(ROWS)
+        self.of_floats = {"a": 3} if self.is_helper else dict(FLOATS)
+        self.of_integers = {} if self.is_helper else dict(INTEGERS)
+
+    def text(self):
+        """The definition."""
+        names = "x, y, n, a" if self.is_helper else ", ".join(PARAMETERS)
+        self.block(1, loops=0, least=2 if self.is_helper else 4)
+        self.line(1, self.result())
+        return f"\n\ndef {self.name}({names}):\n" + "".join(self.lines)
+
+    def line(self, depth, text):
+        self.lines.append("    " * depth + text + "\n")
+
+    def new(self, prefix):
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def one(self, *choices):
+        return self.rng.choice(choices)
+
+    def chance(self, probability):
+        return self.rng.random() < probability
+
+    def result(self):
+        if self.is_helper:
+            return f"return {self.number()}"
+        return f"return {self.number()}, {self.integer()}"
+
+    # ------------------------------------------------------------------------------ expressions
+
+    def number(self, depth=2):
+        """A float, or what Python widens to one."""
+        if depth == 0 or self.chance(0.25):
+            leaf = self.one("name", "name", "element", "literal", "integer")
+            if leaf == "name":
+                return self.rng.choice(self.floats)
+            if leaf == "element":
+                return self.element()
+            return self.integer(0) if leaf == "integer" else f"{self.rng.uniform(-3, 3):.2f}"
+        one, other = self.number(depth - 1), self.number(depth - 1)
+        forms = [
+            f"({one} + {other})",
+            f"({one} - {other})",
+            f"{one} * {self.rng.uniform(-1, 1):.2f}",
+            f"({one} / (1 + abs({other})))",
+            f"({one} if {self.truth()} else {other})",
+            f"abs({one})",
+            f"({one} and {other})",
+            f"({one} or {other})",
+            f"np.sqrt(abs({one}))",
+        ]
+        if self.helpers:
+            array, length = self.rng.choice(list(self.of_floats.items()))
+            part = array if length == 3 else f"{array}[{self.rng.randrange(length - 2)}:][:3]"
+            forms += [f"{self.rng.choice(self.helpers)}({one}, {other}, {self.integer(0)}, {part})"]
+        return self.rng.choice(forms)
+
+    def integer(self, depth=1):
+        """An integer that is small."""
+        if depth == 0 or self.chance(0.3):
+            leaf = self.one("name", "name", "literal", "element")
+            if leaf == "element" and self.of_integers:
+                name = self.rng.choice(list(self.of_integers))
+                return f"{name}[{self.index(self.of_integers[name], 0)}]"
+            return self.rng.choice(self.integers) if leaf == "name" else str(self.rng.randrange(7))
+        one, other = self.integer(depth - 1), self.integer(depth - 1)
+        return self.one(
+            f"({one} + {other}) % 97",
+            f"({one} - {other}) % 97",
+            f"{one} * {other} % 97",
+            f"({one} // {self.rng.randrange(2, 5)})",
+            f"({one} if {self.truth()} else {other})",
+            f"({one} or {other})",
+            f"({one} and {other})",
+        )
+
+    def truth(self, depth=1):
+        """A condition."""
+        form = self.one("integers", "floats", "chain", "and", "or", "not")
+        if depth == 0 or form in ("integers", "floats", "chain"):
+            sign = self.one("<", "<=", ">", ">=", "!=", "==")
+            if form == "floats":
+                return f"{self.number(0)} {self.one('<', '>')} {self.number(1)}"
+            if form == "chain":
+                return f"{self.integer(0)} <= {self.integer(0)} < {self.integer(0)}"
+            return f"{self.integer(0)} {sign} {self.integer(0)}"
+        if form == "not":
+            return f"not ({self.truth(depth - 1)})"
+        return f"({self.truth(depth - 1)} {form} {self.truth(depth - 1)})"
+
+    def index(self, length, depth=1):
+        """A subscript in range."""
+        return f"({self.integer(depth)}) % {length}"
+
+    def element(self):
+        """An element of an array of floats."""
+        name = self.rng.choice([*self.of_floats, *self.rows])
+        if name in self.rows:
+            rows, columns = self.rows[name]
+            return f"{name}[{self.index(rows, 0)}, {self.index(columns, 0)}]"
+        return f"{name}[{self.index(self.of_floats[name], 0)}]"
+
+    # ------------------------------------------------------------------------------- statements
+
+    def block(self, depth, loops, least=1):
+        """Some statements; what follows a jump is not drawn."""
+        known = list(self.floats), list(self.integers)
+        for _ in range(self.rng.randrange(least, least + 3)):
+            if self.statement(depth, loops):
+                break
+        for names, before in zip((self.floats, self.integers), known, strict=True):
+            names[:] = [name for name in names if name in before or self.chance(0.2)]
+
+    def statement(self, depth, loops):
+        """One statement; True for a jump."""
+        simple = [self.assign, self.assign, self.update, self.store, self.store, self.swap]
+        simple += [self.slices, self.view, self.whole]
+        nested = [self.branch, self.branch, self.loop, self.loop]
+        if depth > 2 and self.chance(0.12 if loops else 0.08):
+            jumps = ["break", "continue"] if loops and not self.chance(0.15) else [self.result()]
+            self.line(depth, self.rng.choice(jumps))
+            return True
+        can_nest = depth <= MOST_DEEP - self.is_helper
+        form = self.rng.choice(nested if can_nest and self.chance(0.45) else simple)
+        form(depth, loops)
+        return False
+
+    def assign(self, depth, _):
+        if self.chance(0.4):
+            name, value = self.target(self.integers, "i"), f"({self.integer()}) % 97"
+            kind = self.integers
+        else:
+            name, value = self.target(self.floats, "f"), self.number()
+            kind = self.floats
+        self.line(depth, f"{name} = {value}")
+        if name not in kind:
+            kind.append(name)
+
+    def target(self, names, prefix):
+        free = [name for name in names if name not in self.fixed]
+        return self.new(prefix) if not free or self.chance(0.3) else self.rng.choice(free)
+
+    def update(self, depth, _):
+        free = [name for name in self.floats if name not in self.fixed]
+        if not free:
+            return self.store(depth, _)
+        sign = self.one("+=", "-=")
+        return self.line(depth, f"{self.rng.choice(free)} {sign} {self.number(1)}")
+
+    def store(self, depth, _):
+        if self.of_integers and self.chance(0.3):
+            name = self.rng.choice(list(self.of_integers))
+            at = self.index(self.of_integers[name])
+            return self.line(depth, f"{name}[{at}] = ({self.integer()}) % 97")
+        return self.line(depth, f"{self.element()} {self.one('=', '+=', '-=')} {self.number(1)}")
+
+    def swap(self, depth, _):
+        one, other = self.element(), self.element()
+        free = [name for name in self.floats if name not in self.fixed]
+        if len(free) > 1 and self.chance(0.5):
+            one, other = self.rng.sample(free, 2)
+        self.line(depth, f"{one}, {other} = {other}, {one}")
+
+    def slices(self, depth, _):
+        name, length = self.rng.choice(list(self.of_floats.items()))
+        width = self.rng.randrange(1, length)
+        start, other = (
+            self.rng.randrange(length - width + 1),
+            self.rng.randrange(length - width + 1),
+        )
+        value = self.one(f"{name}[{other}:{other + width}]", self.number(1))
+        sign = self.one("=", "+=", "-=")
+        self.line(depth, f"{name}[{start}:{start + width}] {sign} {value}")
+
+    def whole(self, depth, _):
+        name = self.rng.choice([*self.of_floats, *self.rows])
+        self.line(depth, f"{name} {self.one('+=', '-=')} {self.number(1)}")
+
+    def view(self, depth, loops):
+        """A view that keeps its name in the statements that follow."""
+        if depth > 1 or loops:
+            return self.store(depth, loops)
+        name = self.new("v")
+        if self.rows and self.chance(0.5):
+            array, (rows, columns) = self.rng.choice(list(self.rows.items()))
+            row = self.rng.randrange(rows)
+            self.line(depth, f"{name} = {array}[{row}]")
+            self.of_floats[name] = columns
+            return None
+        array, length = self.rng.choice(list(self.of_floats.items()))
+        start = self.rng.randrange(length - 2)
+        self.line(depth, f"{name} = {array}[{start}:{start + 3}]")
+        self.of_floats[name] = 3
+        return None
+
+    def branch(self, depth, loops):
+        self.line(depth, f"if {self.truth()}:")
+        self.block(depth + 1, loops)
+        if self.chance(0.3):
+            self.line(depth, f"elif {self.truth()}:")
+            self.block(depth + 1, loops)
+        if self.chance(0.5):
+            self.line(depth, "else:")
+            self.block(depth + 1, loops)
+
+    def loop(self, depth, loops):
+        form = self.rng.choice(LOOPS)
+        if form == "while":
+            counter = self.new("c")
+            self.line(depth, f"{counter} = 0")
+            test = f"{counter} < {self.trips()}"
+            self.line(
+                depth, f"while {test} and {self.truth()}:" if self.chance(0.5) else f"while {test}:"
+            )
+            self.line(depth + 1, f"{counter} += 1")
+            self.integers.append(counter)
+            self.fixed.add(counter)
+        elif form == "counted":
+            counter = self.new("j")
+            bounds = self.one(self.trips(), f"1, {self.trips()}", f"{self.trips()}, 0, -1")
+            self.line(depth, f"for {counter} in range({bounds}):")
+            self.integers.append(counter)
+        else:
+            self.items(depth)
+        self.block(depth + 1, loops + 1)
+        if self.chance(0.25):
+            self.line(depth, "else:")
+            self.block(depth + 1, loops)
+
+    def items(self, depth):
+        item, name = self.new("e"), self.rng.choice(list(self.of_floats))
+        header = f"for {item} in {name}:"
+        form = self.one("array", "enumerate", "zip", "reversed")
+        if form == "enumerate":
+            number = self.new("j")
+            header = f"for {number}, {item} in enumerate({name}):"
+            self.integers.append(number)
+        elif form == "zip":
+            other = self.new("e")
+            header = f"for {item}, {other} in zip({name}, {self.rng.choice(list(self.of_floats))}):"
+            self.floats.append(other)
+        elif form == "reversed":
+            header = f"for {item} in reversed({name}):"
+        self.line(depth, header)
+        self.floats.append(item)
+
+    def trips(self):
+        """How often a loop runs at most: a number, or what the arguments say."""
+        return str(self.rng.randrange(1, 5)) if self.chance(0.3) else f"{self.integer(0)} % 5"

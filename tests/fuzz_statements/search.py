@@ -1,0 +1,99 @@
+"""Comparison of drawn functions with what Python makes of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import traceback
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+import transpile
+from fuzz_statements.programs import draw
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A program whose results are not Python's: of which kind, and what was said."""
+
+    seed: int
+    kind: str
+    said: str
+    program: str
+
+    def text(self):
+        """A file that says it."""
+        said = "".join(f"# {line}\n" for line in [f"seed {self.seed}", *self.said.splitlines()])
+        return said + self.program
+
+
+def function_of(program, folder):
+    """The function, from a file, as its source is read."""
+    path = folder / f"drawn_{program.seed}.py"
+    path.write_text(program.text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.program
+
+
+def by_python(function, program):
+    """The results and the arguments behind the call; None where Python raises, or a number is not
+    finite."""
+    arguments = program.arguments()
+    try:
+        with np.errstate(all="ignore"):
+            results = function(*arguments)
+    except UnboundLocalError:
+        return None
+    leaves = [*results, *arguments]
+    return leaves if all(np.all(np.abs(x) < 1e12) for x in leaves) else None
+
+
+def difference(found, wanted):
+    """What is not the same: integers exactly, floats up to what sums of them round; None."""
+    for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        one, other = np.asarray(one), np.asarray(other)
+        is_whole = one.dtype.kind == other.dtype.kind == "i"
+        tolerance = 0 if is_whole else 1e-9
+        if one.shape != other.shape or not np.allclose(one, other, tolerance, tolerance):
+            return f"leaf {number} is {one} and not {other}"
+    return None
+
+
+def finding_of(seed, folder, options):
+    """What is wrong with the program of a seed: a finding, None, or False where Python has no
+    result."""
+    program = draw(seed)
+    function = function_of(program, folder)
+    wanted = by_python(function, program)
+    if wanted is None:
+        return False
+    arguments = program.arguments()
+    try:
+        results = transpile.jit(function, compiler_options=options)(*arguments)
+    except Exception as error:  # whatever it is, it is not what Python does
+        said = "".join(traceback.format_exception_only(error))
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        said += f"{where.filename}:{where.lineno}"
+        return Finding(seed, type(error).__name__, said, program.text)
+    said = difference([*results, *arguments], wanted)
+    return Finding(seed, "difference", said, program.text) if said else None
+
+
+def search(seeds, folder, options, keep=lambda finding: None):
+    """The findings of the programs of seeds, and how many programs Python could run."""
+    findings, ran = [], 0
+    for seed in seeds:
+        finding = finding_of(seed, folder, options)
+        ran += finding is not False
+        if finding:
+            findings.append(finding)
+            keep(finding)
+    return findings, ran
+
+
+def tally(findings):
+    """How many there are of each kind."""
+    return Counter(finding.kind for finding in findings)
