@@ -64,6 +64,7 @@ NOT_IN_NUMPY = {
     "conv",
     "conv_images",
     "complex_matmul",
+    "quicksort",
     "count_leading_zeros",
     "exchange",
     "print_values",
