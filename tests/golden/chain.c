@@ -5,11 +5,10 @@ static void chain_kernel(const double x[restrict 1000], const double y[restrict 
     double largest = 0.0;
     #pragma omp simd reduction(maximum_f64:largest)
     for (int64_t i = 0; i < 1000; i++) {
-        const double magnitude = fabs(y[i]);
-        largest = maximum_f64(largest, magnitude < INFINITY ? magnitude : 0.0);
+        largest = maximum_f64(largest, fabs(y[i]));
         out[i] = exp_f64(-x[i] * x[i]) * sin_near_f64(y[i]) + 0.5 * x[i];
     }
-    if (largest > 1099511627776.0) {
+    if (!(largest <= 1099511627776.0)) {
         #pragma omp simd
         for (int64_t i = 0; i < 1000; i++)
             out[i] = exp_f64(-x[i] * x[i]) * sin_f64(y[i]) + 0.5 * x[i];

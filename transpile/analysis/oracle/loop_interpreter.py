@@ -320,7 +320,7 @@ class _KernelRun:
                 return self.value(x if self.value(test) else y)
             case Apply(op=op, args=args, dtype=dtype):
                 values = [self.value(a) for a in args]
-                if self.near and 0 < expr.primitive.near < abs(values[0]) < np.inf:
+                if self.near and 0 < expr.primitive.near < abs(values[0]):
                     return dtype.type(FAR)
                 return _apply(op, dtype, values)
             case Load(buffer=buffer, index=index):

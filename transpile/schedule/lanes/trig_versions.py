@@ -2,22 +2,19 @@
 
 Payne-Hanek reduction of a huge angle takes six times as long as Cody-Waite reduction of an ordinary
 one in double precision, 1.5 times in single, and a test in the loop would keep it out of lanes. So
-a first version assumes ordinary angles and accumulates the largest finite magnitude; if that is too
-large, the loop runs again in the general version:
+a first version assumes ordinary angles and accumulates the largest magnitude; if that is too large
+or NaN, the loop runs again in the general version:
 
-    for i simd near maximum:largest:
-      magnitude = |x[i]|
-      largest = max(largest, magnitude < inf ? magnitude : 0);  out[i] = sin(x[i])
-    if largest > limit: for i simd: out[i] = sin(x[i])
+    for i simd near maximum:largest: largest = max(largest, |x[i]|);  out[i] = sin(x[i])
+    if not largest <= limit: for i simd: out[i] = sin(x[i])
 
-Both give the same bits for ordinary angles, and NaN for infinities and NaN
-(runtime_c/elementary/trigonometry_near.h). The loop must be idempotent: it reads nothing that it
-writes. Angles that `transpile.analysis.value_range` bounds need no second version.
+Both give the same bits for ordinary angles (runtime_c/elementary/trigonometry_near.h). The loop
+must be idempotent: it reads nothing that it writes. Angles that `transpile.analysis.value_range`
+bounds need no second version.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from functools import reduce
 
@@ -112,7 +109,10 @@ def _versions(
     largest = {dtype: Ref(names.new("largest"), dtype) for dtype in dtypes}
     for dtype, ref in largest.items():
         yield Declare(ref.name, Literal(dtype.type(0), dtype), constant=False)
-    updates = tuple(s for angle in limits for s in _noted(angle, largest[angle.dtype], names))
+    updates = tuple(
+        Update(largest[angle.dtype], "maximum", Apply("absolute", (angle,), angle.dtype))
+        for angle in limits
+    )
     reductions = tuple(("maximum", ref.name) for ref in largest.values())
     # After the declarations, whose names may occur in angles and their subscripts.
     declared = max((k + 1 for k, s in enumerate(loop.body) if isinstance(s, Declare)), default=0)
@@ -129,21 +129,11 @@ def _pays(loop: For, angles: Iterable[Expr], machine: Machine) -> bool:
     return FLOAT64 in dtypes or (FLOAT32 in dtypes and not is_short)
 
 
-def _noted(angle: Expr, largest: Ref, names: Names) -> Iterator[Statement]:
-    """The statements that note the magnitude of an angle, if that is finite: any reduction gives
-    NaN for infinities and NaN."""
-    zero, infinity = (Literal(angle.dtype.type(n), angle.dtype) for n in (0, math.inf))
-    magnitude = Ref(names.new("magnitude"), angle.dtype)
-    yield Declare(magnitude.name, Apply("absolute", (angle,), angle.dtype))
-    is_finite = Apply("less", (magnitude, infinity), BOOL)
-    finite = Apply("select", (is_finite, magnitude, zero), angle.dtype)
-    yield Update(largest, "maximum", finite)
-
-
 def _is_far(largest: Ref, limit: float) -> Expr:
-    """True if an angle was too large."""
+    """True if an angle was too large. A NaN, which hides larger angles, counts as one: not (largest
+    <= limit)."""
     most = Literal(largest.dtype.type(limit), largest.dtype)
-    return Apply("greater", (largest, most), BOOL)
+    return Apply("logical_not", (Apply("less_equal", (largest, most), BOOL),), BOOL)
 
 
 def _either(first: Expr, second: Expr) -> Expr:
