@@ -29,6 +29,8 @@ from transpile.util.lazy.registry import Rest, Table
 TypeRule = Callable[..., "ArrayType | tuple[ArrayType, ...]"]
 # The largest magnitude, or how it follows from those of the operands.
 Magnitude = float | Callable[..., float]
+# The interval of an integer result, before it wraps around, from those of the operands.
+IntervalRule = Callable[..., "tuple[int, int] | None"]
 # The axes of an array in an order; operands' orders and params for that of a result; the rule.
 Order = tuple[int, ...]
 Permuted = tuple[Sequence[Order], Mapping[str, Any]]
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
         speculatable: bool
         fills_registers: bool
         magnitude: Magnitude
+        interval: IntervalRule
         near: float
         nonnegative: str
         on_indices: Callable[..., Index | None]
@@ -221,6 +224,8 @@ class Primitive:
     fills_registers  its vector code needs all registers: fusing it with other code spills
     magnitude     an upper bound of |result| for floats, NaN excepted: a number, or a function of
                   the operands' bounds. Signs are unknown, so that cancellation cannot be assumed
+    interval      for integers and truth values: (*the least and the largest value of each operand)
+                  -> those of the result before it wraps around; None where nothing is known
     near          there is a faster version, NAME_near in C, with the same bits for operands of up
                   to this magnitude; 0 where there is none
     nonnegative   the dtype kinds for which no result is negative or -0.0
@@ -275,6 +280,7 @@ class Primitive:
     speculatable: bool = False
     fills_registers: bool = False
     magnitude: Magnitude = inf
+    interval: IntervalRule | None = None
     near: float = 0
     nonnegative: str = ""
     on_indices: Callable[..., Index | None] | None = None

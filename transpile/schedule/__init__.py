@@ -24,6 +24,7 @@ from transpile.schedule.cleanup.local_cse import local_cse
 from transpile.schedule.cleanup.narrow_sums import narrow_sums
 from transpile.schedule.cleanup.range_checks import simplify_range_checks
 from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
+from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
 from transpile.schedule.cleanup.stack_promotion import promote_to_stack
 from transpile.schedule.cleanup.unreachable import remove_unreachable
 from transpile.schedule.domain.coalesce import coalesce
@@ -123,6 +124,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         pack_columns,
         "columns that an elementary function reads are copied in blocks, which fill vector lanes",
+    ),
+    (
+        settle_comparisons,
+        "clamps and tests that the ranges of counters settle are removed",
     ),
     (local_cse, "common subexpressions of scalars are computed once"),
     (parallelize_loops, "outer loops with enough work run on several threads"),

@@ -13,6 +13,7 @@ import numpy as np
 
 from transpile.ir.primitive import Linear
 from transpile.primitives.elementwise import derivatives as d
+from transpile.primitives.elementwise import intervals
 from transpile.primitives.kinds import (
     combining,
     elementwise,
@@ -37,6 +38,7 @@ add = combining(
     magnitude=operator.add,
     of_bools="logical_or",
     hlo={"b": "or", "": "add"},
+    interval=intervals.add,
 )
 subtract = elementwise(
     "subtract",
@@ -50,6 +52,7 @@ subtract = elementwise(
     on_indices=operator.sub,
     magnitude=operator.add,
     hlo="subtract",
+    interval=intervals.subtract,
 )
 multiply = combining(
     "multiply",
@@ -67,6 +70,7 @@ multiply = combining(
     magnitude=operator.mul,
     of_bools="logical_and",
     hlo={"b": "and", "": "multiply"},
+    interval=intervals.multiply,
 )
 divide = elementwise(
     "divide",
@@ -89,6 +93,7 @@ floor_divide = elementwise(
     jvp=(flat, flat),
     weight=8,
     divisor=1,
+    interval=intervals.floor_divide,
 )
 remainder = elementwise(
     "remainder",
@@ -98,6 +103,7 @@ remainder = elementwise(
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.floor_divide(x, y)),
     weight=8,
     divisor=1,
+    interval=intervals.remainder,
 )
 fmod = elementwise(
     "fmod",
@@ -124,6 +130,7 @@ negative = elementwise(
     on_indices=operator.neg,
     magnitude=abs,
     hlo="negate",
+    interval=intervals.negative,
 )
 absolute = elementwise(
     "absolute",
@@ -139,6 +146,7 @@ absolute = elementwise(
     nonnegative="f",
     c_library={"f": "fabs", "c": "cabs"},
     hlo={"ifc": "abs"},
+    interval=intervals.absolute,
 )
 sign = elementwise(
     "sign",
@@ -149,6 +157,7 @@ sign = elementwise(
     exact=True,
     magnitude=1,
     hlo={"if": "sign"},
+    interval=intervals.sign,
 )
 square = elementwise(
     "square",
@@ -160,6 +169,7 @@ square = elementwise(
     jvp=lambda t, out, x: t * (2 * x),
     nonnegative="f",
     magnitude=lambda x: x * x,
+    interval=intervals.square,
 )
 reciprocal = elementwise(
     "reciprocal",
@@ -185,6 +195,7 @@ maximum = combining(
     speculatable=True,
     magnitude=max,
     hlo={"b": "or", "iuf": "maximum"},
+    interval=intervals.maximum,
 )
 minimum = combining(
     "minimum",
@@ -198,6 +209,7 @@ minimum = combining(
     speculatable=True,
     magnitude=max,
     hlo={"b": "and", "iuf": "minimum"},
+    interval=intervals.minimum,
 )
 fmax = combining(
     "fmax",
@@ -210,6 +222,7 @@ fmax = combining(
     exact=True,
     magnitude=max,
     c_library={"f": "fmax"},
+    interval=intervals.maximum,
 )
 fmin = combining(
     "fmin",
@@ -222,6 +235,7 @@ fmin = combining(
     exact=True,
     magnitude=max,
     c_library={"f": "fmin"},
+    interval=intervals.minimum,
 )
 gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
 lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu", commutative=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from transpile.ir.primitive import Axis, Primitive, register
 from transpile.ir.types import ArrayType, kind_letter
+from transpile.primitives.elementwise import intervals
 from transpile.primitives.kinds import all_bits, combining, elementwise, number
 from transpile.primitives.rules import ByOperand, apply, flat, permute_alike
 
@@ -21,6 +22,7 @@ bitwise_and = combining(
     absorbing=number(biu=0),
     of_bools="logical_and",
     hlo="and",
+    interval=intervals.bitwise_and,
 )
 bitwise_or = combining(
     "bitwise_or",
@@ -31,15 +33,27 @@ bitwise_or = combining(
     absorbing=all_bits,
     of_bools="logical_or",
     hlo="or",
+    interval=intervals.bitwise_or,
 )
 bitwise_xor = combining(
-    "bitwise_xor", np.bitwise_xor, "x ^ y", dtypes="biu", neutral=number(biu=0), hlo="xor"
+    "bitwise_xor",
+    np.bitwise_xor,
+    "x ^ y",
+    dtypes="biu",
+    neutral=number(biu=0),
+    hlo="xor",
+    interval=intervals.bitwise_xor,
 )
 invert = elementwise(
     "invert", np.invert, "invert(x)", b="not x", dtypes="biu", involution=True, hlo="not"
 )
 left_shift = elementwise(
-    "left_shift", np.left_shift, "left_shift(x, y)", dtypes="iu", hlo="shift-left"
+    "left_shift",
+    np.left_shift,
+    "left_shift(x, y)",
+    dtypes="iu",
+    hlo="shift-left",
+    interval=intervals.left_shift,
 )
 right_shift = elementwise(
     "right_shift",
@@ -47,6 +61,7 @@ right_shift = elementwise(
     "right_shift(x, y)",
     dtypes="iu",
     hlo={"u": "shift-right-logical", "i": "shift-right-arithmetic"},
+    interval=intervals.right_shift,
 )
 bitwise_count = elementwise(
     "bitwise_count",

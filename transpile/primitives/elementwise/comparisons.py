@@ -7,6 +7,7 @@ import numpy as np
 from transpile.ir.primitive import Primitive, register
 from transpile.ir.types import BOOL, ArrayType
 from transpile.primitives.elementwise import derivatives as d
+from transpile.primitives.elementwise import intervals
 from transpile.primitives.kinds import (
     combining,
     common_shape,
@@ -39,6 +40,7 @@ logical_and = combining(
     absorbing=number(b=0),
     bitwise="bitwise_and",
     hlo={"b": "and"},
+    interval=intervals.logical_and,
 )
 logical_or = combining(
     "logical_or",
@@ -50,6 +52,7 @@ logical_or = combining(
     absorbing=number(b=1),
     bitwise="bitwise_or",
     hlo={"b": "or"},
+    interval=intervals.logical_or,
 )
 logical_xor = combining(
     "logical_xor",
@@ -69,6 +72,7 @@ logical_not = elementwise(
     result="bool",
     involution=True,
     hlo={"b": "not"},
+    interval=intervals.logical_not,
 )
 
 

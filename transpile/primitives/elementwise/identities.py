@@ -9,6 +9,7 @@ import numpy as np
 from transpile.ir.primitive import TABLE, Primitive, register
 from transpile.ir.types import ArrayType
 from transpile.primitives.elementwise import derivatives as d
+from transpile.primitives.elementwise import intervals
 from transpile.primitives.kinds import (
     elementwise,
     unchanged,
@@ -34,6 +35,7 @@ convert = elementwise(
     jvp=lambda t, out, x, *, dtype: d.convert(t, dtype),
     transpose=lambda ct, x, *, dtype: [d.convert(ct, x.type.dtype)],
     on_indices=unchanged,
+    interval=intervals.same,
 )
 
 
@@ -51,6 +53,7 @@ copy = elementwise(
     own_format=True,
     on_indices=unchanged,
     identity=True,
+    interval=intervals.same,
 )
 # A label, by which policies of `checkpoint` select values.
 name = register(

@@ -1,0 +1,222 @@
+"""What the ranges of integers settle: comparisons, clamps and branches."""
+
+import numpy as np
+import pytest
+from graphs import assert_same_results, lowered, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thorough import tries
+
+from transpile import lax
+from transpile.ir.loop_ir import Apply, Declare, If
+from transpile.ir.loop_rewrite import parts, walk
+from transpile.ir.loop_verifier import check
+from transpile.options import Options
+from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
+
+pytestmark = pytest.mark.full_level
+OPS = ("minimum", "maximum", "select", "equal")
+
+
+def left(program):
+    """The clamps, choices and tests of integers in subscripts and branches of a program."""
+    found = []
+    for kernel in program.kernels:
+        for s in walk(kernel.body):
+            if isinstance(s, Declare | If):
+                found += [p.op for p in parts(s) if isinstance(p, Apply) and p.op in OPS]
+    return found
+
+
+def settled(f, *args):
+    """The loops of a function behind the pass, which compute the same as those before it."""
+    before = lowered(f, *args)
+    after = settle_comparisons(before, Options())
+    check(after)
+    assert_same_results(run(after, list(args)), run(before, list(args)))
+    return after
+
+
+def test_a_counter_that_runs_down_is_no_index_from_the_end():
+    """The inner loop of an insertion sort."""
+
+    def f(a, key):
+        def goes_on(state):
+            j, a = state
+            return (j >= 0) & (a[np.maximum(j, 0)] > key)
+
+        def step(state):
+            j, a = state
+            return j - 1, a.at[j + 1].set(a[j])
+
+        j, a = lax.while_loop(goes_on, step, (np.int64(8), a))
+        return a.at[j + 1].set(key)
+
+    program = settled(f, np.arange(10.0), np.float64(3.5))
+    assert left(program) == ["maximum"]  # that of the condition itself
+
+
+def test_a_binary_search_stays_inside():
+    def f(a, x):
+        def step(state):
+            low, high = state
+            middle = (low + high) // 2
+            is_less = a[middle] < x
+            return np.where(is_less, middle + 1, low), np.where(is_less, high, middle)
+
+        return lax.while_loop(lambda s: s[0] < s[1], step, (np.int64(0), np.int64(9)))
+
+    program = settled(f, np.arange(9.0), np.float64(4.5))
+    assert not {"minimum", "maximum"} & set(left(program))
+
+
+def test_what_a_loop_counts_is_at_most_its_trips():
+    """Elements are stored one behind another."""
+
+    def f(x):
+        def step(i, state):
+            out, count = state
+            return out.at[count].set(x[i]), np.where(x[i] > 0, count + 1, count)
+
+        return lax.fori_loop(0, 8, step, (np.zeros(8), np.int64(0)))
+
+    x = np.array([1.0, -1, 2, 3, -5, 6, 7, 8])
+    assert left(settled(f, x)) == []
+
+
+def test_a_product_below_a_bound_bounds_its_factor():
+    """The outer loop of a sieve."""
+
+    def f(flags):
+        def step(state):
+            p, flags = state
+            return p + 1, flags.at[p].set(False)
+
+        return lax.while_loop(lambda s: s[0] * s[0] < 100, step, (np.int64(2), flags))
+
+    assert left(settled(f, np.ones(10, bool))) == []
+
+
+def test_elements_of_constants_are_known():
+    """Subscripts from a table, of which all elements are in range."""
+    table = np.array([3, 1, 2, 0])
+
+    def f(x):
+        return lax.fori_loop(0, 4, lambda i, s: s * 0.5 + x[np.asarray(table)[i]], 0.0)
+
+    assert left(settled(f, np.arange(4.0))) == []
+
+
+@pytest.mark.parametrize("start", [-9, 3])
+def test_what_may_be_outside_stays(start):
+    def f(x, n):
+        return lax.while_loop(
+            lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] + x[s[0]]), (np.int64(start), 0.0)
+        )
+
+    program = settled(f, np.arange(5.0), np.int64(9))
+    assert "minimum" in left(program)
+    assert ("maximum" in left(program)) is (start < 0)
+
+
+def test_a_wrapped_sum_is_not_above_its_operands():
+    """A counter that passes the largest integer is negative."""
+    most = np.iinfo(np.int64).max
+
+    def f(x, n):
+        def step(i, state):
+            k, total = state
+            return k + n, total + x[np.where(k < 0, 0, 1)]
+
+        return lax.fori_loop(0, 3, step, (np.int64(most - 1), 0.0))
+
+    program = settled(f, np.array([1.0, 100.0]), np.int64(1))
+    assert "select" in left(program)
+    known = settled(lambda x: f(x, np.int64(1)), np.array([1.0, 100.0]))
+    assert run(known, [np.array([1.0, 100.0])])[1] == 201.0
+
+
+# ---------------------------------------------------------------------------- drawn programs
+
+NAMES = ("p", "q", "r")
+small = st.integers(-4, 9)
+
+
+@st.composite
+def terms(draw, depth=2):
+    """An expression of the state, as a function of it."""
+    if depth == 0 or draw(st.integers(0, 3)) == 0:
+        if draw(st.booleans()):
+            k = draw(st.integers(0, 2))
+            return lambda s: s[k]
+        number = draw(small)
+        return lambda s: s[0] * 0 + number
+    x, y, z = (draw(terms(depth=depth - 1)) for _ in range(3))
+    c = draw(st.integers(1, 5))
+    choices = [
+        lambda s: x(s) + y(s),
+        lambda s: x(s) - y(s),
+        lambda s: x(s) + c,
+        lambda s: x(s) - c,
+        lambda s: x(s) * c,
+        lambda s: x(s) * x(s),
+        lambda s: x(s) // c,
+        lambda s: x(s) % c,
+        lambda s: x(s) >> c,
+        lambda s: x(s) & c,
+        lambda s: np.minimum(x(s), y(s)),
+        lambda s: np.maximum(x(s), c),
+        lambda s: np.where(x(s) < y(s), y(s), z(s)),
+        lambda s: np.where(x(s) == c, y(s), x(s) + 1),
+        lambda s: np.where((x(s) >= 0) & (y(s) < c), x(s), z(s)),
+        lambda s: np.where((x(s) != c) | ~(y(s) > z(s)), x(s) - 1, z(s)),
+        lambda s: np.abs(x(s)),
+        lambda s: -x(s),
+    ]
+    return draw(st.sampled_from(choices))
+
+
+@st.composite
+def programs(draw):
+    """A loop over three integers and an array that is subscripted by them, with loops inside."""
+    updates = [draw(terms()) for _ in range(3)]
+    tests = [draw(terms(depth=1)) for _ in range(2)]
+    limit, place, inner = draw(small), draw(terms(depth=1)), draw(st.integers(0, 2))
+    compare = draw(st.sampled_from([np.less, np.less_equal, np.greater, np.not_equal]))
+    starts = [draw(st.one_of(small, st.just(2**62))) for _ in range(3)]
+
+    def step(state):
+        p, q, r, total, x = state
+        now = (p, q, r)
+        x = x.at[place(now)].set(x[updates[0](now)] * 0.5 + 1)
+        total = total + x[q] - x[place(now)]
+        if inner == 1:
+            r, total = lax.fori_loop(
+                0, 3, lambda i, s: (s[0] + i, s[1] + x[s[0]]), (updates[1](now), total)
+            )
+        if inner == 2:
+            r = lax.while_loop(lambda s: s < limit, lambda s: s + 2, np.minimum(r, 3) + 0)
+        now = (p, q, r)
+        return *(u(now) for u in updates), total, x
+
+    def f(x, p, q):
+        state = (p, q if starts[1] else np.int64(starts[1]), np.int64(starts[2]), 0.0, x)
+
+        def goes_on(s):
+            fuel, *now, _, _ = s
+            return (fuel < 9) & compare(tests[0](now), tests[1](now) + limit)
+
+        _, *rest = lax.while_loop(
+            goes_on, lambda s: (s[0] + 1, *step(s[1:])), (np.int64(0), *state)
+        )
+        return tuple(rest)
+
+    return f, starts
+
+
+@settings(max_examples=tries(60))
+@given(drawn=programs())
+def test_drawn_loops_compute_the_same(drawn):
+    f, starts = drawn
+    with np.errstate(all="ignore"):
+        settled(f, np.arange(5.0), np.int64(starts[0]), np.int64(starts[1]))

@@ -1,0 +1,361 @@
+"""Ranges of integer scalars at a statement: an abstract interpretation over intervals
+(Cousot and Cousot 1977).
+
+`Facts` are what is known where a statement begins: the interval of each scalar and loop symbol, and
+what constants were declared as, so that a condition narrows the scalars that it was made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of, terms_of
+from transpile.ir.loop_ir import Apply, Buffer, Expr, IndexValue, Literal, Load, Ref, Within
+from transpile.ir.loop_rewrite import indices_in, subexpressions
+from transpile.ir.types import BOOL, INT64
+from transpile.primitives.elementwise import intervals
+from transpile.primitives.elementwise.intervals import Interval
+
+_SIGNS = (-1, 0, 1)
+
+
+def full(dtype: np.dtype[Any]) -> Interval:
+    """All values of an integer dtype, or of truth."""
+    if dtype == BOOL:
+        return 0, 1
+    found = np.iinfo(dtype)
+    return int(found.min), int(found.max)
+
+
+def is_integer(dtype: np.dtype[Any]) -> bool:
+    """True for the dtypes that have intervals."""
+    return dtype.kind in "biu"
+
+
+def meet(x: Interval, y: Interval) -> Interval | None:
+    """What is in both; None if nothing is."""
+    low, high = max(x[0], y[0]), min(x[1], y[1])
+    return (low, high) if low <= high else None
+
+
+def hull(x: Interval, y: Interval) -> Interval:
+    """The smallest interval with both."""
+    return min(x[0], y[0]), max(x[1], y[1])
+
+
+def is_inside(x: Interval, y: Interval) -> bool:
+    """True if the first interval is in the second."""
+    return y[0] <= x[0] and x[1] <= y[1]
+
+
+def constant_ranges(buffers: Mapping[str, Buffer]) -> Mapping[str, Interval]:
+    """The intervals of the elements of constant arrays of integers."""
+    return {
+        name: (int(np.min(b.value)), int(np.max(b.value)))
+        for name, b in buffers.items()
+        if b.value is not None and is_integer(b.dtype) and np.size(b.value)
+    }
+
+
+class Facts:
+    """What is known of the scalars where a statement begins.
+
+    tables   the intervals of the elements of constant arrays
+    ranges   of scalars, arrays of one number and loop symbols, by name; another one may have any
+             value of its dtype
+    values   the expressions of constants, of scalars that have not changed since
+    shifts   by how much a scalar has changed since the iteration of the innermost loop began; None
+             where that is unknown
+    """
+
+    def __init__(self, tables: Mapping[str, Interval]) -> None:
+        self.tables = tables
+        self.ranges: dict[str, Interval] = {}
+        self.values: dict[str, Expr] = {}
+        self.shifts: dict[str, Interval | None] = {}
+
+    def copy(self) -> Facts:
+        """Facts that may change apart from these."""
+        other = Facts(self.tables)
+        other.ranges = dict(self.ranges)
+        other.values = dict(self.values)
+        other.shifts = dict(self.shifts)
+        return other
+
+    # -------------------------------------------------------------------------------- questions
+
+    def range_of(self, expr: Expr) -> Interval:
+        """The interval of an expression of integers or truth values."""
+        match expr:
+            case Literal(value=value):
+                return int(value), int(value)
+            case Ref(name=name):
+                return self.ranges.get(name) or full(expr.dtype)
+            case Load(buffer=buffer):
+                known = self.tables if expr.index else self.ranges
+                return known.get(buffer) or full(expr.dtype)
+            case IndexValue(index=index):
+                return self.range_of_index(index)
+            case Within(index=index, low=low, high=high):
+                above, below = self.range_of_index(index - low), self.range_of_index(high - index)
+                return above[0] >= 0 and below[0] >= 1, above[1] >= 0 and below[1] >= 1
+            case Apply():
+                return self._range_of_result(expr)
+
+    def _range_of_result(self, expr: Apply) -> Interval:
+        whole = full(expr.dtype)
+        if expr.op == "select":
+            return self._range_of_choice(*expr.args)
+        if not all(is_integer(x.dtype) for x in expr.args):
+            return whole
+        if expr.primitive.signs:
+            return self._range_of_comparison(expr)
+        if expr.primitive.interval is None:
+            return whole
+        found = expr.primitive.interval(*map(self.range_of, expr.args))
+        return found if found is not None and is_inside(found, whole) else whole
+
+    def _range_of_choice(self, test: Expr, then: Expr, otherwise: Expr) -> Interval:
+        one, other = self.assuming(test, True), self.assuming(test, False)
+        if one is None or other is None:
+            known = one or other
+            return (known or self).range_of(then if one is not None else otherwise)
+        return hull(one.range_of(then), other.range_of(otherwise))
+
+    def _range_of_comparison(self, expr: Apply) -> Interval:
+        signs = self.signs_of_difference(*expr.args)
+        true = [s in expr.primitive.signs for s in signs]
+        return all(true), any(true)
+
+    def signs_of_difference(self, x: Expr, y: Expr) -> list[int]:
+        """The signs that the difference of two integers may have."""
+        if self.resolved(x) == self.resolved(y):
+            return [0]
+        a, b = self.range_of(x), self.range_of(y)
+        may_be = (a[0] < b[1], meet(a, b) is not None, a[1] > b[0])
+        return [sign for sign, may in zip(_SIGNS, may_be, strict=True) if may]
+
+    def resolved(self, expr: Expr) -> Expr:
+        """The scalar that another one is a copy of."""
+        while True:
+            name = scalar_of(expr)
+            value = self.values.get(name) if name is not None else None
+            if value is None or (not isinstance(value, Literal) and scalar_of(value) is None):
+                return expr if name is None or isinstance(expr, Load) else Ref(name, expr.dtype)
+            expr = value
+
+    def range_of_index(self, index: Index) -> Interval:
+        """The interval of a subscript."""
+        low, high = bounds(index)
+        whole = full(INT64)
+        known = (whole[0] if low is None else low, whole[1] if high is None else high)
+        if isinstance(index, int) or not any(s.name in self.ranges for s in symbols_of(index)):
+            return known
+        total: Interval = (0, 0)
+        for monomial, coefficient in index.terms:
+            product: Interval = (coefficient, coefficient)
+            for atom in monomial:
+                product = intervals.multiply(product, self._range_of_atom(atom))
+            total = intervals.add(total, product)
+        return meet(total, known) or known
+
+    def _range_of_atom(self, atom: Any) -> Interval:
+        low, high = bounds(Dim((((atom,), 1),)))
+        whole = full(INT64)
+        known = (whole[0] if low is None else low, whole[1] if high is None else high)
+        if isinstance(atom, Symbol) and atom.name in self.ranges:
+            return meet(known, self.ranges[atom.name]) or known
+        return known
+
+    # ------------------------------------------------------------------------------ assumptions
+
+    def assuming(self, condition: Expr, truth: bool) -> Facts | None:
+        """What is known where a condition holds, or does not; None where that cannot be."""
+        other = self.copy()
+        return other if other._assume(condition, truth) else None
+
+    def _assume(self, condition: Expr, truth: bool) -> bool:
+        """Add what follows; False where it contradicts what is known."""
+        match condition:
+            case Apply(op="logical_not", args=(x,)):
+                return self._assume(x, not truth)
+            case Apply(op="logical_and" | "bitwise_and", args=(x, y)) if condition.dtype == BOOL:
+                return self._assume_both(x, y, truth, all_of=True)
+            case Apply(op="logical_or" | "bitwise_or", args=(x, y)) if condition.dtype == BOOL:
+                return self._assume_both(x, y, truth, all_of=False)
+            case Apply(args=(x, y)) if condition.primitive.signs and is_integer(x.dtype):
+                signs = condition.primitive.signs
+                return self._compare(x, y, [s for s in _SIGNS if (s in signs) == truth])
+            case Within(index=index, low=low, high=high) if truth:
+                return self._at_least(index - low, 0) and self._at_least(high - index, 1)
+            case Ref(name=name) if name in self.values and condition.dtype == BOOL:
+                if not self._assume(self.values[name], truth):
+                    return False
+        known = meet(self.range_of(condition), (truth, truth))
+        if known is not None and isinstance(condition, Ref):
+            self.ranges[condition.name] = known
+        return known is not None
+
+    def _assume_both(self, x: Expr, y: Expr, truth: bool, all_of: bool) -> bool:
+        """Of a conjunction that holds, or a disjunction that does not, both operands are known; of
+        others one is, where the other one cannot be the reason."""
+        if truth == all_of:
+            return self._assume(x, truth) and self._assume(y, truth)
+        one, other = self.assuming(x, truth), self.assuming(y, truth)
+        if one is None and other is None:
+            return False
+        if one is None or other is None:
+            return self._assume(y if one is None else x, truth)
+        return True
+
+    def _compare(self, x: Expr, y: Expr, signs: list[int]) -> bool:
+        """Assume that the difference has one of these signs."""
+        signs = [s for s in signs if s in self.signs_of_difference(x, y)]
+        if not signs:
+            return False
+        a, b = self.range_of(x), self.range_of(y)
+        gap = 0 in signs
+        if signs == [0]:
+            return self._narrow(x, b) and self._narrow(y, a)
+        if 1 not in signs:
+            upper, lower = b[1] if gap else b[1] - 1, a[0] if gap else a[0] + 1
+            return self._narrow(x, (a[0], upper)) and self._narrow(y, (lower, b[1]))
+        if -1 not in signs:
+            lower, upper = b[0] if gap else b[0] + 1, a[1] if gap else a[1] - 1
+            return self._narrow(x, (lower, a[1])) and self._narrow(y, (b[0], upper))
+        if gap:
+            return True
+        return self._without(x, b) and self._without(y, a)
+
+    def _without(self, x: Expr, other: Interval) -> bool:
+        """Assume that an expression is not a number that ends its interval."""
+        low, high = self.range_of(x)
+        if other[0] != other[1] or other[0] not in (low, high):
+            return True
+        return self._narrow(x, (low + (other[0] == low), high - (other[0] == high)))
+
+    def _at_least(self, index: Index, least: int) -> bool:
+        return self._narrow(IndexValue(index), (least, self.range_of_index(index)[1]))
+
+    def _narrow(self, expr: Expr, interval: Interval) -> bool:
+        """Assume that an expression is in an interval; False where it cannot be."""
+        found = meet(self.range_of(expr), interval)
+        if found is None:
+            return False
+        match expr:
+            case Ref(name=name) | Load(buffer=name, index=()):
+                self.ranges[name] = found
+                return name not in self.values or self._narrow(self.values[name], found)
+            case IndexValue(index=index):
+                return self._narrow_symbol(index, found)
+            case Apply():
+                return self._narrow_operands(expr, found)
+            case _:
+                return True
+
+    def _narrow_symbol(self, index: Index, interval: Interval) -> bool:
+        """Assume what follows for a symbol that the index is, but for its sign and a constant."""
+        terms = dict(terms_of(index))
+        offset = terms.pop((), 0)
+        match list(terms.items()):
+            case [((Symbol() as symbol,), 1 | -1 as sign)]:
+                moved = intervals.subtract(interval, (offset, offset))
+                known = meet(
+                    moved if sign == 1 else intervals.negative(moved), self._range_of_atom(symbol)
+                )
+                if known is None:
+                    return False
+                self.ranges[symbol.name] = known
+                value = self.values.get(symbol.name)
+                return value is None or self._narrow(value, known)
+        return True
+
+    def _narrow_operands(self, expr: Apply, interval: Interval) -> bool:
+        """Assume what follows for the operands of a result that did not wrap around."""
+        ranges = [self.range_of(x) for x in expr.args if is_integer(x.dtype)]
+        rule = expr.primitive.interval
+        if rule is None or len(ranges) != len(expr.args):
+            return True
+        whole = rule(*ranges)
+        if whole is None or not is_inside(whole, full(expr.dtype)):
+            return True
+        match expr.op, expr.args:
+            case "add", (x, y):
+                return self._narrow(x, intervals.subtract(interval, ranges[1])) and self._narrow(
+                    y, intervals.subtract(interval, ranges[0])
+                )
+            case "subtract", (x, y):
+                return self._narrow(x, intervals.add(interval, ranges[1])) and self._narrow(
+                    y, intervals.subtract(ranges[0], interval)
+                )
+            case "negative", (x,):
+                return self._narrow(x, intervals.negative(interval))
+            case "convert_element_type", (x,):
+                return self._narrow(x, interval)
+            case "multiply", (x, y) if x == y and interval[1] >= 0:
+                root = isqrt(interval[1])
+                return self._narrow(x, (-root, root))
+            case "multiply", (x, Literal(value=factor)) if factor > 0:
+                low, high = -(-interval[0] // int(factor)), interval[1] // int(factor)
+                return low <= high and self._narrow(x, (low, high))
+        return True
+
+    # ---------------------------------------------------------------------------------- changes
+
+    def declare(self, name: str, value: Expr, constant: bool) -> None:
+        """A scalar is declared."""
+        found = self.range_of(value) if is_integer(value.dtype) else None
+        self.forget(name)
+        if found is not None:
+            self.ranges[name] = found
+            if constant and name not in names_of(value):
+                self.values[name] = value
+
+    def assign(self, name: str, interval: Interval | None, shift: Interval | None) -> None:
+        """A scalar changes to a value of an interval; None: of any."""
+        before = self.shifts.get(name, (0, 0))
+        self.forget(name)
+        if interval is not None:
+            self.ranges[name] = interval
+        self.shifts[name] = before and shift and intervals.add(before, shift)
+
+    def forget(self, name: str) -> None:
+        """Nothing is known of a scalar, and of what was made of it."""
+        self.ranges.pop(name, None)
+        self.values = {
+            n: value
+            for n, value in self.values.items()
+            if n != name and name not in names_of(value)
+        }
+
+    def joined(self, other: Facts) -> Facts:
+        """What is known where two paths meet."""
+        result = Facts(self.tables)
+        mine, theirs = self.ranges, other.ranges
+        result.ranges = {n: hull(mine[n], theirs[n]) for n in mine.keys() & theirs.keys()}
+        result.values = {n: v for n, v in self.values.items() if other.values.get(n) == v}
+        for name in self.shifts.keys() | other.shifts.keys():
+            one, two = self.shifts.get(name, (0, 0)), other.shifts.get(name, (0, 0))
+            result.shifts[name] = one and two and hull(one, two)
+        return result
+
+
+def scalar_of(expr: Expr) -> str | None:
+    """The name of the scalar, symbol or array of one number that an expression is."""
+    match expr:
+        case Ref(name=name) | Load(buffer=name, index=()):
+            return name
+        case IndexValue(index=Dim(terms=(((Symbol() as symbol,), 1),))):
+            return symbol.name
+        case _:
+            return None
+
+
+def names_of(expr: Expr) -> frozenset[str]:
+    """The scalars, symbols and arrays of one number that an expression reads."""
+    names = {name for part in subexpressions(expr) if (name := scalar_of(part)) is not None}
+    return frozenset(names | {s.name for index in indices_in(expr) for s in symbols_of(index)})

@@ -1,0 +1,137 @@
+"""The intervals of integer results, from those of their operands: interval arithmetic (Moore 1966).
+
+Each rule gives the least and the largest result before it wraps around, or None where it knows
+nothing. Truth values are 0 and 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+Interval = tuple[int, int]
+_MOST_BITS = 63  # of what is shifted out of an int64, nothing is left
+
+
+def _of_corners(function: Callable[[int, int], int], x: Interval, y: Interval) -> Interval:
+    """The interval of a function that is monotone in each of its operands."""
+    values = [function(a, b) for a, b in product(x, y)]
+    return min(values), max(values)
+
+
+def add(x: Interval, y: Interval) -> Interval:
+    """Of a sum."""
+    return x[0] + y[0], x[1] + y[1]
+
+
+def subtract(x: Interval, y: Interval) -> Interval:
+    """Of a difference."""
+    return x[0] - y[1], x[1] - y[0]
+
+
+def multiply(x: Interval, y: Interval) -> Interval:
+    """Of a product."""
+    return _of_corners(lambda a, b: a * b, x, y)
+
+
+def negative(x: Interval) -> Interval:
+    """Of a negation."""
+    return -x[1], -x[0]
+
+
+def absolute(x: Interval) -> Interval:
+    """Of a magnitude."""
+    return max(x[0], -x[1], 0), max(x[1], -x[0])
+
+
+def square(x: Interval) -> Interval:
+    """Of a square."""
+    return absolute(x)[0] ** 2, absolute(x)[1] ** 2
+
+
+def sign(x: Interval) -> Interval:
+    """Of a sign."""
+    return (x[0] > 0) - (x[0] < 0), (x[1] > 0) - (x[1] < 0)
+
+
+def maximum(x: Interval, y: Interval) -> Interval:
+    """Of the larger operand."""
+    return max(x[0], y[0]), max(x[1], y[1])
+
+
+def minimum(x: Interval, y: Interval) -> Interval:
+    """Of the smaller operand."""
+    return min(x[0], y[0]), min(x[1], y[1])
+
+
+def floor_divide(x: Interval, y: Interval) -> Interval | None:
+    """Of a quotient that is rounded down, by divisors of one sign."""
+    return None if y[0] <= 0 <= y[1] else _of_corners(lambda a, b: a // b, x, y)
+
+
+def remainder(x: Interval, y: Interval) -> Interval | None:
+    """Of a remainder with the sign of the divisor, by divisors of one sign."""
+    if y[0] > 0:
+        if x[0] < 0:
+            return 0, y[1] - 1
+        return x if x[1] < y[0] else (0, min(y[1] - 1, x[1]))
+    return (y[0] + 1, 0) if y[1] < 0 else None
+
+
+def bitwise_and(x: Interval, y: Interval) -> Interval | None:
+    """Of a conjunction of bits, of which one operand has no sign bit."""
+    if x[0] < 0 and y[0] < 0:
+        return None
+    return 0, min(z[1] for z in (x, y) if z[0] >= 0)
+
+
+def bitwise_or(x: Interval, y: Interval) -> Interval | None:
+    """Of a disjunction of bits without sign bits."""
+    if x[0] < 0 or y[0] < 0:
+        return None
+    return max(x[0], y[0]), (1 << max(x[1], y[1]).bit_length()) - 1
+
+
+def bitwise_xor(x: Interval, y: Interval) -> Interval | None:
+    """Of an exclusive disjunction of bits without sign bits."""
+    found = bitwise_or(x, y)
+    return found and (0, found[1])
+
+
+def left_shift(x: Interval, y: Interval) -> Interval | None:
+    """Of a shift to the left."""
+    if y[0] < 0 or y[1] > _MOST_BITS:
+        return None
+    return _of_corners(lambda a, b: a << b, x, y)
+
+
+def right_shift(x: Interval, y: Interval) -> Interval | None:
+    """Of a shift to the right."""
+    if y[0] < 0 or y[1] > _MOST_BITS:
+        return None
+    return _of_corners(lambda a, b: a >> b, x, y)
+
+
+def _truth(x: Interval) -> Interval:
+    return not (x[0] <= 0 <= x[1]), x != (0, 0)
+
+
+def logical_and(x: Interval, y: Interval) -> Interval:
+    """Of a conjunction."""
+    return minimum(_truth(x), _truth(y))
+
+
+def logical_or(x: Interval, y: Interval) -> Interval:
+    """Of a disjunction."""
+    return maximum(_truth(x), _truth(y))
+
+
+def logical_not(x: Interval) -> Interval:
+    """Of a negation of a truth value."""
+    low, high = _truth(x)
+    return not high, not low
+
+
+def same(x: Interval) -> Interval:
+    """Of a conversion between integers."""
+    return x
