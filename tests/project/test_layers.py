@@ -43,6 +43,7 @@ LATER = {
     ("mpi", "mpi4py.MPI"): "its import initialises MPI",
     ("coercion", "transpile.numpy.core.ranges"): "it is one of those that few traces use",
     ("process_directory", "shutil"): RARE,
+    ("schedule/cleanup/settled_comparisons", "_MOST_ROUNDS"): "how ranges of loops are widened",
     ("support_libraries", "shutil"): RARE,
     ("fast_call", "sysconfig"): "a start that calls nothing often does without it",
     ("process_directory", "tempfile"): RARE,

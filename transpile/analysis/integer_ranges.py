@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of, terms_of
+from transpile.ir.indices import intervals
+from transpile.ir.indices.intervals import Interval
 from transpile.ir.loop_ir import Apply, Buffer, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.ir.loop_rewrite import indices_in, subexpressions
 from transpile.ir.types import BOOL, INT64
-from transpile.primitives.elementwise import intervals
-from transpile.primitives.elementwise.intervals import Interval
 
 _SIGNS = (-1, 0, 1)
 
@@ -183,10 +183,8 @@ class Facts:
         match condition:
             case Apply(op="logical_not", args=(x,)):
                 return self._assume(x, not truth)
-            case Apply(op="logical_and" | "bitwise_and", args=(x, y)) if condition.dtype == BOOL:
-                return self._assume_both(x, y, truth, all_of=True)
-            case Apply(op="logical_or" | "bitwise_or", args=(x, y)) if condition.dtype == BOOL:
-                return self._assume_both(x, y, truth, all_of=False)
+            case Apply(args=(x, y)) if (deciding := decides(condition)) is not None:
+                return self._assume_both(x, y, truth, all_of=not deciding)
             case Apply(args=(x, y)) if condition.primitive.signs and is_integer(x.dtype):
                 signs = condition.primitive.signs
                 return self._compare(x, y, [s for s in _SIGNS if (s in signs) == truth])
@@ -342,6 +340,15 @@ class Facts:
             one, two = self.shifts.get(name, (0, 0)), other.shifts.get(name, (0, 0))
             result.shifts[name] = one and two and hull(one, two)
         return result
+
+
+def decides(expr: Apply) -> bool | None:
+    """The truth of an operand that is that of the result, whatever the other one is: false for a
+    conjunction, true for a disjunction. None for other operations."""
+    if any(x.dtype != BOOL for x in expr.args):
+        return None
+    found = expr.primitive.absorbing(BOOL)
+    return None if found is None else bool(found)
 
 
 def scalar_of(expr: Expr) -> str | None:

@@ -11,9 +11,9 @@ import operator
 
 import numpy as np
 
+from transpile.ir.indices import intervals
 from transpile.ir.primitive import Linear
 from transpile.primitives.elementwise import derivatives as d
-from transpile.primitives.elementwise import intervals
 from transpile.primitives.kinds import (
     combining,
     elementwise,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.indices import intervals
 from transpile.ir.primitive import Axis, Primitive, register
 from transpile.ir.types import ArrayType, kind_letter
-from transpile.primitives.elementwise import intervals
 from transpile.primitives.kinds import all_bits, combining, elementwise, number
 from transpile.primitives.rules import ByOperand, apply, flat, permute_alike
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from transpile.ir.indices import intervals
 from transpile.ir.primitive import Primitive, register
 from transpile.ir.types import BOOL, ArrayType
 from transpile.primitives.elementwise import derivatives as d
-from transpile.primitives.elementwise import intervals
 from transpile.primitives.kinds import (
     combining,
     common_shape,

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.indices import intervals
 from transpile.ir.primitive import TABLE, Primitive, register
 from transpile.ir.types import ArrayType
 from transpile.primitives.elementwise import derivatives as d
-from transpile.primitives.elementwise import intervals
 from transpile.primitives.kinds import (
     elementwise,
     unchanged,

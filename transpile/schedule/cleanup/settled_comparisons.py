@@ -20,6 +20,7 @@ import numpy as np
 from transpile.analysis.integer_ranges import (
     Facts,
     constant_ranges,
+    decides,
     full,
     hull,
     is_inside,
@@ -27,6 +28,8 @@ from transpile.analysis.integer_ranges import (
     meet,
 )
 from transpile.ir.contracts import contract
+from transpile.ir.indices import intervals
+from transpile.ir.indices.intervals import Interval
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -48,8 +51,6 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import parts, walk, written
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
-from transpile.primitives.elementwise import intervals
-from transpile.primitives.elementwise.intervals import Interval
 from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
@@ -335,8 +336,8 @@ def settled(expr: Expr, facts: Facts) -> Expr:
             return _known(expr, facts)
         case Apply(op="select", args=(test, then, otherwise)):
             return _choice(expr, settled(test, facts), then, otherwise, facts)
-        case Apply(op="logical_and" | "logical_or", args=(x, y)) if x.dtype == y.dtype == BOOL:
-            return _connected(expr, settled(x, facts), y, facts)
+        case Apply(args=(x, y)) if (deciding := decides(expr)) is not None:
+            return _connected(expr, settled(x, facts), y, deciding, facts)
         case Apply(args=args):
             expr = changed(expr, args=same(args, tuple(settled(x, facts) for x in args)))
             return _without_settled(expr, facts)
@@ -358,17 +359,19 @@ def _choice(expr: Apply, test: Expr, then: Expr, otherwise: Expr, facts: Facts) 
     return changed(expr, args=same(expr.args, args))
 
 
-def _connected(expr: Apply, x: Expr, y: Expr, facts: Facts) -> Expr:
-    """A conjunction or disjunction; what the first operand says is known for the second one."""
-    decides = expr.op == "logical_or"  # the truth of an operand that decides
-    inside = facts.assuming(x, not decides)
+def _connected(expr: Apply, x: Expr, y: Expr, deciding: bool, facts: Facts) -> Expr:
+    """A conjunction or disjunction; what the first operand says is known for the second one.
+
+    deciding  the truth of an operand that decides
+    """
+    inside = facts.assuming(x, not deciding)
     if inside is None:
-        return Literal(np.bool_(decides), BOOL)
+        return Literal(np.bool_(deciding), BOOL)
     y = settled(y, inside)
-    if facts.assuming(x, decides) is None:
+    if facts.assuming(x, deciding) is None:
         return y
     if isinstance(y, Literal):
-        return y if bool(y.value) is decides else x
+        return y if bool(y.value) is deciding else x
     return changed(expr, args=same(expr.args, (x, y)))
 
 
