@@ -20,6 +20,7 @@ from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, ArrayType, is_half, kind_letter
 from transpile.machine import USUAL, Machine
 from transpile.primitives import axes, dot, elementwise, indexing
+from transpile.primitives.elementwise import bits
 from transpile.primitives.reductions import identity
 from transpile.trace.trace import evaluate
 from transpile.util.frozen_records import memoized
@@ -239,7 +240,9 @@ def _select(builder: Builder, equation: Equation) -> Atom | None:
         return chosen if chosen.type.shape == equation.output.type.shape else None
     if x == y and x.type.shape == equation.output.type.shape:
         return x
-    return _select_of_bools(builder, equation) if equation.output.type.dtype == BOOL else None
+    if equation.output.type.dtype == BOOL:
+        return _select_of_bools(builder, equation)
+    return _select_of_update(builder, equation)
 
 
 def _select_of_bools(builder: Builder, equation: Equation) -> Atom | None:
@@ -253,6 +256,70 @@ def _select_of_bools(builder: Builder, equation: Equation) -> Atom | None:
     if known.get(x) is True:
         return builder.apply(elementwise.logical_or, test, y)
     return None
+
+
+def _select_of_update(builder: Builder, equation: Equation) -> Atom | None:
+    """Integers: `test ? x ^ k : x` as `x ^ (test ? k : 0)`. A comparison of x itself stays, as in
+    `x < 0 ? x + n : x`, whose range is known."""
+    test, x, y = equation.inputs
+    tested = builder.producers.get(test)
+    compared = tested.inputs if tested is not None and tested.primitive.signs else ()
+    dtype, shape = equation.output.type.dtype, equation.output.type.shape
+    for changed, kept in ((x, y), (y, x)):
+        update = builder.producers.get(changed)
+        if dtype.kind not in "iu" or update is None or kept.type.shape != shape:
+            continue
+        if kept in compared:
+            continue
+        operation = update.primitive
+        if operation.kind == "elementwise" and operation.neutral(dtype) == 0:
+            first, step = update.inputs
+            if first == kept and isinstance(step, Const) and step.is_scalar:
+                if changed is y:
+                    test = builder.apply(elementwise.logical_not, test)
+                return builder.apply(operation, kept, _where(builder, test, step))
+    return None
+
+
+def _where(builder: Builder, test: Atom, step: Const) -> Atom:
+    """`test ? step : 0`. Of one number by a mask: of a choice gcc makes a branch, which is often
+    mispredicted where the number is carried from iteration to iteration."""
+    dtype = step.type.dtype
+    if test.type.shape:
+        return builder.apply(elementwise.select, test, step, Const(dtype.type(0)))
+    truth = builder.apply(elementwise.convert, test, dtype=dtype)
+    if step.value == 1:
+        return truth
+    return builder.apply(bits.bitwise_and, builder.apply(elementwise.negative, truth), step)
+
+
+def _power_of_two(equation: Equation) -> int | None:
+    """The exponent of a constant positive divisor of integers that is a power of two."""
+    divisor = equation.inputs[1]
+    if not isinstance(divisor, Const) or not divisor.is_scalar:
+        return None
+    if divisor.type.dtype.kind not in "iu" or divisor.value <= 0:
+        return None
+    number = int(divisor.value)
+    return number.bit_length() - 1 if number & (number - 1) == 0 else None
+
+
+def _floor_divide(builder: Builder, equation: Equation) -> Atom | None:
+    """Division by a power of two rounds down as a shift does."""
+    x, exponent = equation.inputs[0], _power_of_two(equation)
+    if exponent is None or x.type.shape != equation.output.type.shape:
+        return None
+    if exponent == 0:
+        return x
+    return builder.apply(bits.right_shift, x, Const(x.type.dtype.type(exponent)))
+
+
+def _remainder(builder: Builder, equation: Equation) -> Atom | None:
+    """The remainder of a division by a power of two, whose sign is positive, is its last bits."""
+    x, exponent = equation.inputs[0], _power_of_two(equation)
+    if exponent is None or x.type.shape != equation.output.type.shape:
+        return None
+    return builder.apply(bits.bitwise_and, x, Const(x.type.dtype.type(2**exponent - 1)))
 
 
 def _same_shape(_: Builder, equation: Equation) -> Atom | None:
@@ -392,6 +459,8 @@ def _dot_general(builder: Builder, equation: Equation) -> Atom | None:
 _RULES: dict[Primitive, SimplifyRule] = {
     elementwise.add: _add,
     elementwise.divide: _divide,
+    elementwise.floor_divide: _floor_divide,
+    elementwise.remainder: _remainder,
     elementwise.convert: _convert,
     elementwise.select: _select,
     axes.broadcast_in_dim: _same_shape,

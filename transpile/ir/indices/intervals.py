@@ -79,7 +79,10 @@ def remainder(x: Interval, y: Interval) -> Interval | None:
 
 
 def bitwise_and(x: Interval, y: Interval) -> Interval | None:
-    """Of a conjunction of bits, of which one operand has no sign bit."""
+    """Of a conjunction of bits, of which one operand has no sign bit, or is a mask."""
+    for mask, other in ((x, y), (y, x)):
+        if mask[0] >= -1 and mask[1] <= 0:
+            return min(other[0], 0), max(other[1], 0)
     if x[0] < 0 and y[0] < 0:
         return None
     return 0, min(z[1] for z in (x, y) if z[0] >= 0)
