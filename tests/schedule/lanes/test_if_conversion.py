@@ -99,7 +99,7 @@ def dear(x, y):
 def divided(x, y):
     """Integers are divided where that is allowed."""
     a, b = x.astype(int), y.astype(int)
-    return np.where(a > 0, np.where(b != 0, a // np.maximum(b, 1), a), 0)
+    return np.where(a > 0, np.where(b != 0, a // np.where(y > 1, b, 1), a), 0)
 
 
 UNNAMED = [single, in_condition, dear]
