@@ -262,11 +262,11 @@ def _select_of_update(builder: Builder, equation: Equation) -> Atom | None:
     """Integers: `test ? x ^ k : x` as `x ^ (test ? k : 0)`. A comparison of x itself stays, as in
     `x < 0 ? x + n : x`, whose range is known."""
     test, x, y = equation.inputs
-    tested = builder.producers.get(test)
+    tested = _producer(builder, test)
     compared = tested.inputs if tested is not None and tested.primitive.signs else ()
     dtype, shape = equation.output.type.dtype, equation.output.type.shape
     for changed, kept in ((x, y), (y, x)):
-        update = builder.producers.get(changed)
+        update = _producer(builder, changed)
         if dtype.kind not in "iu" or update is None or kept.type.shape != shape:
             continue
         if kept in compared:
@@ -279,6 +279,10 @@ def _select_of_update(builder: Builder, equation: Equation) -> Atom | None:
                     test = builder.apply(elementwise.logical_not, test)
                 return builder.apply(operation, kept, _where(builder, test, step))
     return None
+
+
+def _producer(builder: Builder, atom: Atom) -> Equation | None:
+    return builder.producers.get(atom) if isinstance(atom, Var) else None
 
 
 def _where(builder: Builder, test: Atom, step: Const) -> Atom:
