@@ -36,8 +36,8 @@ JUSTIFIED = {
     ("passes.expand.windows", "select_and_gather_add select_and_scatter_add"): RULES,
     (
         "passes.simplify",
-        "add divide convert_element_type select broadcast_in_dim reshape transpose slice rev "
-        "concatenate dot_general",
+        "add divide floor_divide remainder convert_element_type select broadcast_in_dim reshape "
+        "transpose slice rev concatenate dot_general",
     ): RULES,
     ("python.semantics.builtins", "real imag"): API,
     (
