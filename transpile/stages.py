@@ -38,6 +38,7 @@ from transpile.runtime.mutated_arguments import donated_inputs
 from transpile.trace.call_key import described
 from transpile.trace.call_signature import Signature
 from transpile.trace.guards.checks import Watch
+from transpile.trace.history.record import Record
 from transpile.trace.tracebacks import api_boundary
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property, dataclass
@@ -149,7 +150,7 @@ class Traced(_Stage):
         options: Options,
         keep_unused: bool = False,
         watch: Watch | None = None,
-        seconds: float = 0.0,
+        record: Record | None = None,
     ) -> None:
         types = [a.type for a in graph.outputs]
         super().__init__(signature, out_tree, tuple(types[p] for p in signature.positions))
@@ -160,7 +161,7 @@ class Traced(_Stage):
         self._lowered: Lowered | None = None
         self._lock = Lock()
         self.watch = watch
-        self._seconds = seconds
+        self._record = record or Record()
 
     @property
     def jaxpr(self) -> Graph:
@@ -186,7 +187,7 @@ class Traced(_Stage):
                 kept = tuple(leaves[v] for v in program.inputs)
                 donated = self._signature.donated
                 given = donated_inputs(kept, donated, self._signature.written, program)
-                lowering = programs.Lowering(program, self._options, given, self._seconds)
+                lowering = programs.Lowering(program, self._options, given, self._record)
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
 
@@ -207,7 +208,7 @@ class Traced(_Stage):
         # Static values and guards stay behind.
         signature = dataclasses.replace(self._signature, statics=())
         state = (self._graph, signature, self._out_tree, self._where, self._options)
-        return Traced, (*state, self._keep_unused)
+        return Traced, (*state, self._keep_unused, None, self._record)
 
     def _program(self) -> Graph:
         """The graph without unused inputs, unless `keep_unused`."""
@@ -272,8 +273,8 @@ class Lowered(_ProgramStage):
 
     @api_boundary
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: "c" (the default), "graph", "loops", "dot", "hlo" or
-        "stablehlo".
+        """The program as text: "c" (the default), "graph", "loops", "dot", "hlo" or "stablehlo";
+        or the Python that was traced: "python", "control_flow".
 
         With `debug_info` the C text carries the lines of the Python source. Raises ValueError for
         an unknown dialect.
@@ -403,7 +404,7 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
 
     @api_boundary
     def as_text(self, dialect: str | None = None) -> str:
-        """The program as text: "c" as it was built (the default), "graph", "loops", "dot", "asm".
+        """The program as text: "c" as it was built (the default), "asm", or as of `Lowered`.
 
         Raises ValueError for an unknown dialect.
         """
@@ -473,7 +474,7 @@ def _state(stage: Lowered | Compiled) -> tuple[Any, ...]:
     lowering = stage._lowering
     signature = dataclasses.replace(stage._signature, statics=())
     known = (signature, stage._out_tree, stage._out_types, stage.kept, stage._where)
-    return lowering.graph, lowering.options, lowering.donated, *known
+    return lowering.graph, lowering.options, lowering.donated, lowering.record, *known
 
 
 def _lowered(*state: Any) -> Lowered:

@@ -121,6 +121,8 @@ def test_build_of_a_program_that_needs_numpys_lapack_says_so(transpile, folder):
         ("c", r"int step\("),
         ("graph", r"lambda"),
         ("loops", r"kernel step"),
+        ("python", r"step, as it is"),
+        ("control_flow", r"Nothing was converted"),
         ("dot", r"digraph"),
         ("asm", r"step"),
     ],

@@ -271,9 +271,8 @@ def test_text_dialects():
 def test_unknown_dialect(name):
     lowered = tp.jit(lambda x: x + 1).lower(X)
     for text in (lowered.as_text, lowered.compiler_ir, lowered.compile().as_text):
-        with pytest.raises(
-            ValueError, match=f"unknown dialect: {name}; there are: c, graph, loops, dot, hlo"
-        ):
+        known = "c, graph, loops, python, control_flow, dot, hlo"
+        with pytest.raises(ValueError, match=f"unknown dialect: {name}; there are: {known}"):
             text(name)
     with pytest.raises(ValueError, match="unknown dialect: asm"):
         lowered.as_text("asm")

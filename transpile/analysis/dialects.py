@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from transpile.analysis.graphviz import to_dot
+from transpile.analysis.python_text import control_flow_text, python_text
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.loop_ir import Program
+from transpile.trace.history.record import Record
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ class Lowering(Protocol):
     def donated(self) -> Donated:
         """The inputs whose memory outputs may take."""
 
+    @property
+    def record(self) -> Record:
+        """The functions and statements that the trace has met."""
+
     def optimised(self) -> Graph:
         """The graph after the passes."""
 
@@ -47,6 +53,8 @@ DIALECTS: dict[str, Callable[[Lowering], str]] = {
     "c": lambda lowering: lowering.c_text(),
     "graph": lambda lowering: str(lowering.optimised()),
     "loops": lambda lowering: str(lowering.program()),
+    "python": lambda lowering: python_text(lowering.record),
+    "control_flow": lambda lowering: control_flow_text(lowering.record),
     "dot": lambda lowering: to_dot(lowering.optimised()),
     "hlo": lambda lowering: _computation(lowering).as_hlo_text(),
     "stablehlo": lambda lowering: _computation(lowering).as_stablehlo_text(),

@@ -27,6 +27,7 @@ from transpile.ir.graph import Donated
 from transpile.options import Options
 from transpile.primitives.effects.callbacks import Callback
 from transpile.runtime.executable import Lowering
+from transpile.trace.history.record import Record
 from transpile.util.fork_safe_lock import Lock, undivided
 from transpile.util.hashing import blake2b
 from transpile.util.lazy.imports import Later
@@ -196,7 +197,7 @@ def _not_called(*_: Any) -> None:
 def _pickled(lowering: Lowering) -> bytes:
     """All that the process needs; UnavailableError where that cannot be pickled."""
     file = io.BytesIO()
-    state = (lowering.graph, lowering.options, lowering.donated, lowering.trace_seconds)
+    state = (lowering.graph, lowering.options, lowering.donated, Record(lowering.record.seconds))
     try:
         _Pickler(file).dump((os.getcwd(), *state, _digest(lowering)))
     except (pickle.PicklingError, AttributeError, TypeError, OSError) as error:

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Set
 from dataclasses import field
+from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -46,6 +47,7 @@ from transpile.trace.frozen_draws import FrozenDraws
 from transpile.trace.guards.checks import Watch
 from transpile.trace.guards.executed_code import recorded
 from transpile.trace.guards.survey import survey
+from transpile.trace.history.record import Recorder
 from transpile.trace.trace import current_trace, trace_function
 from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.interrupt_safety import THREAD, as_before, between
@@ -241,10 +243,12 @@ class Tracing:
         guards = self._survey(bound) if guarded else None
         draws = FrozenDraws(self.function, dict(bound.statics.values())) if guarded else None
         executed = None
+        recorder = Recorder()
+        trace = partial(self._graph, bound, call, leaves, recorder)
         if guards is not None and guards.takes_callbacks:
-            outcome, executed = recorded(lambda: self._graph(bound, call, leaves))
+            outcome, executed = recorded(trace)
         else:
-            outcome = self._graph(bound, call, leaves)
+            outcome = trace()
         graph, (out_tree, out_paths, positions, written, ordered) = outcome
         if guards is not None and executed is not None:
             self._drop_callbacks(guards, bound, graph, executed)
@@ -261,10 +265,12 @@ class Tracing:
             self.config.options,
             self.config.keep_unused,
             settled,
-            time.perf_counter() - begin,
+            recorder.record(time.perf_counter() - begin),
         )
 
-    def _graph(self, bound: Bound, call: Signature, leaves: list[Any]) -> tuple[Graph, Any]:
+    def _graph(
+        self, bound: Bound, call: Signature, leaves: list[Any], recorder: Recorder
+    ) -> tuple[Graph, Any]:
         """The graph of the function, and how its result is made of the outputs (`FlatFunction`)."""
         types = [call.types[i] for i in call.traced]
         names = call.identifiers()
@@ -283,6 +289,7 @@ class Tracing:
             )
 
         def begin() -> None:
+            THREAD.record = recorder
             THREAD.converts = self.config.python_control_flow
             THREAD.checks_bounds = self.config.check_bounds
 

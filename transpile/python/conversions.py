@@ -14,7 +14,7 @@ from transpile.python.semantics.iterables import Chosen, is_stackable
 from transpile.python.semantics.loops import RolledError, UnrolledError
 from transpile.python.semantics.numbers import is_unknown
 from transpile.python.semantics.values import EndedError
-from transpile.python.syntax.conversion import converted
+from transpile.python.syntax.conversion import conversion, converted
 from transpile.python.syntax.definitions import NoSourceError
 from transpile.util.interrupt_safety import THREAD, as_before, between
 
@@ -30,7 +30,7 @@ class Conversions:
     """How a function is traced from source, after a trace of it has failed.
 
     substitutes  by id: a callable, and what takes its place
-    rolled       the sites of loops that become loops of the program
+    rolled       the sites of loops that become loops of the program, and why
     unrolled     those that cannot, and why
     handlers     of the `try` statements that are being traced: functions that give their classes
     """
@@ -38,7 +38,7 @@ class Conversions:
     def __init__(self, failure: errors.TracerError | None) -> None:
         self.failure = failure
         self.substitutes = _SUBSTITUTES
-        self.rolled: set[Any] = set()
+        self.rolled: dict[Any, str] = {}
         self.unrolled: dict[Any, Exception] = {}
         self.handlers: list[Callable[[], Any]] = []
         self.refused: dict[str, None] = {}
@@ -49,9 +49,9 @@ class Conversions:
             try:
                 return between(self._begin, attempt, as_before())
             except RolledError as rolled:
-                self.rolled.add(rolled.site)
+                self.rolled[rolled.site] = rolled.reason
             except UnrolledError as unrolled:
-                self.rolled.discard(unrolled.site)
+                self.rolled.pop(unrolled.site, None)
                 self.unrolled[unrolled.site] = unrolled.reason
             except HandledError as error:
                 raise errors.UnsupportedError(str(error)) from None
@@ -67,11 +67,17 @@ class Conversions:
 
     def converted(self, function: FunctionType) -> FunctionType:
         """The function from its converted source, where there is one."""
+        code = function.__code__
         try:
-            return converted(function, operations)
+            made = conversion(code, code.co_filename)
         except NoSourceError as problem:
             self.refused[f"{function.__qualname__} was not converted: {problem}."] = None
             return function
+        if made is None:
+            return function
+        if THREAD.record is not None:
+            THREAD.record.converted(code, made.lines)
+        return converted(function, made, operations)
 
     def subscripted(self, container: Any, key: Any) -> Any:
         """What is subscripted in the place of a container: of a list, its stacked items."""

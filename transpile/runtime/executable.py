@@ -31,6 +31,7 @@ from transpile.ir.types import INT64
 from transpile.options import Options
 from transpile.runtime.loader import Library, load_entry, with_tables
 from transpile.runtime.program_call import ArrayKind, ProgramCall, output_kind, shaping
+from transpile.trace.history.record import Record
 from transpile.util.atomic_files import replace_files
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property, dataclass
@@ -100,24 +101,24 @@ class Lowering:
 
     donated         the positions of inputs whose memory the program may take; (input, output) for
                     an argument that is assigned to, and the output with its new value
-    trace_seconds   how long it took to trace the graph, where that is known
+    record          what the trace has met of the user's Python, and how long it took
     """
 
     def __init__(
-        self, graph: Graph, options: Options, donated: Donated = (), trace_seconds: float = 0.0
+        self, graph: Graph, options: Options, donated: Donated = (), record: Record | None = None
     ) -> None:
         self.graph = graph
         self.options = options
         self.donated = donated
-        self.trace_seconds = trace_seconds
+        self.record = record or Record()
 
     def changed(self, options: Options) -> Lowering:
         """The graph with other options."""
-        return Lowering(self.graph, options, self.donated, self.trace_seconds)
+        return Lowering(self.graph, options, self.donated, self.record)
 
     @cached_property
     def _pipeline(self) -> Pipeline:
-        return driver.Pipeline(self.graph, self.options, self.donated, self.trace_seconds)
+        return driver.Pipeline(self.graph, self.options, self.donated, self.record.seconds)
 
     def optimised(self) -> Graph:
         """The graph after the passes of `passes/`."""

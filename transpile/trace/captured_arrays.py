@@ -164,6 +164,8 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
     Where traced values are assigned to an array that the function makes, the next attempt traces
     the call that makes it.
     """
+    if THREAD.record is not None:
+        attempt = THREAD.record.attempted(attempt)
     tried = functools.partial(_with_made_arrays, attempt, function)
     if THREAD.python is not None or not THREAD.converts or not CONVERSIONS:
         return tried()

@@ -26,6 +26,7 @@ from transpile.python.semantics.values import (
     array_type,
     is_array,
     joined,
+    record,
     truth,
 )
 from transpile.pytree.extended_dtypes import flatten_arrays
@@ -62,15 +63,25 @@ def if_(
     values  before it
     """
     holds = truth(test)
+    met("if", holds)
     if not isinstance(holds, Tracer):
         return (then if holds else otherwise)(*values)
     branches = partial(then, *values), partial(otherwise, *values)
     return _traced(holds, branches, [name.lstrip("+") for name in names])
 
 
+def met(kind: str, holds: Any) -> None:
+    """Record what a branch becomes."""
+    if isinstance(holds, Tracer):
+        record(kind, "a branch of the program, as its condition is traced")
+    else:
+        record(kind, f"no branch of the program: it is {bool(holds)} while tracing")
+
+
 def choose(test: Any, then: Later, otherwise: Later) -> Any:
     """A conditional expression."""
     holds = truth(test)
+    met("choose", holds)
     if not isinstance(holds, Tracer):
         return then() if holds else otherwise()
     branches = lambda: (then(),), lambda: (otherwise(),)

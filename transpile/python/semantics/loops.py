@@ -26,7 +26,7 @@ from transpile.python.semantics.containers import unchanging
 from transpile.python.semantics.iterables import Items, items_of
 from transpile.python.semantics.loop_state import State
 from transpile.python.semantics.regions import Region
-from transpile.python.semantics.values import EndedError, truth
+from transpile.python.semantics.values import EndedError, record, truth
 from transpile.trace.trace import bind, constant, current_trace
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -37,14 +37,17 @@ _MOST_ROUNDS = 8
 # Equations of a loop that Python runs, beyond which it becomes one of the program: what C compilers
 # unroll by themselves is shorter, and every further one costs them time.
 MOST_UNROLLED = 64
+_LONG = f"Python would trace more than {MOST_UNROLLED} equations"
+_FLAG = "a traced condition may end it"
 _INDEX = ArrayType((), INT64, weak=True)
 
 
 class RolledError(BaseException):
     """The trace begins anew, with a loop of the program for the statement at `site`."""
 
-    def __init__(self, site: Any) -> None:
+    def __init__(self, site: Any, reason: str) -> None:
         self.site = site
+        self.reason = reason
 
 
 class UnrolledError(BaseException):
@@ -71,9 +74,11 @@ def for_(
     items = items_of(iterable)
     if items is None or (items.is_known and not loop.is_rolled):
         may_roll = items is not None and loop.site not in THREAD.python.unrolled
+        record("for", loop.why_unrolled(iterable, items))
         return loop.in_python(iterable, body, values, may_roll)
     if items.is_known and not items.length:
         return values
+    record("for", loop.why_rolled(items))
     items.prepare()
     try:
         return loop.counted(items, body, values)
@@ -94,20 +99,26 @@ def while_(
     body       (*values) -> values
     """
     loop = _Loop(names, stops)
-    begin = loop.equations()
+    begin, count = loop.equations(), 0
     while not loop.is_rolled:
         if any(isinstance(values[k], Tracer) for k in stops):
-            raise RolledError(loop.site)
-        if any(values[k] for k in stops):
-            return values
-        holds = truth(condition(*values))
+            raise RolledError(loop.site, _FLAG)
+        holds = not any(values[k] for k in stops) and truth(condition(*values))
         if isinstance(holds, Tracer):
             break
         if not holds:
+            record("while", f"run by Python while tracing, {_times(count)}")
             return values
         values = body(*values)
+        count += 1
         loop.check_length(begin)
+    reason = THREAD.python.rolled.get(loop.site, "its condition is traced")
+    record("while", f"a loop of the program, as {reason}")
     return loop.conditional(condition, body, values)
+
+
+def _times(count: int) -> str:
+    return "one iteration" if count == 1 else f"{count} iterations"
 
 
 def _length(equation: Equation) -> int:
@@ -143,7 +154,24 @@ class _Loop:
         """Roll the loop where Python has traced too much of it."""
         trace = current_trace()
         if trace and sum(map(_length, trace.equations[begin:])) > MOST_UNROLLED:
-            raise RolledError(self.site)
+            raise RolledError(self.site, _LONG)
+
+    def why_rolled(self, items: Items) -> str:
+        """What to tell of a loop of the program."""
+        if not items.is_known:
+            return "a loop of the program, as the number of its iterations is traced"
+        reason = THREAD.python.rolled[self.site]
+        return f"a loop of the program with {_times(items.length)}, as {reason}"
+
+    def why_unrolled(self, iterable: Any, items: Items | None) -> str:
+        """What to tell of a loop that Python runs."""
+        if items is None:
+            return f"run by Python while tracing, as it is over a {type(iterable).__name__}"
+        outcome = f"run by Python while tracing, {_times(items.length)}"
+        reason = THREAD.python.unrolled.get(self.site)
+        if reason is None:
+            return f"{outcome}: at most {MOST_UNROLLED} equations"
+        return f"{outcome}: no loop of the program, as {reason}"
 
     def refused(self, items: Items, reason: Exception) -> BaseException:
         """What to raise where the loop cannot be one of the program: Python runs it if it is
@@ -172,7 +200,7 @@ class _Loop:
                 values = body(item, *values)
             goes_on = self._is_running(values)
             if may_roll and isinstance(goes_on, Tracer):
-                raise RolledError(self.site)
+                raise RolledError(self.site, _FLAG)
             if not isinstance(goes_on, Tracer) and not goes_on:
                 break
             if may_roll:

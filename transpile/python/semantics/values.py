@@ -10,6 +10,7 @@ from transpile.ir.dims import Dim
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType, type_of
 from transpile.trace.tracer import UNKNOWN, Tracer
+from transpile.util.interrupt_safety import THREAD
 
 
 class Unbound:
@@ -17,7 +18,7 @@ class Unbound:
 
     __slots__ = ("name",)
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str = "") -> None:
         self.name = name
 
     def __repr__(self) -> str:
@@ -83,6 +84,12 @@ def truth(value: Any) -> Any:
         )
     single = np.reshape(value, ()) if value.shape else value
     return single if single.dtype == BOOL else single != 0
+
+
+def record(kind: str, outcome: str) -> None:
+    """Record what the statement of the user's line that is being traced becomes."""
+    if THREAD.record is not None:
+        THREAD.record.met(user_source(), kind, outcome)
 
 
 def joined(one: ArrayType, other: ArrayType) -> ArrayType | None:

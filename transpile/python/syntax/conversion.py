@@ -19,6 +19,7 @@ from transpile.python.syntax.expressions import Expressions
 from transpile.python.syntax.matches import Matches
 from transpile.python.syntax.names import free_name
 from transpile.python.syntax.statements import Statements, defined
+from transpile.python.syntax.writing import written
 from transpile.util.frozen_records import dataclass
 
 _OPS = "python"
@@ -34,14 +35,14 @@ _CHOOSING = (
 class Conversion:
     """The converted code of a function.
 
-    code  whose free variables are those of the original, and the module of the operations
-    ops   the name of that module in the code
-    text  the source
+    code   whose free variables are those of the original, and the module of the operations
+    ops    the name of that module in the code
+    lines  its source, with the line of the statement that a comment is for, or 0
     """
 
     code: CodeType
     ops: str
-    text: str
+    lines: tuple[tuple[str, int], ...]
 
 
 @lru_cache(maxsize=1024)
@@ -71,17 +72,11 @@ def conversion(code: CodeType, filename: str) -> Conversion | None:
     (around,) = _codes(whole)
     (own,) = _codes(around)
     own = own.replace(co_name=code.co_name, co_qualname=code.co_qualname)
-    return Conversion(own, ops, ast.unparse(function))
+    return Conversion(own, ops, written(function, filename))
 
 
-def converted(function: FunctionType, ops: Any) -> FunctionType:
-    """The function from converted source; itself where there is nothing to convert.
-
-    `ops` is the module of the operations. Raises NoSourceError.
-    """
-    made = conversion(function.__code__, function.__code__.co_filename)
-    if made is None:
-        return function
+def converted(function: FunctionType, made: Conversion, ops: Any) -> FunctionType:
+    """The function with converted code; `ops` is the module of the operations."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[made.ops] = CellType(ops)
     copied = FunctionType(

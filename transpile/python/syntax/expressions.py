@@ -6,7 +6,6 @@ evaluated become lambdas.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from typing import Any
 
 _OPERATORS = {
@@ -84,6 +83,13 @@ class Expressions(ast.NodeTransformer):
         operators = [_OPERATORS[type(op)] for op in node.ops]
         if _binds(node):
             return _located(ast.Compare(left, node.ops, others), node)
+        if not any(map(_is_evaluated, others[:-1])) and not {"in", "not in"} & {*operators}:
+            operands = [left, *others]
+            tests: list[ast.expr] = [
+                _located(ast.Compare(operands[k], [op], [operands[k + 1]]), node)
+                for k, op in enumerate(node.ops)
+            ]
+            return self.call("and_", tests[0], *map(_later, tests[1:]), at=node)
         parts: list[ast.expr] = []
         for operator, other in zip(operators, others, strict=True):
             parts += [_located(ast.Constant(operator), node), _later(other)]
@@ -117,8 +123,13 @@ def _binds(node: ast.AST) -> bool:
     return any(isinstance(inner, kinds) for inner in ast.walk(node))
 
 
+def _is_evaluated(node: ast.expr) -> bool:
+    """False for what may stand twice in the place of once."""
+    return not isinstance(node, ast.Name | ast.Constant)
+
+
 def _later(value: ast.expr) -> ast.expr:
-    """A lambda of a value; a constant or a name's value is as good at once."""
+    """A lambda of a value."""
     nothing = ast.arguments([], [], None, [], [], None, [])
     return _located(ast.Lambda(nothing, value), value)
 
@@ -126,8 +137,3 @@ def _later(value: ast.expr) -> ast.expr:
 def _located(node: ast.expr, at: ast.AST) -> ast.expr:
     ast.copy_location(node, at)
     return ast.fix_missing_locations(node)
-
-
-def names_tuple(names: Sequence[str], context: ast.expr_context) -> ast.expr:
-    """The tuple of some variables."""
-    return ast.Tuple([ast.Name(name, context) for name in names], context)

@@ -33,12 +33,20 @@ class Result:
 
     result  the name of its value; "" where the last statement alone returns one
     stops   by id of a loop: the flags that end it
+    flags   all of them
     """
 
-    def __init__(self, body: Block, result: str, stops: dict[int, list[str]]) -> None:
+    def __init__(
+        self,
+        body: Block,
+        result: str,
+        stops: dict[int, list[str]],
+        flags: frozenset[str] = frozenset(),
+    ) -> None:
         self.body = body
         self.result = result
         self.stops = stops
+        self.flags = flags
 
 
 def without_jumps(body: Sequence[ast.stmt], taken: set[str]) -> Result:
@@ -56,8 +64,8 @@ def without_jumps(body: Sequence[ast.stmt], taken: set[str]) -> Result:
     last = ast.copy_location(ast.Return(_load(removal.result, end)), end)
     flags = [_assign(removal.returned, False, body[0])] if removal.is_kept(removal.returned) else []
     if RETURN not in exits:  # it always raises an exception
-        return Result([*flags, *lowered], "", removal.stops)
-    return Result([*flags, *lowered, last], removal.result, removal.stops)
+        return Result([*flags, *lowered], "", removal.stops, removal.flags)
+    return Result([*flags, *lowered, last], removal.result, removal.stops, removal.flags)
 
 
 def _has_jump(node: ast.AST) -> bool:
@@ -96,6 +104,11 @@ class _Removal:
         self.stops: dict[int, list[str]] = {}
         self._flags = {self.returned}
         self._loops: list[tuple[str, str]] = []  # names of the flags of `break` and `continue`
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """The names of the flags."""
+        return frozenset(self._flags)
 
     def _new(self, wanted: str) -> str:
         name = free_name(wanted, self._taken)

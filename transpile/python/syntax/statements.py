@@ -5,11 +5,12 @@
         k += 1         ->    def body(x, k):
                                  x = x / 2
                                  k += 1
-                                 return x, k
-                             x, k = python.while_(condition, body, ...)
+                                 return (x, k)
+                             x, k = python.while_(condition, body, x=x, k=k)
 
 The state of a statement are the variables that it binds and that are read later (`flow.py`). All
-other variables are read where they are, by the closures.
+other variables are read where they are, by the closures. The functions are called at once, so that
+all have these names, also in each other.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from transpile.python.syntax.expressions import Expressions, names_tuple
+from transpile.python.syntax.expressions import Expressions
 from transpile.python.syntax.flow import Flow
 from transpile.python.syntax.jumps import without_jumps
 from transpile.python.syntax.names import Names, free_name, names_of
+from transpile.python.syntax.writing import with_line
 
 Node = TypeVar("Node", bound=ast.AST)
 Block = list[ast.stmt]
+# What the functions are called that statements become, and the parameter that is an item.
+_ROLES = ("then", "otherwise", "condition", "body", "item")
 _NOT_CONVERTED = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 
@@ -51,6 +55,8 @@ class Statements:
         self._starts_unbound: set[str] = set()
         self._names = names_of(self._body)
         self._expressions = Expressions(ops, unbound)
+        self._jumps = lowered.flags if lowered else frozenset[str]()
+        self._roles = {role: free_name(role, taken) for role in _ROLES}
 
     def converted(self) -> Block:
         """The body of the function."""
@@ -59,17 +65,18 @@ class Statements:
         last = self._body[-1]
         body = self._block(self._body if not self._result else self._body[:-1])
         if self._result:
+            body = self._without_unread(body, [self._result])
             value = ast.Name(self._result, ast.Load())
             end = ast.Return(self._expressions.call("returned", value, at=last))
             body.append(_placed(end, last))
         first = self._body[0]
-        is_documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
         starts = [self._unbound(name, first) for name in sorted(self._starts_unbound)]
-        return [*body[:is_documented], *starts, *body[is_documented:]]
+        texts = [s for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)]
+        return [*texts, *starts, *[s for s in body if s not in texts]]
 
     def _unbound(self, name: str, at: ast.AST) -> ast.stmt:
-        text = ast.Constant("" if name == self._result else name)
-        value = self._expressions.call("Unbound", text, at=at)
+        names = [] if name == self._result else [ast.Constant(name)]
+        value = self._expressions.call("Unbound", *names, at=at)
         return _placed(ast.Assign([ast.Name(name, ast.Store())], value), at)
 
     def _block(self, block: Sequence[ast.stmt]) -> Block:
@@ -145,36 +152,62 @@ class Statements:
 
     def _if(self, node: ast.If) -> Block:
         state = self._state(node)
-        then = self._name("then")
-        otherwise = self._name("otherwise")
         test = self._part(node.test)
         read = self._flow.entered[id(node)]
-        return [
-            self._nested(then, state, node.body, node, also=read[0]),
-            self._nested(otherwise, state, node.orelse, node, also=read[1]),
-            self._call("if_", [test, _load(then), _load(otherwise)], state, node),
-        ]
+        then = self._nested(self._roles["then"], state, node.body, node, also=read[0])
+        arguments, functions = [test, _load(self._roles["then"])], [then]
+        if node.orelse:
+            functions.append(
+                self._nested(self._roles["otherwise"], state, node.orelse, node, also=read[1])
+            )
+            arguments.append(_load(self._roles["otherwise"]))
+        call = self._call("if_", arguments, state, node)
+        if not names_of([node.test]).read & self._jumps:
+            with_line(functions[0], node.lineno)
+        return [*functions, call]
 
     def _loop(self, node: ast.For | ast.While) -> Block:
         state = self._state(node)
-        body = self._name("body")
-        flags = [state.index(name) for name in self._stops.get(id(node), ())]
-        stops = _constants(flags)
+        plain = Names(node).plain
+        stops = [name for name in state if name in self._stops.get(id(node), ())]
+        updated = [name for name in state if name not in plain]
+        marks: list[ast.expr] = []
+        for word, names in (("until", stops), ("updating", updated)):
+            if names:
+                texts = [ast.Constant(name) for name in names]
+                marks.append(self._expressions.call(word, *texts, at=node))
         if isinstance(node, ast.While):
-            condition = self._name("condition")
             test = _placed(ast.Return(self._part(node.test)), node.test)
-            return [
-                self._define(condition, state, [test], node),
-                self._nested(body, state, node.body, node),
-                self._call("while_", [_load(condition), _load(body), stops], state, node),
+            functions = [
+                self._define(self._roles["condition"], state, [test], node),
+                self._nested(self._roles["body"], state, node.body, node),
             ]
-        item = self._name("item")
-        first = _placed(ast.Assign([node.target], ast.Name(item, ast.Load())), node)
-        inner = self._nested(body, [item, *state], node.body, node, before=[first], results=state)
-        return [
-            inner,
-            self._call("for_", [self._part(node.iter), _load(body), stops], state, node),
-        ]
+            arguments = [_load(self._roles["condition"]), _load(self._roles["body"]), *marks]
+            name = "while_"
+        else:
+            item, first = self._item(node, state)
+            functions = [
+                self._nested(
+                    self._roles["body"],
+                    [item, *state],
+                    node.body,
+                    node,
+                    before=first,
+                    results=state,
+                )
+            ]
+            arguments = [self._part(node.iter), _load(self._roles["body"]), *marks]
+            name = "for_"
+        with_line(functions[0], node.lineno)
+        return [*functions, self._call(name, arguments, state, node)]
+
+    def _item(self, node: ast.For, state: Sequence[str]) -> tuple[str, Block]:
+        """The parameter of a body that is the item, and the assignment to what it is taken apart
+        to, or to a variable that is read behind the loop."""
+        if isinstance(node.target, ast.Name) and node.target.id not in state:
+            return node.target.id, []
+        value = ast.Name(self._roles["item"], ast.Load())
+        return self._roles["item"], [_placed(ast.Assign([node.target], value), node)]
 
     def _nested(
         self,
@@ -190,10 +223,16 @@ class Statements:
         """A function of variables that returns what they are behind a block. What this binds, and
         reads before, has the value from outside as default: `also`."""
         results = parameters if results is None else results
-        end = _placed(ast.Return(names_tuple(results, ast.Load())), at)
         own = sorted(names_of(block).bound & set(also) - set(parameters))
         self._starts_unbound |= set(own) - self._flow.bound[id(at)]
-        return self._define(name, parameters, [*before, *self._block(block), end], at, own)
+        body = [*before, *self._without_unread(self._block(block), results)]
+        end = _placed(ast.Return(_variables(results, ast.Load())), at) if results else None
+        return self._define(name, parameters, _ended(body, end, at), at, own)
+
+    def _without_unread(self, block: Block, results: Sequence[str]) -> Block:
+        """A block without assignments to flags that nothing reads behind them."""
+        unread = self._jumps - {*results} - names_of(block).read
+        return [s for s in block if not (_target(s) in unread and isinstance(s, ast.Assign))]
 
     def _define(
         self,
@@ -210,18 +249,11 @@ class Statements:
 
     def _call(self, name: str, arguments: list[ast.expr], state: list[str], at: ast.AST) -> Any:
         """Call an operation on the state, which is assigned to the variables."""
-        plain = Names(at).plain
-        marked = _constants([n if n in plain else f"+{n}" for n in state])
-        values = names_tuple(state, ast.Load())
-        call = self._expressions.call(name, *arguments, marked, values, at=at)
+        call = self._expressions.call(name, *arguments, at=at)
+        call.keywords = [ast.keyword(variable, _load(variable)) for variable in state]
         if not state:
             return _placed(ast.Expr(call), at)
-        return _placed(ast.Assign([names_tuple(state, ast.Store())], call), at)
-
-    def _name(self, wanted: str) -> str:
-        name = free_name(wanted, self.taken)
-        self.taken.add(name)
-        return name
+        return _placed(ast.Assign([_variables(state, ast.Store())], call), at)
 
     # --------------------------------------------------------------------------------- the others
 
@@ -290,8 +322,11 @@ def defined(
     return ast.FunctionDef(name, parameters, body, list(decorators), **fields)
 
 
-def _constants(values: Sequence[Any]) -> ast.expr:
-    return ast.Tuple([ast.Constant(value) for value in values], ast.Load())
+def _variables(names: Sequence[str], context: ast.expr_context) -> ast.expr:
+    """A variable, or the tuple of several."""
+    if len(names) == 1:
+        return ast.Name(names[0], context)
+    return ast.Tuple([ast.Name(name, context) for name in names], context)
 
 
 class _Texts(ast.NodeTransformer):
@@ -315,6 +350,26 @@ class _Texts(ast.NodeTransformer):
             else:
                 pieces.append(piece)
         return self._expressions.call("text", *pieces, at=node)
+
+
+def _target(node: ast.stmt) -> str | None:
+    """The variable that a statement assigns to alone."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return None
+
+
+def _ended(body: Block, end: ast.Return | None, at: ast.AST) -> Block:
+    """A block with what it returns; the call of a statement is returned without a name."""
+    body = [s for s in body if not isinstance(s, ast.Pass)]
+    if end is None:
+        return body or [_placed(ast.Pass(), at)]
+    match body:
+        case [*others, ast.Assign(targets=[target], value=ast.Call(keywords=[_, *_]) as call)]:
+            if end.value is not None and ast.unparse(target) == ast.unparse(end.value):
+                return [*others, _placed(ast.Return(call), body[-1])]
+    return [*body, end]
 
 
 def _load(name: str) -> ast.expr:

@@ -127,6 +127,8 @@ def _copy(function: FunctionType) -> FunctionType:
     code = function.__code__
     if not _is_copied(function) or original(code) is not code:
         return function
+    if THREAD.record is not None:
+        THREAD.record.called(code)
     if THREAD.python is not None:
         function = THREAD.python.converted(function)
         code = function.__code__

@@ -1,0 +1,2 @@
+"""What a trace has met of the user's Python: functions, loops and branches, and what became of
+them."""
