@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from transpile.python.syntax.definitions import definition
+from transpile.python.syntax.definitions import FUTURE, definition
 from transpile.python.syntax.expressions import Expressions
 from transpile.python.syntax.matches import Matches
 from transpile.python.syntax.names import free_name
@@ -23,7 +23,6 @@ from transpile.python.syntax.writing import written
 from transpile.util.frozen_records import dataclass
 
 _OPS = "python"
-_FUTURE = 0x1FF0000  # the bits of a code object's flags that `from __future__` sets
 _IS_GENERATOR = 0x20 | 0x80 | 0x100 | 0x200  # generators and coroutines
 _CHOOSING = (
     *(ast.If, ast.For, ast.While, ast.Match, ast.IfExp, ast.BoolOp, ast.Assert, ast.Raise, ast.Try),
@@ -67,7 +66,7 @@ def conversion(code: CodeType, filename: str) -> Conversion | None:
     outer = defined("surroundings", _parameters([*code.co_freevars, ops]), [function])
     ast.copy_location(outer, node)
     module = ast.fix_missing_locations(ast.Module([outer], []))
-    flags = code.co_flags & _FUTURE
+    flags = code.co_flags & FUTURE
     whole = compile(module, filename, "exec", flags=flags, dont_inherit=True)
     (around,) = _codes(whole)
     (own,) = _codes(around)

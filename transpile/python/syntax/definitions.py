@@ -1,8 +1,10 @@
 """Find the syntax tree of a function in the file that it was compiled from.
 
-The tree of a file is parsed once. A `def` is found by its first line and name, a lambda, of which a
-line may have several, by the columns of its code. Code that no file has, as of `exec`, is refused
-with a reason; so is a file that has changed since.
+The tree of a file is parsed once, and compiled: the code that comes of it is that of the function,
+or the lines that Python remembers are older than the file, which is read again. Of what has the
+code, a `def` is found by its first line and name, a lambda, of which a line may have several, by
+the columns of its code. Code that no file has, as of `exec`, is refused with a reason; so is a file
+that has changed since. Functions with `assert` are found by place alone, as pytest rewrites them.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from types import CodeType
 from transpile.errors import TranspileError
 from transpile.util.frozen_records import dataclass
 
+# The bits of a code object's flags that `from __future__` sets.
+FUTURE = 0x1FF0000
 Function = ast.FunctionDef | ast.Lambda
 
 
@@ -33,26 +37,59 @@ class Definition:
 
 def definition(code: CodeType) -> Definition:
     """The definition that was compiled to this code. Raises NoSourceError."""
-    lines = linecache.getlines(code.co_filename)
-    if not lines:
-        raise NoSourceError(f"its source, {code.co_filename}, is no file")
-    index = _definitions(code.co_filename, tuple(lines))
-    found = [d for d in index.get((code.co_firstlineno, code.co_name), ()) if _fits(d.node, code)]
+    found = _found(code)
+    if not found:
+        linecache.checkcache(code.co_filename)
+        found = _found(code)
     if not found:
         raise NoSourceError(
             f"{code.co_filename}:{code.co_firstlineno} does not have it any more: the file has "
-            f"changed since it was imported"
+            f"changed since it was imported, or an import hook changes what it is compiled to"
         )
     return found[0]
+
+
+def _found(code: CodeType) -> list[Definition]:
+    """What may be the definition, in the lines of the file that Python remembers."""
+    lines = _lines(code)
+    index = _definitions(code.co_filename, lines)
+    found = [d for d in index.get((code.co_firstlineno, code.co_name), ()) if _fits(d.node, code)]
+    if code in _codes(code.co_filename, lines, code.co_flags & FUTURE):
+        return found
+    return [d for d in found if any(isinstance(n, ast.Assert) for n in ast.walk(d.node))]
+
+
+def _lines(code: CodeType) -> tuple[str, ...]:
+    lines = tuple(linecache.getlines(code.co_filename))
+    if not lines:
+        raise NoSourceError(f"its source, {code.co_filename}, is no file")
+    return lines
+
+
+@lru_cache(maxsize=64)
+def _codes(filename: str, lines: tuple[str, ...], flags: int) -> set[CodeType]:
+    """What the functions of a file are compiled to."""
+    pending = [compile(_tree(filename, lines), filename, "exec", flags, dont_inherit=True)]
+    codes: set[CodeType] = set()
+    while pending:
+        code = pending.pop()
+        codes.add(code)
+        pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return codes
+
+
+@lru_cache(maxsize=64)
+def _tree(filename: str, lines: tuple[str, ...]) -> ast.Module:
+    try:
+        return ast.parse("".join(lines), filename)
+    except SyntaxError as problem:
+        raise NoSourceError(f"its source, {filename}, does not parse: {problem}") from None
 
 
 @lru_cache(maxsize=64)
 def _definitions(filename: str, lines: tuple[str, ...]) -> dict[tuple[int, str], list[Definition]]:
     """The functions of a file by first line, with decorators, and name."""
-    try:
-        tree = ast.parse("".join(lines), filename)
-    except SyntaxError as problem:
-        raise NoSourceError(f"its source, {filename}, does not parse: {problem}") from None
+    tree = _tree(filename, lines)
     index: dict[tuple[int, str], list[Definition]] = {}
     for node, class_name in _functions(tree, ""):
         name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
