@@ -98,6 +98,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile.parallel.mesh import make_mesh
     from transpile.parallel.pmap import pmap
     from transpile.parallel.shard_map import shard_map
+    from transpile.python.loop_hints import no_unroll, unroll
     from transpile.ref import Ref, empty_ref, free_ref, freeze, new_ref
     from transpile.runtime.arrays import (
         Array,
@@ -190,6 +191,7 @@ __getattr__, __dir__ = on_demand(
         "transpile.parallel.mesh": "make_mesh",
         "transpile.parallel.pmap": "pmap",
         "transpile.parallel.shard_map": "shard_map",
+        "transpile.python.loop_hints": "no_unroll unroll",
         "transpile.trace.trace": "ensure_compile_time_eval",
     },
 )
@@ -283,6 +285,7 @@ __all__ = [
     "named_scope",
     "new_ref",
     "nn",
+    "no_unroll",
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
@@ -311,6 +314,7 @@ __all__ = [
     "tree_util",
     "typeof",
     "typing",
+    "unroll",
     "value_and_grad",
     "vjp",
     "vmap",

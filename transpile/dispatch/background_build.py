@@ -197,7 +197,7 @@ def _not_called(*_: Any) -> None:
 def _pickled(lowering: Lowering) -> bytes:
     """All that the process needs; UnavailableError where that cannot be pickled."""
     file = io.BytesIO()
-    state = (lowering.graph, lowering.options, lowering.donated, Record(lowering.record.seconds))
+    state = (lowering.graph, lowering.options, lowering.donated, lowering.record.seconds)
     try:
         _Pickler(file).dump((os.getcwd(), *state, _digest(lowering)))
     except (pickle.PicklingError, AttributeError, TypeError, OSError) as error:
@@ -212,9 +212,9 @@ def _digest(lowering: Lowering) -> str:
 def main(path: str) -> None:
     """The process: build the program of a pickle."""
     with open(path, "rb") as file:
-        directory, *state, digest = _Unpickler(file).load()
+        directory, graph, options, donated, seconds, digest = _Unpickler(file).load()
     os.chdir(directory)
-    lowering = Lowering(*state)
+    lowering = Lowering(graph, options, donated, Record(seconds))
     if _digest(lowering) != digest:
         raise SystemExit("the graph is another one here, and would have another key")
     lowering.prepare()

@@ -21,6 +21,7 @@ from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives import axes
 from transpile.primitives.control import primitives
 from transpile.primitives.rules import bind_call
+from transpile.python.loop_hints import NotUnrolled, Unrolled
 from transpile.python.semantics.branches import and_, as_result, if_, not_
 from transpile.python.semantics.containers import unchanging
 from transpile.python.semantics.iterables import Items, items_of
@@ -38,6 +39,7 @@ _MOST_ROUNDS = 8
 # unroll by themselves is shorter, and every further one costs them time.
 MOST_UNROLLED = 64
 _LONG = f"Python would trace more than {MOST_UNROLLED} equations"
+_ASKED = "no_unroll asks for it"
 _FLAG = "a traced condition may end it"
 _INDEX = ArrayType((), INT64, weak=True)
 
@@ -71,6 +73,9 @@ def for_(
     stops  the positions of the flags among the variables of which each ends the loop
     """
     loop = _Loop(names, stops)
+    if isinstance(iterable, NotUnrolled):
+        iterable = iterable.iterable
+        loop.is_asked_for = True
     items = items_of(iterable)
     if items is None or (items.is_known and not loop.is_rolled):
         may_roll = items is not None and loop.site not in THREAD.python.unrolled
@@ -139,11 +144,12 @@ class _Loop:
         self.names = [name.lstrip("+") for name in names]
         self.is_updated = [name.startswith("+") for name in names]
         self.stops = stops
+        self.is_asked_for = False
 
     @property
     def is_rolled(self) -> bool:
-        """True where an earlier attempt found that it is to be a loop of the program."""
-        return self.site in THREAD.python.rolled
+        """True where the user, or an earlier attempt, asks for a loop of the program."""
+        return self.is_asked_for or self.site in THREAD.python.rolled
 
     def equations(self) -> int:
         """The length of the trace so far."""
@@ -160,11 +166,13 @@ class _Loop:
         """What to tell of a loop of the program."""
         if not items.is_known:
             return "a loop of the program, as the number of its iterations is traced"
-        reason = THREAD.python.rolled[self.site]
+        reason = _ASKED if self.is_asked_for else THREAD.python.rolled[self.site]
         return f"a loop of the program with {_times(items.length)}, as {reason}"
 
     def why_unrolled(self, iterable: Any, items: Items | None) -> str:
         """What to tell of a loop that Python runs."""
+        if isinstance(iterable, Unrolled):
+            return "run by Python while tracing, as unroll asks for it"
         if items is None:
             return f"run by Python while tracing, as it is over a {type(iterable).__name__}"
         outcome = f"run by Python while tracing, {_times(items.length)}"
@@ -177,6 +185,11 @@ class _Loop:
         """What to raise where the loop cannot be one of the program: Python runs it if it is
         short."""
         if not items.is_known:
+            return reason
+        if self.is_asked_for:
+            reason.add_note(
+                f"So `{self.source.text}` is no loop of the program: leave out no_unroll."
+            )
             return reason
         if items.length > MOST_UNROLLED:
             reason.add_note(

@@ -52,7 +52,7 @@ class Statement:
 class Record:
     """What a trace has met.
 
-    seconds     how long it took
+    seconds     how long it took, in this process
     functions   in the order of their first calls
     statements  of those that were converted
     notes       what else there is to say, a line each
@@ -69,11 +69,11 @@ class Record:
         return self.later()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _record, (self.seconds, self.functions, self.statements, self.notes)
+        return _record, (self.functions, self.statements, self.notes)
 
 
-def _record(seconds: float, functions: tuple[Called, ...], *others: Any) -> Record:
-    return Record(seconds, lambda: functions, *others)
+def _record(functions: tuple[Called, ...], *others: Any) -> Record:
+    return Record(0.0, lambda: functions, *others)
 
 
 @dataclass(eq=False)
