@@ -68,6 +68,7 @@ def jit(
     dynamic_shapes: Any = None,
     python_control_flow: bool = True,
     check_bounds: bool = False,
+    check_arithmetic: bool = False,
 ) -> Any:
     """Compile a function to C when it is called: a decorator, with or without parentheses.
 
@@ -105,6 +106,9 @@ def jit(
                       (docs/python_control_flow.md). False: raise an error that says what to write
     check_bounds      a traced index that is out of range raises NumPy's IndexError, and has a code
                       in C; False: it is brought into the range (docs/differences_from_numpy.md)
+    check_arithmetic  what Python's numbers raise exceptions for raises them, and has codes in C:
+                      `n // 0`, `1 / 0.0`, `1 << -1`, `int(nan)`, `math.sqrt(-1)`. False: the
+                      results are NumPy's, such as NaN (docs/python_control_flow.md)
 
     Arrays, numbers and lists that the function takes from its surroundings are copied while
     tracing. A later change of what it or its helpers name is noticed, and traces again: globals,
@@ -136,6 +140,7 @@ def jit(
             sizes,
             python_control_flow,
             check_bounds,
+            check_arithmetic,
         )
         return Wrapped(function, config)
 
@@ -145,6 +150,7 @@ def jit(
         auto_device=auto_device,
         python_control_flow=python_control_flow,
         check_bounds=check_bounds,
+        check_arithmetic=check_arithmetic,
     )
     options, warms_up = Options().replace(compiler_options), warm_up_requested(warm_up)
     sizes = dynamic_shapes_setting(dynamic_shapes)

@@ -49,6 +49,7 @@ LATER = {
     ("background_build", "shutil"): RARE,
     ("background_build", "tempfile"): RARE,
     ("tracing", "transpile.dispatch.warm_up"): "for functions that are warmed up",
+    ("tracing", "transpile.primitives.effects.arithmetic"): "for `check_arithmetic`",
     ("tracing", "transpile.dispatch.value_checks"): "while `debug_nans` is on",
     ("flatten_fun", "transpile.dispatch.value_checks"): "while `debug_nans` is on",
     ("commands", "signal"): RARE,

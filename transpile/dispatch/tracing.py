@@ -57,9 +57,11 @@ from transpile.util.lazy.loggers import Log
 if TYPE_CHECKING:
     from transpile.build import compiler_probe
     from transpile.dispatch import value_checks, warm_up
+    from transpile.primitives.effects import arithmetic
     from transpile.runtime.dispatcher import Specialization
 else:
     compiler_probe = Later("transpile.build.compiler_probe")
+    arithmetic = Later("transpile.primitives.effects.arithmetic")
     value_checks = Later("transpile.dispatch.value_checks")
     warm_up = Later("transpile.dispatch.warm_up")
 
@@ -81,6 +83,7 @@ class Config:
     dynamic_shapes: dynamic_shapes.Setting = False
     python_control_flow: bool = True
     check_bounds: bool = False
+    check_arithmetic: bool = False
 
 
 class Tracing:
@@ -292,6 +295,7 @@ class Tracing:
             THREAD.record = recorder
             THREAD.converts = self.config.python_control_flow
             THREAD.checks_bounds = self.config.check_bounds
+            THREAD.arithmetic = arithmetic if self.config.check_arithmetic else None
 
         return between(begin, lambda: retried(attempt, self.function), as_before())
 

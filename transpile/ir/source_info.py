@@ -37,6 +37,11 @@ def user_frame() -> FrameType | None:
     return frame
 
 
+def is_users_call() -> bool:
+    """True where code of the user calls the function that asks."""
+    return not sys._getframe(2).f_code.co_filename.startswith(_OURS)
+
+
 def shown(value: Any) -> str:
     """The text of a value in a message: of endless depth, of any length, and where its own `repr`
     fails."""

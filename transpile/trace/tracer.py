@@ -9,6 +9,7 @@ says from which arguments it comes, and what to write instead.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +17,11 @@ import numpy as np
 from transpile import errors
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Atom, Var
-from transpile.ir.source_info import assigned_name, user_source
+from transpile.ir.source_info import assigned_name, is_users_call, user_source
 from transpile.ir.types import ArrayType
 from transpile.pytree.extended_dtypes import has_extended_type
 from transpile.trace.conversion_hints import format_hint, hint
+from transpile.util.interrupt_safety import THREAD
 from transpile.util.lazy.registry import Rest, Table
 
 if TYPE_CHECKING:  # a trace makes tracers; a tracer asks its trace
@@ -322,6 +324,21 @@ def _operator(function: Any, reflected: bool = False) -> Callable[[Tracer, Any],
     return method
 
 
+def _checked(name: str, function: Any, reflected: bool = False) -> Callable[[Tracer, Any], Any]:
+    """An operator of which Python's numbers may raise exceptions (`jit(check_arithmetic=True)`);
+    what the package itself computes is not tested."""
+    plain = _operator(function, reflected)
+
+    def method(self: Tracer, other: Any) -> Any:
+        result = plain(self, other)
+        if THREAD.arithmetic is not None and is_users_call() and result is not NotImplemented:
+            operands = (other, self) if reflected else (self, other)
+            THREAD.arithmetic.check_operator(name, *operands, result)
+        return result
+
+    return method
+
+
 def _unary_operator(function: Any) -> Callable[[Tracer], Any]:
     return lambda self: named(UFUNC_METHODS["operator"](function, self))
 
@@ -353,9 +370,11 @@ _COMPARE = {
 }
 _UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 
+_CHECKED = ("floordiv", "mod", "divmod", "truediv", "pow", "lshift", "rshift")
 for _name, _ufunc in BINARY.items():
-    setattr(Tracer, f"__{_name}__", _operator(_ufunc))
-    setattr(Tracer, f"__r{_name}__", _operator(_ufunc, reflected=True))
+    _made = partial(_checked, _name) if _name in _CHECKED else _operator
+    setattr(Tracer, f"__{_name}__", _made(_ufunc))
+    setattr(Tracer, f"__r{_name}__", _made(_ufunc, reflected=True))
 for _name, _ufunc in _COMPARE.items():
     setattr(Tracer, f"__{_name}__", _operator(_ufunc))
 for _name, _ufunc in _UNARY.items():

@@ -7,17 +7,10 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
-from transpile.ir.graph import Graph
-from transpile.ir.primitive import TABLE
-from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import as_operand, convert
-from transpile.primitives.effects.callbacks import Callback, Same
-from transpile.primitives.effects.failures import fail
-from transpile.primitives.rules import bind_call
-from transpile.trace.trace import bind
+from transpile.primitives.effects.failures import fail_where
 from transpile.trace.tracer import Tracer
-from transpile.transforms.closed import close
 
 
 def check_bounds(index: Tracer, axis: int, size: Any) -> None:
@@ -34,19 +27,11 @@ def check_bounds(index: Tracer, axis: int, size: Any) -> None:
     def raised(*values: Any) -> None:
         raise IndexError(text.format(*values))
 
-    def failing(index: Any, outside: Any, *extent: Any) -> list[Any]:
-        first = _first(index, outside) if index.ndim else index
-        callback = Callback("IndexError", raised, Same(raised), failure=f"IndexError: {text}")
-        bind(fail, first, *extent, callback=callback)
-        return []
+    def first(index: Any, outside: Any, *extent: Any) -> list[Any]:
+        return [_first(index, outside) if index.ndim else index, *extent]
 
     operands: list[Any] = [index, outside, *[extent] * isinstance(size, Dim)]
-    inputs = [x.variable for x in operands]
-    source = user_source()
-    branch = close(failing, inputs, name="out_of_range", source=source)
-    nothing = Graph(branch.graph.inputs, (), (), "in_range", source=source)
-    graphs = (nothing, branch.graph)
-    bind_call(TABLE["cond"], is_outside, *branch.captured, *operands, branches=graphs)
+    fail_where(is_outside, operands, raised, f"IndexError: {text}", first)
 
 
 def _first(index: Any, outside: Any) -> Any:

@@ -7,12 +7,17 @@ after it. Under vmap an example that fails ends the call. It has no derivative.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from transpile.ir.primitive import Axis, Primitive, register
+from transpile.ir.graph import Graph
+from transpile.ir.primitive import TABLE, Axis, Primitive, register
+from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
-from transpile.primitives.effects.callbacks import Callback, one_by_one
+from transpile.primitives.effects.callbacks import Callback, Same, one_by_one
+from transpile.primitives.rules import bind_call
+from transpile.trace.trace import bind
+from transpile.transforms.closed import close
 
 
 def _failed(*values: Any, callback: Callback) -> list[Any]:
@@ -43,3 +48,28 @@ fail = register(
         batch=_batch,
     )
 )
+
+
+def fail_where(
+    fails: Any,
+    operands: Sequence[Any],
+    raising: Callable[..., object],
+    text: str,
+    values: Callable[..., Sequence[Any]] = lambda *operands: operands,
+) -> None:
+    """End the program where a traced bool is true.
+
+    raising  raises the exception, of the `values` of the operands, in Python
+    text     the class and the text of the exception, with `{}` for a value
+    """
+
+    def failing(*operands: Any) -> list[Any]:
+        callback = Callback(text.partition(":")[0], raising, Same(raising), failure=text)
+        bind(fail, *values(*operands), callback=callback)
+        return []
+
+    source = user_source()
+    branch = close(failing, [x.variable for x in operands], name="failing", source=source)
+    nothing = Graph(branch.graph.inputs, (), (), "passing", source=source)
+    graphs = nothing, branch.graph
+    bind_call(TABLE["cond"], fails, *branch.captured, *operands, branches=graphs)

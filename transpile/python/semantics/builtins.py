@@ -40,6 +40,7 @@ from transpile.python.semantics.values import is_array, truth
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import current_trace
 from transpile.trace.tracer import Tracer
+from transpile.util.interrupt_safety import THREAD
 
 Function = Callable[..., Any]
 _NOTHING: Any = object()
@@ -223,7 +224,13 @@ def int_(*args: Any, **kwargs: Any) -> Any:
     """`int`: a traced number truncated towards zero, in 64 bits."""
     if len(args) != 1 or kwargs or not is_unknown(args[0]):
         return int(*args, **kwargs)
-    return as_integer(args[0])
+    return _integer(int, args[0])
+
+
+def _integer(function: Function, number: Any) -> Any:
+    if THREAD.arithmetic is not None:
+        THREAD.arithmetic.check_integer(function, number)
+    return as_integer(number)
 
 
 def float_(*args: Any) -> Any:
@@ -256,7 +263,7 @@ def round_(number: Any, ndigits: Any = None) -> Any:
         return round(number) if ndigits is None else round(number, ndigits)
     if ndigits is not None:
         return np.round(number, ndigits)
-    return as_integer(np.rint(number) if number.dtype.kind == "f" else number)
+    return _integer(round, np.rint(number) if number.dtype.kind == "f" else number)
 
 
 def pow_(base: Any, exp: Any, mod: Any = None) -> Any:

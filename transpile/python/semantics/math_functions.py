@@ -1,7 +1,7 @@
 """`math` and `cmath` of traced numbers, in doubles and integers of 64 bits.
 
 Where Python raises ValueError or OverflowError for a number outside of a function's domain, the
-result is NaN or infinite, as NumPy's is.
+result is NaN or infinite, as NumPy's is; with `check_arithmetic` the program raises it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from transpile.python.semantics.iterables import range_, traced_array
 from transpile.python.semantics.loops import for_
 from transpile.python.semantics.numbers import any_unknown, as_complex, as_float, as_integer
 from transpile.scipy.special.gammas import gamma, gammaln
+from transpile.util.interrupt_safety import THREAD
 
 Function = Callable[..., Any]
 
@@ -31,9 +32,24 @@ def _where_traced(original: Function, ours: Function) -> Function:
     @wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         is_ours = any_unknown(args) or any_unknown(kwargs.values())
+        if is_ours and THREAD.arithmetic is not None:
+            return _checked(original, ours, args, kwargs)
         return (ours if is_ours else original)(*args, **kwargs)
 
     return call
+
+
+def _checked(original: Function, ours: Function, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Ours, with Python's exceptions."""
+    if original in _ROUNDING:
+        THREAD.arithmetic.check_integer(original, *args)
+    elif original in _COUNTS:
+        THREAD.arithmetic.check_count(original, args, _COUNTS[original])
+    result = ours(*args, **kwargs)
+    if original in _FAILING:
+        domain, range_ = _FAILING[original]
+        THREAD.arithmetic.check_function(original, args, result, domain, range_)
+    return result
 
 
 def _of_floats(function: Function, result: Function = as_float) -> Function:
@@ -206,6 +222,30 @@ _NAMES |= {"asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "pow": "p
 _NAMES |= {name: name for name in _FLOATS.split()}
 _COMPLEX = "exp log10 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
 _TESTS = "isnan isinf isfinite"
+
+# Arguments for which a function raises an exception, since the result is NaN, and infinite.
+_FAILING: dict[Function, tuple[Any, Any]] = {
+    **dict.fromkeys((math.sqrt, math.acosh), ((-1.0,), None)),
+    **dict.fromkeys((math.log, math.log2, math.log10), ((-1.0,), (0.0,))),
+    **dict.fromkeys((math.sin, math.cos, math.tan), ((math.inf,), None)),
+    **dict.fromkeys((math.asin, math.acos), ((2.0,), None)),
+    **dict.fromkeys((math.exp, math.expm1, math.exp2, math.sinh, math.cosh), (None, (1e300,))),
+    math.log1p: ((-2.0,), (-1.0,)),
+    math.atanh: ((2.0,), (1.0,)),
+    math.gamma: ((-math.inf,), (1e300,)),
+    math.lgamma: (None, (0.0,)),
+    math.pow: ((-1.0, 0.5), (1e300, 2.0)),
+    math.fmod: ((1.0, 0.0), None),
+    math.remainder: ((1.0, 0.0), None),
+    math.ldexp: (None, (1.0, 10**6)),
+}
+_ROUNDING = (math.floor, math.ceil, math.trunc)
+_COUNTS: dict[Function, tuple[int, ...]] = {
+    math.factorial: (-1,),
+    math.isqrt: (-1,),
+    math.comb: (-1, -1),
+    math.perm: (-1, -1),
+}
 
 _MATH: dict[str, Function] = {
     **{name: _of_floats(getattr(np, theirs)) for name, theirs in _NAMES.items()},
