@@ -98,6 +98,7 @@ NUMBERS = {
     ("analysis/cost_model", "_FLOPS_OF_CALL"): "the unit of work",
     ("analysis/oracle/loop_interpreter", "FAR"): "an element that no program should read",
     ("analysis/oracle/shadow_memory", "UNWRITTEN"): "who wrote an element: nobody",
+    ("analysis/integer_ranges", "_DEEPEST"): "how far a proof goes",
     ("analysis/value_range", "_ROUNDINGS"): "how accurate the functions of runtime_c are",
     ("codegen/callback_messages", "_FIRST_FAILURE"): "the contract of a program with its caller",
     ("codegen/callback_messages", "_LONGEST_LITERAL"): "what every C compiler takes",

@@ -21,6 +21,7 @@ from transpile.ir.loop_rewrite import indices_in, subexpressions
 from transpile.ir.types import BOOL, INT64
 
 _SIGNS = (-1, 0, 1)
+_DEEPEST = 1  # of assumptions that are made to settle another one
 
 
 def full(dtype: np.dtype[Any]) -> Interval:
@@ -72,15 +73,16 @@ class Facts:
              where that is unknown
     """
 
-    def __init__(self, tables: Mapping[str, Interval]) -> None:
+    def __init__(self, tables: Mapping[str, Interval], depth: int = 0) -> None:
         self.tables = tables
+        self._depth = depth  # of assumptions in assumptions
         self.ranges: dict[str, Interval] = {}
         self.values: dict[str, Expr] = {}
         self.shifts: dict[str, Interval | None] = {}
 
     def copy(self) -> Facts:
         """Facts that may change apart from these."""
-        other = Facts(self.tables)
+        other = Facts(self.tables, self._depth)
         other.ranges = dict(self.ranges)
         other.values = dict(self.values)
         other.shifts = dict(self.shifts)
@@ -174,9 +176,16 @@ class Facts:
     # ------------------------------------------------------------------------------ assumptions
 
     def assuming(self, condition: Expr, truth: bool) -> Facts | None:
-        """What is known where a condition holds, or does not; None where that cannot be."""
+        """What is known where a condition holds, or does not; None where that cannot be. Of an
+        assumption that others have asked for, each of which asks for two, nothing is concluded."""
+        if self._depth >= _DEEPEST:
+            return self.copy()
         other = self.copy()
-        return other if other._assume(condition, truth) else None
+        other._depth += 1
+        if not other._assume(condition, truth):
+            return None
+        other._depth -= 1
+        return other
 
     def _assume(self, condition: Expr, truth: bool) -> bool:
         """Add what follows; False where it contradicts what is known."""
