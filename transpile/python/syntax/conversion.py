@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -18,7 +18,7 @@ from transpile.python.syntax.definitions import FUTURE, definition
 from transpile.python.syntax.expressions import Expressions
 from transpile.python.syntax.matches import Matches
 from transpile.python.syntax.names import free_name
-from transpile.python.syntax.statements import Statements, defined
+from transpile.python.syntax.statements import Statements, defined, roles_of
 from transpile.python.syntax.writing import written
 from transpile.util.frozen_records import dataclass
 
@@ -70,7 +70,7 @@ def conversion(code: CodeType, filename: str) -> Conversion | None:
     whole = compile(module, filename, "exec", flags=flags, dont_inherit=True)
     (around,) = _codes(whole)
     (own,) = _codes(around)
-    own = own.replace(co_name=code.co_name, co_qualname=code.co_qualname)
+    own = _with_users_names(own, code.co_name, code.co_qualname, roles_of(taken))
     return Conversion(own, ops, written(function, filename))
 
 
@@ -120,6 +120,18 @@ def _converted(node: Any, ops: str, taken: set[str]) -> ast.FunctionDef:
     )
     function = defined(name, arguments, body)
     return ast.fix_missing_locations(ast.copy_location(function, node))
+
+
+def _with_users_names(code: CodeType, name: str, qualname: str, roles: Set[str]) -> CodeType:
+    """Code that is called like the user's function; so are the blocks of its statements."""
+    inner: list[Any] = []
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            is_block = constant.co_name in roles
+            names = (name, qualname) if is_block else (constant.co_name, constant.co_qualname)
+            constant = _with_users_names(constant, *names, roles)
+        inner.append(constant)
+    return code.replace(co_name=name, co_qualname=qualname, co_consts=tuple(inner))
 
 
 def _parameters(names: list[str]) -> ast.arguments:

@@ -314,6 +314,11 @@ class Statements:
         return done
 
 
+def roles_of(taken: Iterable[str]) -> frozenset[str]:
+    """The names of the functions that statements become, in a function that has these names."""
+    return frozenset(free_name(role, taken) for role in _ROLES)
+
+
 def defined(
     name: str, parameters: ast.arguments, body: Block, decorators: Sequence[ast.expr] = ()
 ) -> ast.FunctionDef:
