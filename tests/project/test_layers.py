@@ -99,6 +99,7 @@ NUMBERS = {
     ("analysis/oracle/loop_interpreter", "FAR"): "an element that no program should read",
     ("analysis/oracle/shadow_memory", "UNWRITTEN"): "who wrote an element: nobody",
     ("analysis/integer_ranges", "_DEEPEST"): "how far a proof goes",
+    ("analysis/integer_ranges", "_MOST_NARROWED"): "how far a proof goes",
     ("analysis/value_range", "_ROUNDINGS"): "how accurate the functions of runtime_c are",
     ("codegen/callback_messages", "_FIRST_FAILURE"): "the contract of a program with its caller",
     ("codegen/callback_messages", "_LONGEST_LITERAL"): "what every C compiler takes",

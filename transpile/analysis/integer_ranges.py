@@ -22,6 +22,7 @@ from transpile.ir.types import BOOL, INT64
 
 _SIGNS = (-1, 0, 1)
 _DEEPEST = 1  # of assumptions that are made to settle another one
+_MOST_NARROWED = 64  # scalars in an assumption: each may be made of two others, and these of others
 
 
 def full(dtype: np.dtype[Any]) -> Interval:
@@ -69,6 +70,7 @@ class Facts:
     ranges   of scalars, arrays of one number and loop symbols, by name; another one may have any
              value of its dtype
     values   the expressions of constants, of scalars that have not changed since
+    readers  the constants that were made of a scalar, and some that are others by now
     shifts   by how much a scalar has changed since the iteration of the innermost loop began; None
              where that is unknown
     """
@@ -78,13 +80,17 @@ class Facts:
         self._depth = depth  # of assumptions in assumptions
         self.ranges: dict[str, Interval] = {}
         self.values: dict[str, Expr] = {}
+        self.readers: dict[str, tuple[str, ...]] = {}
         self.shifts: dict[str, Interval | None] = {}
+        self._left = _MOST_NARROWED
+        self._memo: dict[Apply, Interval] = {}  # of expressions, until something changes
 
     def copy(self) -> Facts:
         """Facts that may change apart from these."""
         other = Facts(self.tables, self._depth)
         other.ranges = dict(self.ranges)
         other.values = dict(self.values)
+        other.readers = dict(self.readers)
         other.shifts = dict(self.shifts)
         return other
 
@@ -106,7 +112,9 @@ class Facts:
                 above, below = self.range_of_index(index - low), self.range_of_index(high - index)
                 return above[0] >= 0 and below[0] >= 1, above[1] >= 0 and below[1] >= 1
             case Apply():
-                return self._range_of_result(expr)
+                if expr not in self._memo:
+                    self._memo[expr] = self._range_of_result(expr)
+                return self._memo[expr]
 
     def _range_of_result(self, expr: Apply) -> Interval:
         whole = full(expr.dtype)
@@ -182,6 +190,7 @@ class Facts:
             return self.copy()
         other = self.copy()
         other._depth += 1
+        other._left = _MOST_NARROWED
         if not other._assume(condition, truth):
             return None
         other._depth -= 1
@@ -200,11 +209,12 @@ class Facts:
             case Within(index=index, low=low, high=high) if truth:
                 return self._at_least(index - low, 0) and self._at_least(high - index, 1)
             case Ref(name=name) if name in self.values and condition.dtype == BOOL:
-                if not self._assume(self.values[name], truth):
+                self._left -= 1
+                if self._left >= 0 and not self._assume(self.values[name], truth):
                     return False
         known = meet(self.range_of(condition), (truth, truth))
         if known is not None and isinstance(condition, Ref):
-            self.ranges[condition.name] = known
+            self.bound(condition.name, known)
         return known is not None
 
     def _assume_both(self, x: Expr, y: Expr, truth: bool, all_of: bool) -> bool:
@@ -253,9 +263,12 @@ class Facts:
         found = meet(self.range_of(expr), interval)
         if found is None:
             return False
+        self._left -= 1
+        if self._left < 0:
+            return True
         match expr:
             case Ref(name=name) | Load(buffer=name, index=()):
-                self.ranges[name] = found
+                self.bound(name, found)
                 return name not in self.values or self._narrow(self.values[name], found)
             case IndexValue(index=index):
                 return self._narrow_symbol(index, found)
@@ -276,7 +289,7 @@ class Facts:
                 )
                 if known is None:
                     return False
-                self.ranges[symbol.name] = known
+                self.bound(symbol.name, known)
                 value = self.values.get(symbol.name)
                 return value is None or self._narrow(value, known)
         return True
@@ -318,26 +331,33 @@ class Facts:
         found = self.range_of(value) if is_integer(value.dtype) else None
         self.forget(name)
         if found is not None:
-            self.ranges[name] = found
-            if constant and name not in names_of(value):
+            self.bound(name, found)
+            read = names_of(value) if constant else ()
+            if constant and name not in read:
                 self.values[name] = value
+                for other in read:
+                    self.readers[other] = (*self.readers.get(other, ()), name)
 
     def assign(self, name: str, interval: Interval | None, shift: Interval | None) -> None:
         """A scalar changes to a value of an interval; None: of any."""
         before = self.shifts.get(name, (0, 0))
         self.forget(name)
         if interval is not None:
-            self.ranges[name] = interval
+            self.bound(name, interval)
         self.shifts[name] = before and shift and intervals.add(before, shift)
+
+    def bound(self, name: str, interval: Interval) -> None:
+        """A scalar is in an interval."""
+        self.ranges[name] = interval
+        self._memo = {}
 
     def forget(self, name: str) -> None:
         """Nothing is known of a scalar, and of what was made of it."""
         self.ranges.pop(name, None)
-        self.values = {
-            n: value
-            for n, value in self.values.items()
-            if n != name and name not in names_of(value)
-        }
+        self._memo = {}
+        self.values.pop(name, None)
+        for reader in self.readers.pop(name, ()):
+            self.values.pop(reader, None)
 
     def joined(self, other: Facts) -> Facts:
         """What is known where two paths meet."""
@@ -345,6 +365,7 @@ class Facts:
         mine, theirs = self.ranges, other.ranges
         result.ranges = {n: hull(mine[n], theirs[n]) for n in mine.keys() & theirs.keys()}
         result.values = {n: v for n, v in self.values.items() if other.values.get(n) == v}
+        result.readers = dict(self.readers)
         for name in self.shifts.keys() | other.shifts.keys():
             one, two = self.shifts.get(name, (0, 0)), other.shifts.get(name, (0, 0))
             result.shifts[name] = one and two and hull(one, two)

@@ -149,7 +149,7 @@ class _Walk:
             inside = known.copy()
             inside.forget(loop.symbol.name)
             first, last = facts.range_of_index(loop.start), facts.range_of_index(loop.stop)
-            inside.ranges[loop.symbol.name] = first[0], max(first[0], last[1] - 1)
+            inside.bound(loop.symbol.name, (first[0], max(first[0], last[1] - 1)))
             body, after = self._arm(loop.body, inside)
             if after is not None:
                 after.forget(loop.symbol.name)
@@ -202,19 +202,21 @@ def _settle(
     for name in updated:
         known.forget(name)
     names = updated & facts.ranges.keys()
-    known.ranges.update((name, facts.ranges[name]) for name in names)
+    for name in names:
+        known.bound(name, facts.ranges[name])
     for number in range(_MOST_ROUNDS if names else 0):
         _, after, _ = iteration(known)
         if after is None:
             break
         reached = {n: _before_next(facts.ranges[n], after, n, trips) for n in names}
         if all(is_inside(reached[n], known.ranges[n]) for n in names):
-            known.ranges.update(reached)
+            for name in names:
+                known.bound(name, reached[name])
             break
         for name in names:
             begin, now = facts.ranges[name], known.ranges[name]
             moved = _moved(begin, after.shifts.get(name, (0, 0)), trips)
-            known.ranges[name] = _widened(now, reached[name], moved, number)
+            known.bound(name, _widened(now, reached[name], moved, number))
     else:
         for name in names:
             known.forget(name)
@@ -271,7 +273,7 @@ def _behind(
         if name in facts.ranges and name in known.ranges:
             moved = _moved(facts.ranges[name], shift, trips)
             if moved is not None:
-                known.ranges[name] = meet(known.ranges[name], moved) or moved
+                known.bound(name, meet(known.ranges[name], moved) or moved)
         steps = shift if shift == (0, 0) else shift and _moved((0, 0), shift, trips)
         before = facts.shifts.get(name, (0, 0))
         known.shifts[name] = before and steps and intervals.add(before, steps)
