@@ -22,6 +22,7 @@ from transpile.schedule.cleanup.invariant_choices import hoist_choices
 from transpile.schedule.cleanup.licm import hoist_invariants
 from transpile.schedule.cleanup.local_cse import local_cse
 from transpile.schedule.cleanup.narrow_sums import narrow_sums
+from transpile.schedule.cleanup.predicted_subscripts import predict_subscripts
 from transpile.schedule.cleanup.range_checks import simplify_range_checks
 from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
 from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
@@ -150,6 +151,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "short any and all keep flags as wide as the operands, so that lanes match",
     ),
     (convert_ifs, "nested selects in vector loops are named first, so that both are masks"),
+    (
+        predict_subscripts,
+        "a subscript outside of vector loops waits for a branch that is predicted, not for choices",
+    ),
     (version_trig_loops, "multiversioning: ordinary angles skip the reduction that huge ones need"),
     (
         move_arrays_off_stack,

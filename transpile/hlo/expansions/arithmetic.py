@@ -157,6 +157,12 @@ def lcm(x: Any, y: Any) -> Any:
     return apply("quotient", x, safe) * y
 
 
+def subscript(x: Any, y: Any) -> Any:
+    """From the end where it is negative, and the nearest place that is there."""
+    zero = np.zeros((), x.dtype)
+    return np.minimum(np.maximum(np.where(x < zero, x + y, x), zero), y - np.ones((), y.dtype))
+
+
 def order_statistics(x: Any, *, axis: int, ranks: tuple[int, ...]) -> Any:
     """The elements at those positions of the sorted rows."""
     return np.take(apply("sort", x, axis=axis), np.array(ranks), axis)
@@ -192,4 +198,5 @@ EXPANSIONS: Rules = {
     "remainder": remainder,
     "sign": sign,
     "square": lambda x: x * x,
+    "subscript": subscript,
 }

@@ -115,6 +115,11 @@ def right_shift(x: Interval, y: Interval) -> Interval | None:
     return _of_corners(lambda a, b: a >> b, x, y)
 
 
+def subscript(x: Interval, y: Interval) -> Interval | None:
+    """Of the place of an element among at least one."""
+    return (max(min(x[0], y[0] - 1), 0) if x[0] >= 0 else 0, y[1] - 1) if y[0] > 0 else None
+
+
 def _truth(x: Interval) -> Interval:
     return not (x[0] <= 0 <= x[1]), x != (0, 0)
 

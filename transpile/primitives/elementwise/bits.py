@@ -1,5 +1,5 @@
-"""Primitives of bits and integers: bitwise logic, shifts, counts of bits, bitcasts of floats, and
-the quotient that truncates."""
+"""Primitives of bits and integers: bitwise logic, shifts, counts of bits, bitcasts of floats, the
+quotient that truncates, and subscripts."""
 
 from __future__ import annotations
 
@@ -149,3 +149,15 @@ def _quotient(x: Any, y: Any) -> Any:
 
 # Integer division truncated towards zero, as in C; by zero it is -1 (all bits set), as in XLA.
 quotient = elementwise("quotient", _quotient, "quotient(x, y)", dtypes="iu", hlo="divide")
+
+
+def _subscript(x: Any, y: Any) -> Any:
+    place = np.where(x < 0, x + y, x)
+    return np.minimum(np.maximum(place, 0), y - 1).astype(x.dtype)
+
+
+# The place of element x among y: from the end where x is negative, else the nearest one that is
+# there. The schedule makes it of a clamped choice (`predicted_subscripts`).
+subscript = elementwise(
+    "subscript", _subscript, "subscript(x, y)", dtypes="i", interval=intervals.subscript
+)

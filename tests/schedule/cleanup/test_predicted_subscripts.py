@@ -1,0 +1,93 @@
+"""Subscripts in scalar code wait for no choices."""
+
+import numpy as np
+import pytest
+from graphs import assert_same_results, run, scheduled, statements_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thorough import tries
+
+import transpile
+from transpile import lax
+from transpile.ir.loop_ir import Apply, Declare, For, Literal, Program, Ref, Update
+from transpile.ir.loop_ir import Kernel as LoopKernel
+from transpile.ir.loop_rewrite import parts, walk
+from transpile.ir.types import BOOL, INT64
+from transpile.options import Options
+from transpile.schedule.cleanup.predicted_subscripts import predict_subscripts
+
+pytestmark = pytest.mark.full_level
+PLACES = np.array([3, -1, 0, 9, -10, 4, 2**62, -(2**62)])
+
+
+def used(program):
+    """How often the subscript of Python's stands in a program, and in its vector loops."""
+    loops = [s for s in statements_of(program, For) if s.simd]
+    inside = [p for loop in loops for s in walk(loop.body) for p in parts(s)]
+    everywhere = [p for k in program.kernels for s in walk(k.body) for p in parts(s)]
+    return tuple(
+        sum(isinstance(p, Apply) and p.op == "subscript" for p in found)
+        for found in (everywhere, inside)
+    )
+
+
+def walk_through(following, start):
+    """Three steps through a linked list."""
+    return lax.fori_loop(0, 3, lambda _, at: following[at], start)
+
+
+def test_a_walk_through_a_list():
+    following = np.array([2, 0, -1, 3, 1])
+    for start in np.array([0, 1, 4, -1, -5, 7, -9]):
+        program = scheduled(walk_through, following, start)
+        assert used(program)[0] > 0
+        assert_same_results(run(program, [following, start]), [walk_through(following, start)])
+
+
+def test_vector_loops_keep_their_choices():
+    x = np.arange(5.0)
+    program = scheduled(lambda x, at: x[at], x, PLACES)
+    assert used(program)[1] == 0
+    expected = x[np.clip(np.where(PLACES < 0, PLACES + 5, PLACES), 0, 4)]
+    assert_same_results(run(program, [x, PLACES]), [expected])
+
+
+def program_of(*body):
+    return Program("f", (), (), (LoopKernel("k", body),))
+
+
+def test_a_number_that_has_changed_since_is_not_the_same():
+    """The choice was made of another value of the variable."""
+    i, zero, five = Ref("i", INT64), Literal(np.int64(0), INT64), Literal(np.int64(5), INT64)
+    choice = Apply(
+        "select",
+        (Apply("less", (i, zero), BOOL), Apply("add", (i, five), INT64), i),
+        INT64,
+    )
+    low = Apply("maximum", (Ref("place", INT64), zero), INT64)
+    last = Literal(np.int64(4), INT64)
+    begin = Declare("i", zero, constant=False)
+    place, at = Declare("place", choice), Declare("at", Apply("minimum", (low, last), INT64))
+    change = Update(i, "add", five)
+    assert used(predict_subscripts(program_of(begin, place, at), Options()))[0] == 1
+    assert used(predict_subscripts(program_of(begin, place, change, at), Options()))[0] == 0
+
+
+@settings(max_examples=tries(40))
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-12, 12), min_size=1, max_size=9))
+def test_compiled_places_are_numpys_clipped(places):
+    places = np.array(places)
+
+    def f(x, places):
+        def step(i, total):
+            at = places[i]
+            return total * 0.5 + x[at]
+
+        return lax.fori_loop(0, len(places), step, 0.0)
+
+    x = np.arange(10.0) ** 2
+    expected = 0.0
+    for place in places.tolist():
+        place = place + 10 if place < 0 else place
+        expected = expected * 0.5 + x[min(max(place, 0), 9)]
+    assert transpile.jit(f)(x, places) == expected

@@ -1,0 +1,109 @@
+"""Subscripts as Python counts them, by a branch that is predicted.
+
+    at = min(max(i < 0 ? i + n : i, 0), n - 1)   ->   at = subscript(i, n)
+
+The choices on the left are three dependent instructions, for which the load of the element waits:
+as long as the load itself takes where the next subscript depends on the element, as in a walk
+through a linked list. Nearly all subscripts are places already, which a branch tells the processor
+in advance (`runtime_c/arithmetic/subscript.h`). Vector loops keep the choices, which are masks.
+Runs after `vectorize_loops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import LANES_BOUND
+from transpile.ir.loop_ir import (
+    Apply,
+    Declare,
+    Expr,
+    For,
+    IndexValue,
+    Literal,
+    Program,
+    Ref,
+    Statement,
+    Update,
+)
+from transpile.ir.loop_rewrite import map_bodies, names_read, walk, with_bodies
+from transpile.ir.types import INT64
+from transpile.options import Options
+from transpile.util.frozen_records import changed, same
+
+Body = tuple[Statement, ...]
+
+
+@contract(requires=(LANES_BOUND,))
+def predict_subscripts(program: Program, options: Options) -> Program:
+    """The program with such subscripts in its scalar code."""
+    return map_bodies(program, _body)
+
+
+def _body(body: Body) -> Body:
+    return same(body, tuple(_statements(body)))
+
+
+def _statements(body: Body) -> list[Statement]:
+    chosen: dict[str, Expr] = {}  # constants that count from the end, which have not changed since
+    result: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Declare) and statement.dtype == INT64:
+            found = _subscript(statement.value, chosen)
+            statement = changed(statement, value=found or statement.value)
+            if statement.constant and _from_the_end(statement.value, {}) is not None:
+                chosen[statement.name] = statement.value
+        elif not (isinstance(statement, For) and statement.simd):
+            statement = with_bodies(statement, _body)
+        for name in _updated(statement):
+            chosen = {n: v for n, v in chosen.items() if name not in names_read(Declare(n, v))}
+        result.append(statement)
+    return result
+
+
+def _updated(statement: Statement) -> set[str]:
+    """The scalars that a statement updates or declares anew."""
+    names = set()
+    for inner in walk((statement,)):
+        match inner:
+            case Update(target=Ref(name=name)) | Declare(name=name):
+                names.add(name)
+    return names - ({statement.name} if isinstance(statement, Declare) else set())
+
+
+def _subscript(value: Expr, chosen: Mapping[str, Expr]) -> Expr | None:
+    """The place that a clamped choice gives; None for other expressions."""
+    match value:
+        case Apply(op="minimum", args=(Apply(op="maximum", args=(place, Literal(value=0))), last)):
+            found = _from_the_end(place, chosen)
+            if found is not None and _is_last(last, found[1]):
+                return Apply("subscript", found, INT64)
+    return None
+
+
+def _from_the_end(value: Expr, chosen: Mapping[str, Expr]) -> tuple[Expr, Expr] | None:
+    """The number and the length of `x < 0 ? x + n : x`."""
+    if isinstance(value, Ref) and value.name in chosen:
+        value = chosen[value.name]
+    match value:
+        case Apply(
+            op="select",
+            args=(
+                Apply(op="less", args=(tested, Literal(value=0))),
+                Apply(op="add", args=(x, length)),
+                otherwise,
+            ),
+        ) if tested == x == otherwise:
+            return x, length
+    return None
+
+
+def _is_last(last: Expr, length: Expr) -> bool:
+    """True for `n - 1`, given n."""
+    match last, length:
+        case Literal(value=high), Literal(value=n):
+            return int(high) == int(n) - 1
+        case IndexValue(index=high), IndexValue(index=n):
+            return bool(high == n - 1)
+    return False
