@@ -155,6 +155,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         predict_subscripts,
         "a subscript outside of vector loops waits for a branch that is predicted, not for choices",
     ),
+    (remove_dead_scalars, "what only choices read that were settled is dead code"),
     (version_trig_loops, "multiversioning: ordinary angles skip the reduction that huge ones need"),
     (
         move_arrays_off_stack,
