@@ -66,6 +66,7 @@ NOT_IN_NUMPY = {
     "complex_matmul",
     "quicksort",
     "count_leading_zeros",
+    "subscript",
     "exchange",
     "print_values",
     "sizes",
