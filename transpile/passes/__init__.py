@@ -12,6 +12,7 @@ from collections.abc import Callable
 from transpile.ir.graph import Equation, Graph
 from transpile.machine import USUAL, Machine
 from transpile.passes.barriers import remove_barriers
+from transpile.passes.branch_sharing import share_with_branches
 from transpile.passes.canonical_dots import canonicalize_dots
 from transpile.passes.constant_patterns import replace_constant_patterns
 from transpile.passes.control_flow import simplify_control_flow
@@ -37,6 +38,7 @@ PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (refuse_checks, "a program has no way to report a check that failed"),
     (eliminate_dead_code, "what nothing reads would only cost time in the passes that follow"),
     (replace_constant_patterns, "splats, ranges and triangles are computed, not read from memory"),
+    (share_with_branches, "a branch that takes what its test compares becomes a select"),
     (simplify_control_flow, "loop-invariant code leaves its loop; trivial loops are inlined"),
     (eliminate_dead_code, "carries that became invariant leave operands that nothing reads"),
     (widen_halves, "float16 and bfloat16 are computed in float32, and rounded"),
