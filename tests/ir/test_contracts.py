@@ -25,7 +25,7 @@ from transpile.options import Options
 from transpile.passes import PASSES, optimise
 from transpile.passes.barriers import remove_barriers
 from transpile.passes.canonical_dots import canonicalize_dots
-from transpile.passes.control_flow import simplify_control_flow
+from transpile.passes.control.control_flow import simplify_control_flow
 from transpile.passes.cse import eliminate_common_subexpressions
 from transpile.passes.expand.decompose import decompose
 from transpile.passes.half_precision import widen_halves

@@ -9,7 +9,7 @@ from transpile.functional.checkpoint import checkpoint
 from transpile.functional.custom import custom_jvp, custom_vjp, named_call
 from transpile.functional.differentiate import jvp
 from transpile.ir.graph import Const, Equation
-from transpile.passes.inline_calls import inline_calls
+from transpile.passes.control.inline_calls import inline_calls
 from transpile.primitives import elementwise
 from transpile.primitives.control import calls
 from transpile.primitives.elementary import primitives as elementary

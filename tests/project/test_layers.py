@@ -125,7 +125,10 @@ NUMBERS = {
     ("library/fft", "_PAIR"): "the registers that fft.h is compiled for",
     ("library/fft", "_WORTH_SHARING"): "as in fft.h",
     ("lower/kernels", "LONGEST_COMMENT"): "the format of the text",
-    ("passes/control_flow", "_CONSTANT_DIVISOR_WEIGHT"): "what C compilers make of a division",
+    (
+        "passes/control/control_flow",
+        "_CONSTANT_DIVISOR_WEIGHT",
+    ): "what C compilers make of a division",
     ("passes/expand/convolutions", "SPACE"): "as in conv.h",
     ("passes/expand/decompose", "LARGEST_EXPANDED_POWER"): "how accurate products are",
     ("passes/simplify", "MOST_UPDATES"): "how far a search goes",

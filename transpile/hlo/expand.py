@@ -18,8 +18,8 @@ from transpile.hlo.traced import traced
 from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import FLOAT32, is_half
+from transpile.passes.control.inline_calls import inline, inline_calls
 from transpile.passes.expand.windows import expand_window
-from transpile.passes.inline_calls import inline, inline_calls
 from transpile.primitives.rules import bind_call
 
 

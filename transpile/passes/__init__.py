@@ -12,16 +12,16 @@ from collections.abc import Callable
 from transpile.ir.graph import Equation, Graph
 from transpile.machine import USUAL, Machine
 from transpile.passes.barriers import remove_barriers
-from transpile.passes.branch_sharing import share_with_branches
 from transpile.passes.canonical_dots import canonicalize_dots
 from transpile.passes.constant_patterns import replace_constant_patterns
-from transpile.passes.control_flow import simplify_control_flow
+from transpile.passes.control.branch_sharing import share_with_branches
+from transpile.passes.control.control_flow import simplify_control_flow
+from transpile.passes.control.inline_calls import inline_calls
 from transpile.passes.cse import eliminate_common_subexpressions
 from transpile.passes.dead_code import eliminate_dead_code
 from transpile.passes.expand.checks import refuse_checks
 from transpile.passes.expand.decompose import decompose
 from transpile.passes.half_precision import widen_halves
-from transpile.passes.inline_calls import inline_calls
 from transpile.passes.layouts.reduction_order import reduce_in_memory_order
 from transpile.passes.layouts.transposes import sink_transposes
 from transpile.passes.lengths.compaction import compact_elements, reduce_under_masks

@@ -17,7 +17,7 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Var, calls_python
 from transpile.ir.graph_rewrite import Builder, counts_of, live_equations, reads_any, rewrite
 from transpile.ir.types import BOOL
 from transpile.machine import USUAL, Machine
-from transpile.passes.inline_calls import inline
+from transpile.passes.control.inline_calls import inline
 from transpile.primitives import axes, elementwise
 from transpile.primitives.control import primitives
 from transpile.primitives.control.graphs import chosen, others
