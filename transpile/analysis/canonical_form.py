@@ -2,7 +2,7 @@
 
 Bound names (loop indices, scalars, local arrays) and parameters are numbered in the order of first
 appearance, as de Bruijn would; free names stay. Annotations that do not affect the code are left
-out. Kernels with equal forms share one C function.
+out. Kernels with equal forms share one C function, which is given their parameters in this order.
 """
 
 from __future__ import annotations
@@ -36,17 +36,24 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import names_of_kernel
 
 
-def canonical_form(kernel: Kernel, parameters: Iterable[str]) -> Hashable:
-    """The form of a kernel's body; `parameters` are the buffers that it takes, in order."""
-    return _Numbering(kernel, parameters).body(kernel.body)
+def canonical_form(kernel: Kernel, parameters: Iterable[str]) -> tuple[Hashable, tuple[str, ...]]:
+    """The form of a kernel's body, and `parameters`, the buffers that it takes, in the order in
+    which the body mentions them."""
+    numbering = _Numbering(kernel, parameters)
+    return numbering.body(kernel.body), numbering.parameters()
 
 
 class _Numbering:
     """Numbers the bound names of one kernel."""
 
     def __init__(self, kernel: Kernel, parameters: Iterable[str]) -> None:
-        self._numbers: dict[str, int] = {name: k for k, name in enumerate(parameters)}
-        self._bound = names_of_kernel(kernel)
+        self._numbers: dict[str, int] = {}
+        self._parameters = frozenset(parameters)
+        self._bound = names_of_kernel(kernel) | self._parameters
+
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters among the names that have a number, in the order of their numbers."""
+        return tuple(name for name in self._numbers if name in self._parameters)
 
     def name(self, name: str) -> Hashable:
         """The number of a bound name; a free name itself."""

@@ -171,7 +171,7 @@ class _Renderer:
         strided = strided_entry(program, self.scope, self.options) if for_c else ""
         names = needs.helpers | helpers_of(messages)
         helpers = self._helpers(names)
-        lanes = outlined([group[0] for group in groups], self.options)
+        lanes = outlined([group.kernels[0] for group in groups], self.options)
         constants, binary = constants_of(program, self.convention.reads_bytes)
         summary = summary_of(program.kernels)
         is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
@@ -292,12 +292,12 @@ class _Renderer:
 
     def _function(self, group: Group) -> KernelFunction:
         """The function that kernels share, with the comments of all of them."""
-        kernel = group[0]
+        kernel, *others = group.kernels
         parameters = self.convention.parameters(kernel)
         where = kernel.source
         comment = kernel.comment
-        if len(group) > 1:
-            comment = tuple(dict.fromkeys(line for k in group for line in k.comment))
+        if others:
+            comment = tuple(dict.fromkeys(line for k in group.kernels for line in k.comment))
         return KernelFunction(
             kernel.name,
             comment,
@@ -316,14 +316,17 @@ class _Renderer:
 
     def _calls(self, groups: Iterable[Group]) -> list[KernelCall]:
         """The calls of the kernels, in the program's order."""
-        functions = {kernel.name: group[0].name for group in groups for kernel in group}
-        sizes, parameters = self.convention.sizes, self.convention.parameters
+        called = {
+            kernel.name: (group.kernels[0].name, arguments)
+            for group in groups
+            for kernel, arguments in zip(group.kernels, group.arguments, strict=True)
+        }
         counted, checked = self._lengths()
         return [
             KernelCall(
-                functions[k.name],
-                sizes(k),
-                parameters(k),
+                called[k.name][0],
+                self.convention.sizes(k),
+                called[k.name][1],
                 calls_back(k),
                 exchanges(k.body),
                 counted.get(k, ()),

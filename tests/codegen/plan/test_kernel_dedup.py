@@ -1,4 +1,4 @@
-"""Kernels that are alike: long programs have one function for all that differ in names only."""
+"""Kernels that are alike: programs have one function for all that differ in names only."""
 
 import re
 from dataclasses import replace
@@ -48,14 +48,22 @@ def functions(*kernels, debug=False, **limits):
     buffers = (A, NARROW, LONGER, COLUMN, B)
     program = Program("f", buffers, (C, D), kernels, constants=(TABLE, OTHER_TABLE))
     groups, effort = functions_for(program, CallingConvention(program), options)
-    return [[kernel.name for kernel in group] for group in groups], effort
+    return [[kernel.name for kernel in group.kernels] for group in groups], effort
 
 
-def test_kernels_of_a_long_program_that_differ_in_names_are_one_function():
+def test_kernels_that_differ_in_names_are_one_function():
     first, other = scaled(1, A, C), scaled(2, B, D, index="k")
     assert functions(first, other) == ([["f_1", "f_2"]], "long")
     assert functions(first, other, debug=True) == ([["f_1"], ["f_2"]], "long")
-    assert functions(first, other, longest_usual_program=100) == ([["f_1"], ["f_2"]], "usual")
+    assert functions(first, other, longest_usual_program=100) == ([["f_1", "f_2"]], "usual")
+
+
+def test_parameters_go_by_the_order_in_which_kernels_mention_them():
+    """The program has what the second one reads behind what it writes."""
+    program = Program("f", (A,), (C, D), (scaled(1, A, D), scaled(2, D, C)))
+    (group,), _ = functions_for(program, CallingConvention(program), Options())
+    names = [[p.buffer.name for p in arguments] for arguments in group.arguments]
+    assert names == [["a", "d"], ["d", "c"]]
 
 
 def test_functions_are_in_the_order_of_their_first_kernels():
@@ -84,7 +92,6 @@ def test_a_huge_program_of_few_functions_is_but_long():
         scaled(2, LONGER, C),
         scaled(2, COLUMN, C),
         scaled(2, TABLE, C),
-        scaled(2, C, A),  # which is read comes behind which is written
         scaled(2, A, C, simd=False),
         scaled(2, A, C, parallel=True),
     ],
@@ -112,7 +119,7 @@ def layered(x, weights, table, depth):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
 @one_in(3)
-def test_long_programs_of_layers_have_few_functions_and_the_same_results(dtype):
+def test_programs_of_layers_have_few_functions_and_the_same_results(dtype):
     random, depth = np.random.default_rng(1), 21
     x, weights = random.normal(size=(6, 16)) * 4, random.normal(size=(2, 16, 16)) * 2
     x, weights, table = x.astype(dtype), weights.astype(dtype), np.arange(16).astype(dtype)
@@ -123,20 +130,23 @@ def test_long_programs_of_layers_have_few_functions_and_the_same_results(dtype):
         )
         return function.lower(x, weights)
 
-    usual, lowered = compiled({}), compiled({"machine": Machine(**LONG)})
-    usual_text, usual_results = usual.as_text(), usual.compile()(x, weights)
-    text = lowered.as_text()
+    debugged, usual, long = map(compiled, ({"debug": True}, {}, {"machine": Machine(**LONG)}))
+    debugged_text, usual_text, long_text = (
+        lowered.as_text() for lowered in (debugged, usual, long)
+    )
     pattern = r"^static void lambda\w*_\d+\("
-    many, few = (len(re.findall(pattern, t, re.MULTILINE)) for t in (usual_text, text))
-    assert few <= many / 2 and many > depth / 2
+    many, few, fewer = (
+        len(re.findall(pattern, t, re.MULTILINE)) for t in (debugged_text, usual_text, long_text)
+    )
+    assert few == fewer <= many / 2 and many > depth / 2
     calls = r"^    lambda\w*_\d+\("
-    assert len(re.findall(calls, text, re.MULTILINE)) == many
+    assert len(re.findall(calls, usual_text, re.MULTILINE)) == many
+    results = (lowered.compile()(x, weights) for lowered in (debugged, usual, long))
     expected = layered(x, weights, table, depth)
-    for found, before, reference in zip(
-        lowered.compile()(x, weights), usual_results, expected, strict=True
-    ):
-        np.testing.assert_allclose(found, reference, rtol=1e-3 if dtype == "f4" else 1e-10)
-        np.testing.assert_allclose(found, before, rtol=1e-4 if dtype == "f4" else 1e-12)
+    for alone, together, longer, reference in zip(*results, expected, strict=True):
+        np.testing.assert_allclose(together, reference, rtol=1e-3 if dtype == "f4" else 1e-10)
+        np.testing.assert_allclose(together, alone, rtol=1e-4 if dtype == "f4" else 1e-12)
+        np.testing.assert_allclose(longer, alone, rtol=1e-4 if dtype == "f4" else 1e-12)
 
 
 def test_programs_that_are_debugged_have_a_function_for_each_line():
