@@ -287,6 +287,18 @@ class Machine:
     fewest_jammed_rows: int = 16
     most_jammed_flops: int = 24
     most_jammed_accumulators: int = 6
+    # Rows that are reduced: the elements, as longer ones wait for memory and not for a chain; the
+    # operations on each, the accumulators of a group, and the statements of a row around its loops,
+    # each of which stands in the text once a row.
+    longest_jammed_row: int = 256
+    most_jammed_row_flops: int = 6
+    most_jammed_chains: int = 8
+    most_jammed_statements: int = 6
+
+    @derived
+    def shortest_jammed_row(self) -> int:
+        """Rows of fewer elements fill no vector."""
+        return self.lanes
 
     # A second version for ordinary angles: the compiler takes time in the square of the number of
     # angles; in single precision a shorter loop is not worth it.

@@ -36,8 +36,8 @@ from transpile.schedule.cleanup.stack_promotion import promote_to_stack
 from transpile.schedule.domain.coalesce import coalesce
 from transpile.schedule.domain.delinearize import delinearize
 from transpile.schedule.domain.index_set_split import split_index_sets
+from transpile.schedule.lanes.jam.columns import unroll_and_jam
 from transpile.schedule.lanes.nan_flags import flag_nans
-from transpile.schedule.lanes.unroll_and_jam import unroll_and_jam
 from transpile.schedule.memory_plan import plan_memory
 from transpile.schedule.parallelize import parallelize_loops
 from transpile.schedule.stack import move_arrays_off_stack

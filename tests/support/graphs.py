@@ -60,6 +60,7 @@ SMALL_MACHINES = {
     "fewest_searched_rows": [1, 4, 16],
     "fewest_jammed_rows": [4, 16],
     "jammed_rows": [2, 4],
+    "shortest_jammed_row": [1, 4, 16],
     "fewest_updates": [2, 1 << 16],
     "updates_of_an_element": [1],
     "subscript_block": [2, 5, 1024],

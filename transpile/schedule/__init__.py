@@ -40,13 +40,14 @@ from transpile.schedule.lanes.blocked_reductions import block_reductions
 from transpile.schedule.lanes.bool_reductions import widen_bool_reductions
 from transpile.schedule.lanes.column_reductions import vectorize_columns
 from transpile.schedule.lanes.if_conversion import convert_ifs
+from transpile.schedule.lanes.jam.columns import unroll_and_jam
+from transpile.schedule.lanes.jam.rows import jam_rows
 from transpile.schedule.lanes.nan_flags import flag_nans
 from transpile.schedule.lanes.outer_vectorize import vectorize_outer
 from transpile.schedule.lanes.packed_columns import pack_columns
 from transpile.schedule.lanes.privatized_scatters import privatize_scatters
 from transpile.schedule.lanes.rng_fission import fission_rng
 from transpile.schedule.lanes.trig_versions import version_trig_loops
-from transpile.schedule.lanes.unroll_and_jam import unroll_and_jam
 from transpile.schedule.memory_plan import plan_memory
 from transpile.schedule.parallelize import parallelize_loops
 from transpile.schedule.product_order import restore_product_order
@@ -146,6 +147,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (narrow_sums, "sums of bools and bytes fill vector lanes: their accumulators are narrow"),
     (flag_nans, "long float minima and maxima note NaNs in a flag, off the critical path"),
     (unroll_and_jam, "column reductions take four rows at a time, with accumulators in registers"),
+    (jam_rows, "row reductions take four rows at a time, whose chains of additions overlap"),
     (
         widen_bool_reductions,
         "short any and all keep flags as wide as the operands, so that lanes match",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
-from transpile.ir.contracts.loops import COALESCED, NO_ALIASES
+from transpile.ir.contracts.loops import COALESCED, NO_ALIASES, NO_DEAD_SCALARS
 from transpile.ir.dims import Index, Shape, sole_symbol, symbols_of
 from transpile.ir.loop_ir import Buffer, Expr, For, Kernel, Load, Program, Statement, Swap, While
 from transpile.ir.loop_rewrite import (
@@ -30,7 +30,7 @@ from transpile.util.frozen_records import replace
 Position = tuple[tuple[For | While, ...], tuple[int, ...]]
 
 
-@contract(destroys=(NO_ALIASES, COALESCED))
+@contract(destroys=(NO_ALIASES, COALESCED, NO_DEAD_SCALARS))
 def donate_arguments(program: Program, options: Options) -> Program:
     """The program with results in donated arguments, where that is legal."""
     aliases: list[tuple[str, str]] = []
