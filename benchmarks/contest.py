@@ -53,10 +53,13 @@ class Outcome:
 
 class Peer:
     """A process that answers a line of text with a line of JSON; what it says else goes to a file
-    of errors. `further` has variables of the environment."""
+    of errors. `further` has variables of the environment. Python keeps what it compiles, or each
+    process would compile all modules that it imports."""
 
     def __init__(self, command, errors, further=None):
         self.errors = Path(errors)
+        kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        self.begin = time.monotonic()
         with self.errors.open("w") as file:
             self.process = subprocess.Popen(
                 command,
@@ -65,7 +68,7 @@ class Peer:
                 stdout=subprocess.PIPE,
                 stderr=file,
                 text=True,
-                env={**os.environ, **(further or {})},
+                env={**kept, **(further or {})},
             )
 
     def answer(self, patience=LONGEST_ANSWER):

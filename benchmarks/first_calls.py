@@ -17,6 +17,10 @@ without its persistent cache, and warm with one, which keeps everything; Numba's
 compiled anew in each process. Contestants take turns, `--rounds` times; a number is the median of
 its rounds. `wall` is the time that the caller waits, `CPU` that of all processors, compilers
 included. `later` is the time of a later call: the median over processes of each one's best.
+
+One contestant imports much before the first call, another one in it. So the second table has the
+seconds from the start of the process to the first result: Python, NumPy, the package, arguments,
+and the first call.
 """
 
 import argparse
@@ -36,6 +40,7 @@ STATES = {
     "jax": ("cold", "warm"),
     "numba": ("cold",),
 }
+MEASURED = ("wall", "cpu", "start", "later")
 LATER = 5  # calls after the first one that are measured
 GENEROUS = 1.5  # times JAX's first call that ours may take
 
@@ -47,7 +52,7 @@ PERSISTENT = {  # JAX keeps programs, all of them
 
 
 def measure(who, python, case, folder, further=None):
-    """{"wall", "cpu", "later": seconds} of a first call in a new process, whose caches are those of
+    """{name of MEASURED: seconds} of a first call in a new process, whose caches are those of
     `folder`; None: it has none. `further` has variables of the environment."""
     with tempfile.TemporaryDirectory() as passing:
         if folder:
@@ -63,7 +68,8 @@ def measure(who, python, case, folder, further=None):
             later = min(contestant.ask(f"run {LATER}")["seconds"])
         finally:
             contestant.close()
-    return {"wall": answer["wall"], "cpu": answer["cpu"], "later": later}
+    started = answer["end"] - contestant.begin
+    return {"wall": answer["wall"], "cpu": answer["cpu"], "start": started, "later": later}
 
 
 def remove_programs(folder):
@@ -92,16 +98,20 @@ def turns(who, python, case, folder):
 
 
 def compare(case, pythons, rounds):
-    """{(who, state): {"wall", "cpu", "later": the seconds of each round}}, and failures."""
+    """{(who, state): {name of MEASURED: the seconds of each round}}, and failures. A process before
+    the first round has Python compile modules."""
     every = [(who, state) for who in pythons for state in STATES[who]]
-    found = {key: {"wall": [], "cpu": [], "later": []} for key in every}
+    found = {key: {name: [] for name in MEASURED} for key in every}
     failed = {}
-    for _ in range(rounds):
+    for number in range(rounds + 1):
         for who, python in pythons.items():
             if who in failed or who not in CASES[case].contestants:
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 try:
+                    if number == 0:
+                        measure(who, python, case, None)
+                        continue
                     outcome = turns(who, python, case, folder)
                 except ContestantError as error:
                     failed[who] = str(error)
@@ -113,7 +123,7 @@ def compare(case, pythons, rounds):
 
 
 def medians(found):
-    """{(who, state): {"wall", "cpu", "later": the median}} of what there is."""
+    """{(who, state): {name of MEASURED: the median}} of what there is."""
     return {
         key: {name: statistics.median(seconds) for name, seconds in numbers.items()}
         for key, numbers in found.items()
@@ -148,6 +158,20 @@ def line(case, found):
     return "".join(words)
 
 
+def from_start(every):
+    """The lines of the second table: by case, the seconds from the start of the process to the
+    first result, and those of ours in times of JAX's."""
+    columns = [(who, state) for who, states in STATES.items() for state in states]
+    head = "".join(f"{f'{who} {state}':>19}" for who, state in columns)
+    lines = ["from the start of the process", f"{'':14}{head}{'to JAX':>9}{'warm':>7}{'numpy':>7}"]
+    for case, found in every.items():
+        seconds = [text(found[key]["start"]) if key in found else "-" for key in columns]
+        ratios = [ratio(times(found, "start", state)) for state in ("cold", "warm", "numpy")]
+        words = "".join(f"{word:>19}" for word in seconds)
+        lines.append(f"{case:14}{words}{ratios[0]:>9}{ratios[1]:>7}{ratios[2]:>7}")
+    return lines
+
+
 def times(found, name, state):
     """How many times JAX's seconds ours are; None without one of them."""
     ours = found.get(("transpile", state))
@@ -160,9 +184,12 @@ def summary(every):
     lines = []
     for who, states in STATES.items():
         for state in states:
-            walls = [f[who, state]["wall"] for f in every.values() if (who, state) in f]
-            if walls:
-                lines.append(f"median of {who}, {state}: {text(statistics.median(walls))}")
+            there = [f[who, state] for f in every.values() if (who, state) in f]
+            if there:
+                wall, start = (statistics.median(f[n] for f in there) for n in ("wall", "start"))
+                lines.append(
+                    f"median of {who}, {state}: {text(wall)}, from the start {text(start)}"
+                )
     for state in STATES["transpile"]:
         theirs = "warm" if state == "warm" else "cold"
         near = [
@@ -192,7 +219,7 @@ def main():
         every[case] = medians(found)
         print(line(case, every[case]), flush=True)
         failures += [f"{case}: {who} FAILED: {why}" for who, why in failed.items()]
-    print("\n".join(["", *summary(every), *failures]))
+    print("\n".join(["", *from_start(every), "", *summary(every), *failures]))
     return 1 if failures else 0
 
 

@@ -4,7 +4,8 @@ NAME is a name of `CONTESTANTS`, CASE one of `benchmarks.every_case`. It makes t
 so with a line of JSON, then reads a command a line and answers each with such a line:
 
     first   calls once: the seconds of each step of that call, and peak memory before it, in bytes
-    call    calls once, as a user does: the seconds by the clock and of all processors
+    call    calls once, as a user does: the seconds by the clock and of all processors, and the time
+            of the monotonic clock at its end
     run N   the seconds of N measurements, after one that is not counted, and peak memory by then
     check   of each array of the result for new arguments its norm and a few products with random
             vectors: enough to tell results apart
@@ -192,8 +193,9 @@ class Measured:
         before, start = processor_seconds(), time.perf_counter()
         result = self.contestant.wait(self.function(*self.arguments))
         wall, cpu = time.perf_counter() - start, processor_seconds() - before
+        end = time.monotonic()
         self.carry(result)
-        return {"wall": wall, "cpu": cpu}
+        return {"wall": wall, "cpu": cpu, "end": end}
 
     def seconds(self):
         """Of a call, from one measurement."""

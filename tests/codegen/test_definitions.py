@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from transpile.build import toolchain
-from transpile.codegen import templates
 from transpile.codegen.callback_messages import PrintedArray
 from transpile.codegen.constants import Constant, constants_of
 from transpile.codegen.dialect import C
+from transpile.codegen.templates import filling
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.options import Options
 from transpile.symbols import c_helpers
@@ -24,9 +24,7 @@ LIBRARIES = (
 
 
 def printed(macro, *values):
-    return str(
-        getattr(templates._environment().get_template("definitions.j2").module, macro)(*values)
-    )
+    return filling._library()._functions("definitions.j2")[f"macro_{macro}"](*values)
 
 
 def words(text):

@@ -283,7 +283,10 @@ def test_first_calls_are_measured_in_all_states():
     taken = first_calls.medians(found)
     assert set(taken) == {("transpile", state) for state in first_calls.STATES["transpile"]}
     assert all(seconds > 0 for numbers in taken.values() for seconds in numbers.values())
+    assert all(numbers["start"] > numbers["wall"] for numbers in taken.values())
     assert first_calls.line("solve", taken).startswith("solve")
+    *_, last = first_calls.from_start({"solve": taken})
+    assert last.split()[0] == "solve" and last.split().count("-") == 6  # no JAX, no Numba
     assert len(first_call_cases.CASES) == 12
     assert "median of transpile, warm" in "\n".join(first_calls.summary({"solve": taken}))
 

@@ -66,7 +66,12 @@ LATER = {
     ("executable", "transpile.build.pool_linking"): "a warm start links nothing",
     ("executable", "transpile.build.processors"): "a warm start links nothing",
     ("tracing", "transpile.build.compiler_probe"): "belongs to the first call",
-    ("templates", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
+    ("compiler", "jinja2"): "where a template is compiled, which is once",
+    ("compiler", "jinja2.nodes"): "where a template is compiled, which is once",
+    (
+        "filling",
+        "transpile.codegen.templates.compiler",
+    ): "compiled templates are kept; Jinja takes 25 ms to import",
     ("loader", "cffi"): "its front end reads declarations; programs from the cache have tables",
     ("library_threads", "ctypes"): "for programs with `num_threads` that call a BLAS or LAPACK",
     ("loader", "ctypes"): "for paths that are not UTF-8",

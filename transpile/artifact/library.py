@@ -17,7 +17,7 @@ from transpile.artifact.description import FunctionDescription, described
 from transpile.artifact.python_module import python_module
 from transpile.build import link_libraries, toolchain
 from transpile.build.processors import compiled_for, processors_of
-from transpile.codegen.templates import filled_in
+from transpile.codegen.templates.filling import filled_in
 from transpile.runtime.executable import Lowering
 from transpile.stages import Lowered
 from transpile.symbols.identifiers import exported_names, identifier, program_name

@@ -13,7 +13,7 @@ from typing import Any
 
 from transpile.artifact.description import ArrayDescription, FunctionDescription
 from transpile.codegen.plan.tensors import solved_sizes
-from transpile.codegen.templates import filled_in
+from transpile.codegen.templates.filling import filled_in
 from transpile.errors import UnsupportedError
 from transpile.util.frozen_records import dataclass
 

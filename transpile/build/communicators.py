@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from transpile.codegen.dialect import C
-from transpile.codegen.templates import filled_in
+from transpile.codegen.templates.filling import filled_in
 from transpile.ir.loop_ir import Program
 from transpile.util.data_files import data_directory
 

@@ -19,7 +19,7 @@ from transpile.codegen.plan.metadata import metadata_of
 from transpile.codegen.plan.size_checks import helpers_of_checks, length_checks, size_checks
 from transpile.codegen.render import Text, strided_entry
 from transpile.codegen.scope import ProgramScope
-from transpile.codegen.templates import filled_in
+from transpile.codegen.templates.filling import filled_in
 from transpile.errors import CompilerNotFoundError, UnsupportedError
 from transpile.ir.loop_ir import Program
 from transpile.options import Options

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from transpile.codegen.compile_budget import Effort
 from transpile.codegen.dialect import Dialect
-from transpile.codegen.templates import filled_in
+from transpile.codegen.templates.filling import filled_in
 from transpile.options import Options
 from transpile.symbols import c_helpers
 from transpile.symbols.c_helpers import Item

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transpile.codegen.templates import filled_in
+from transpile.codegen.templates.filling import filled_in
 from transpile.ir.loop_ir import Program
 
 

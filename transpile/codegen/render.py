@@ -39,7 +39,7 @@ from transpile.codegen.plan.size_checks import (
 from transpile.codegen.plan.summary import Summary, summary_of
 from transpile.codegen.plan.tensors import dtype_code, first_code, solved_sizes
 from transpile.codegen.scope import ProgramScope, Scope
-from transpile.codegen.templates import filled_in
+from transpile.codegen.templates.filling import filled_in
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_DEAD_SCALARS, STACK_BOUNDED, WORKSPACE_PLANNED

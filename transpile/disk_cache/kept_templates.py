@@ -3,7 +3,7 @@
 That is `__pycache__` beside the templates, or below `sys.pycache_prefix`: what may be written there
 is trusted as transpile's modules are. Where Python keeps nothing (PYTHONDONTWRITEBYTECODE), or the
 directory cannot be written, it is the cache directory. Either has one file for a Python and a
-Jinja, with a checksum, and for each template the hash of the text that was compiled.
+compiler of templates, with a checksum, and for each template the hash of the text that was compiled.
 """
 
 import marshal
@@ -22,11 +22,11 @@ class KeptTemplates:
     """The compiled templates of a directory.
 
     directory   where the templates are
-    jinja       the version of Jinja that compiles them
+    compiler    the identity of what compiles them
     """
 
-    def __init__(self, directory: Path, jinja: str) -> None:
-        text = "\n".join((sys.version, str(directory), jinja))
+    def __init__(self, directory: Path, compiler: str) -> None:
+        text = "\n".join((sys.version, str(directory), compiler))
         digest = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
         self._in_cache = f"template-{digest}.json"
         self._beside = cache_from_source(str(directory / f"templates-{digest}.py"))
@@ -41,7 +41,6 @@ class KeptTemplates:
     def find(self, key: str, checksum: str) -> CodeType | None:
         """The code that `add` was given for this key and checksum; None without it."""
         kept, _, code = self._codes.get(key, "").partition(" ")
-        # Jinja's own way to read it takes three times as long.
         return marshal.loads(b64decode(code)) if kept == checksum else None
 
     def add(self, key: str, checksum: str, code: CodeType | None) -> None:

@@ -1,4 +1,4 @@
-"""Render the Jinja templates of C.
+"""Fill in the templates of C, which are written in Jinja's language.
 
 Templates get nodes of programs. Expressions and subscripts are printed by a scope (`scope.py`);
 filters print types, the brackets of a shape, literals, and break lines.
@@ -6,8 +6,11 @@ filters print types, the brackets of a shape, literals, and break lines.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,75 +36,74 @@ from transpile.ir.dims import Shape
 from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.loop_ir import DType, For, If, Statement, Swap, While
 from transpile.ir.loop_rewrite import walk
-from transpile.util.data_files import data_directory
-from transpile.util.lazy.imports import Later, importing
+from transpile.util.data_files import PACKAGE, data_directory
+from transpile.util.fork_safe_lock import Lock
+from transpile.util.hashing import blake2b
+from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
-    import jinja2
+    from transpile.codegen.templates import compiler
 else:
-    jinja2 = Later("jinja2")
+    compiler = Later("transpile.codegen.templates.compiler")
 
 
 def filled_in(template: str, **values: Any) -> str:
-    """The text of a template with these values. Jinja takes locks, hence `importing`: no fork may
-    divide it."""
+    """The text of a template with these values."""
+    text: str = _library().main(template)(values)
+    return text
 
-    def fill() -> str:
-        environment = _environment()
-        text = str(environment.get_template(template).render(**values))
-        environment.bytecode_cache.keep()
-        return text
 
-    return importing(fill)
+class _Library:
+    """The templates of our directory. Those that have been compiled are kept for later processes
+    (`kept_templates.py` of `disk_cache/`): to import Jinja and to compile them takes longer than
+    all else that happens here."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._kept = KeptTemplates(directory, _identity_of_compiler())
+        self._loaded: dict[str, dict[str, Any]] = {}
+        self._lock = Lock()
+
+    def main(self, template: str) -> Callable[[dict[str, Any]], str]:
+        """The function that fills in a template."""
+        with self._lock:
+            found: Callable[[dict[str, Any]], str] = self._functions(template)[MAIN]
+            self._kept.keep()
+        return found
+
+    def _functions(self, template: str) -> dict[str, Any]:
+        """The namespace with the functions of a template, by the names that `compiler.py` gives."""
+        if template not in self._loaded:
+            self._loaded[template] = self._load(template)
+        return self._loaded[template]
+
+    def _load(self, template: str) -> dict[str, Any]:
+        path = self._directory / template
+        text = path.read_text(encoding="utf-8")
+        checksum = blake2b(text.encode(), digest_size=16).hexdigest()
+        code = self._kept.find(template, checksum)
+        if code is None:
+            code = compiler.compiled(text, str(path))
+            self._kept.add(template, checksum, code)
+        namespace = {**_IN_TEMPLATES, "macros_of": self._functions}
+        exec(code, namespace)
+        return namespace
 
 
 @cache
-def _environment() -> Any:
-    """The environment of the templates, with two changes for speed. Functions are called and
-    attributes read as in Python: Jinja's own ways, which try several things, take half of the time
-    in which a long program is printed. And compiled templates are kept (`kept_templates.py` of
-    `disk_cache/`): compiling them takes six times as long as importing Jinja."""
-    directory = data_directory("templates")
+def _library() -> _Library:
+    return _Library(data_directory("templates"))
 
-    class Context(jinja2.runtime.Context):
-        def call(
-            self,
-            function: Callable[..., Any],
-            /,
-            *args: Any,
-            _loop_vars: object = None,  # for functions that take the context: none does
-            _block_vars: object = None,
-            **options: Any,
-        ) -> Any:
-            return function(*args, **options)
 
-    class Environment(jinja2.Environment):
-        context_class = Context
-        getattr = staticmethod(getattr)  # type: ignore[assignment]
-
-    class Kept(jinja2.BytecodeCache):
-        def __init__(self) -> None:
-            self.codes = KeptTemplates(directory, jinja2.__version__)
-
-        def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-            bucket.code = self.codes.find(bucket.key, bucket.checksum)
-
-        def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-            self.codes.add(bucket.key, bucket.checksum, bucket.code)
-
-        def keep(self) -> None:
-            self.codes.keep()
-
-    environment = Environment(
-        bytecode_cache=Kept(),
-        loader=jinja2.FileSystemLoader(directory),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(_FILTERS)
-    return environment
+def _identity_of_compiler() -> str:
+    """What the code of a template depends on besides its text: the compiler, and Jinja, whose
+    parser it uses; without importing either."""
+    own = (PACKAGE / "codegen" / "templates" / "compiler.py").read_bytes()
+    spec = find_spec("jinja2")
+    place = spec.origin if spec is not None else None
+    status = os.stat(place) if place is not None else None
+    jinja = f"{place} {status.st_size} {status.st_mtime_ns}" if status is not None else "none"
+    return f"{blake2b(own, digest_size=16).hexdigest()} {jinja}"
 
 
 # The statements with a macro in `statement.j2`.
@@ -156,7 +158,8 @@ def _literals(values: Any, dtype: DType, dialect: Dialect, margin: str) -> str:
     return filled([literal(value, dtype) for value in values], margin)
 
 
-_FILTERS = {
+MAIN = "main"  # the function of `compiler.py` for a whole template
+_FILTERS: dict[str, Callable[..., Any]] = {
     "brackets": _brackets,
     "may_be_0": may_be_0,
     "comment": comment_text,
@@ -176,3 +179,4 @@ _FILTERS = {
     "text_bytes": text_bytes,
     "wrapped": wrapped,
 }
+_IN_TEMPLATES = {f"filter_{name}": function for name, function in _FILTERS.items()}
