@@ -3,7 +3,7 @@
 That is `__pycache__` beside the templates, or below `sys.pycache_prefix`: what may be written there
 is trusted as transpile's modules are. Where Python keeps nothing (PYTHONDONTWRITEBYTECODE), or the
 directory cannot be written, it is the cache directory. Either has one file for a Python and a
-compiler of templates, with a checksum, and for each template the hash of the text that was compiled.
+compiler of templates, with a checksum, and for each template the hash of its text.
 """
 
 import marshal
