@@ -13,7 +13,7 @@ from transpile import from_hlo, from_stablehlo
 from transpile.errors import HloError
 
 jax = pytest.importorskip("jax")
-MODELS = pytest.importorskip("jax_models").MODELS
+MODELS = [*pytest.importorskip("jax_models").MODELS, *pytest.importorskip("jax_public").PUBLIC]
 
 EXCESS = {"tensordot bf16", "bf16 f16"}
 REFUSED = {"rbg": "the generator (DEFAULT|rng_default) is not supported"}

@@ -287,6 +287,41 @@ def test_sorts_by_any_comparison(name):
     np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
 
 
+@pytest.mark.parametrize(("letters", "sign"), [("GT", -1), ("LT", 1)])
+def test_the_nearest_elements_are_those_of_the_comparison_that_is_handed_on(letters, sign):
+    options = "reduction_dim = 0 : i64, top_k = 2 : i64, recall_target = 0.9 : f32"
+    kinds = "(tensor<2x3xf32>, tensor<2x3xi32>)"
+    text = f"""
+    module @jit_f {{
+      func.func @before(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>)
+          -> tensor<i1> {{
+        %0 = stablehlo.compare {letters}, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        return %0 : tensor<i1>
+      }}
+      func.func public @main(%x: tensor<4x3xf32>) -> {kinds} {{
+        %i = stablehlo.iota dim = 0 : tensor<4x3xi32>
+        %c = stablehlo.constant dense<-1> : tensor<i32>
+        %z = stablehlo.constant dense<0.0> : tensor<f32>
+        %r:2 = stablehlo.custom_call @ApproxTopK(%x, %i, %z, %c) {{
+          called_computations = [@before], mhlo.backend_config = {{{options}}}}}
+          : (tensor<4x3xf32>, tensor<4x3xi32>, tensor<f32>, tensor<i32>) -> {kinds}
+        return %r#0, %r#1 : tensor<2x3xf32>, tensor<2x3xi32>
+      }}
+    }}"""
+    x = np.float32([[3, 1, 2], [5, 1, -1], [4, 0, 9], [3, 7, 2]])
+    values, indices = from_stablehlo(text)(x)
+    np.testing.assert_array_equal(indices, np.argsort(sign * x, axis=0, kind="stable")[:2])
+    np.testing.assert_array_equal(values, np.sort(sign * x, axis=0)[:2] * sign)
+    for wrong in (
+        text.replace("dim = 0 : i64", "dim = 7 : i64"),
+        text.replace("top_k = 2", "t = 2"),
+    ):
+        with pytest.raises(HloError, match=r"it has no axis|how many elements"):
+            from_stablehlo(wrong)
+    with pytest.raises(HloError, match="there is no function @other"):
+        from_stablehlo(text.replace("[@before]", "[@other]"))
+
+
 def test_scatters_by_any_function():
     body = """
     %0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) <{

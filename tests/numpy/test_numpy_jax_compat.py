@@ -131,6 +131,13 @@ def test_functions_of_scalars_have_the_methods_of_ufuncs(shared_cache):
 # ------------------------------------------------------------------- arguments that are JAX's
 
 
+def test_keywords_may_be_arrays():
+    x, y, w = np.arange(5.0), np.arange(5.0) ** 2, np.array([1.0, 2.0, 1.0, 2.0, 1.0])
+    np.testing.assert_array_equal(jnp.polyfit(x, y, 1, w=w), np.polyfit(x, y, 1, w=w))
+    np.testing.assert_array_equal(jnp.average(x, weights=w), np.average(x, weights=w))
+    np.testing.assert_array_equal(jnp.diff(y, prepend=w, axis=0), np.diff(y, prepend=w))
+
+
 @pytest.mark.parametrize("name", ["sum", "prod", "any", "max", "min", "mean", "std", "nansum"])
 def test_where_none_is_no_mask_in_the_namespace(name):
     """`numpy.sum(x, where=None)` is a sum of nothing; to JAX None is no mask."""

@@ -8,6 +8,7 @@ from helpers import arrays, assert_same, dtypes, ordinary, seeds, shapes, trace_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import transpile
 from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
@@ -333,6 +334,36 @@ def test_every_function_stands_in_the_namespace_under_all_its_names():
         assert getattr(jnp, alias).__wrapped__ is getattr(np, alias)
         assert getattr(jnp, alias).__name__ == name
     assert set(jnp.__all__) <= set(dir(jnp))
+
+
+ROLLS = {
+    "flat": lambda x, k: np.roll(x, k),
+    "one axis": lambda x, k: np.roll(x, k, axis=-1) + 1,
+    "a traced and a known one": lambda x, k: np.roll(x, (k, 1), axis=(0, 1)),
+    "an array of shifts": lambda x, k: np.roll(x, np.array([1, 0]) * k + 2, axis=(0, 1)),
+    "one for both axes": lambda x, k: np.roll(x, k, axis=(0, 1)),
+    "nothing": lambda x, k: np.roll(x[:, :0], k, axis=1),
+}
+
+
+@pytest.mark.parametrize("name", ROLLS)
+def test_shifts_may_be_traced(name):
+    function, x = ROLLS[name], np.arange(15.0).reshape(3, 5)
+    compiled = transpile.jit(function)
+    for k in (0, 1, -2, 7, 100, -(2**62)):
+        np.testing.assert_array_equal(compiled(x, k), function(x, k))
+
+
+def test_traced_shifts_are_batched_and_differentiated():
+    x = np.arange(15.0).reshape(3, 5)
+    each = transpile.jit(transpile.vmap(lambda row, k: jnp.roll(row, k)))
+    want = [np.roll(row, k) for row, k in zip(x, (1, 0, -1), strict=True)]
+    np.testing.assert_array_equal(each(x, np.array([1, 0, -1])), want)
+    product = lambda x, k: (np.roll(x, k, 1) * np.roll(x, 1, 1)).sum()
+    traced = transpile.jit(transpile.grad(product))
+    np.testing.assert_array_equal(traced(x, 2), np.roll(x, 1, 1) + np.roll(x, -1, 1))
+    with pytest.raises(TypeError, match="shifts are integers, not float64"):
+        transpile.jit(np.roll)(x, 1.5)
 
 
 def test_missing_functions_are_named():

@@ -110,6 +110,7 @@ NUMPY = """
     np.pad(v, 1, mode='reflect')
     np.roll(v, 2)
     np.roll(x, 1, axis=0)
+    np.roll(x, i[0], axis=0)
     np.rot90(a)
     np.flip(x)
     np.tile(v, 3)

@@ -49,7 +49,7 @@ def as_in_jax(kwargs: dict[str, Any]) -> dict[str, Any]:
     axis = kwargs.get("axis")
     if type(axis) is list:
         kwargs = {**kwargs, "axis": tuple(axis)}
-    if None not in kwargs.values():
+    if all(v is not None for v in kwargs.values()):
         return kwargs
     return {k: v for k, v in kwargs.items() if v is not None or k not in LEFT_OUT}
 

@@ -90,8 +90,7 @@ class _Translator:
         while regions:
             for operation in regions.pop().operations:
                 regions += operation.regions
-                name = _callee(operation)
-                if name is not None:
+                for name in _callees_of(operation):
                     if name not in self.file.functions:
                         self._fail(operation, f"there is no function @{name}")
                     yield self.file.functions[name]
@@ -178,6 +177,7 @@ class _Translator:
         if callee is not None:
             return self._call(body, operation, operands, types, self.done[callee])
         computations = [self._computation(values, operation, r) for r in operation.regions]
+        computations += [self.done[called] for called in _callees_of(operation)]
         if name == "reduce" and operation.words:
             computations = [self._applied(operation, operands)]
         form = FORMS.get(name)
@@ -355,6 +355,15 @@ def _callee(operation: Operation) -> str | None:
         found = operation.attributes.get("decomposition")
         return found.name if isinstance(found, Symbol) else ""
     return None
+
+
+def _callees_of(operation: Operation) -> list[str]:
+    """The functions that an operation calls, or hands to a library."""
+    callee = _callee(operation)
+    if callee is not None:
+        return [callee]
+    handed = operation.attributes.get("called_computations", [])
+    return [f.name for f in handed if isinstance(f, Symbol)] if isinstance(handed, list) else []
 
 
 def _number(operation: Operation) -> int | None:

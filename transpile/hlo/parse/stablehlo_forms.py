@@ -403,7 +403,7 @@ def _layout(value: Any) -> tuple[int, ...]:
     return tuple(_flags(value)) if isinstance(value, np.ndarray) else ()
 
 
-def _custom_call(operation: Operation, operands: Operands, _: Computations) -> Attributes:
+def _custom_call(operation: Operation, operands: Operands, called: Computations) -> Attributes:
     words = [w.name for w in operation.words if isinstance(w, Symbol)]
     target = words[0] if words else _get(operation, "call_target_name")
     given = operation.attributes
@@ -423,6 +423,8 @@ def _custom_call(operation: Operation, operands: Operands, _: Computations) -> A
     }
     if isinstance(results, list) and results:
         found["layout"] = tuple(map(_layout, results))
+    if called:
+        found["to_apply"] = called[0]
     return found
 
 

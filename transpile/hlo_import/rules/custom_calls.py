@@ -15,6 +15,7 @@ import numpy as np
 
 from transpile import lax
 from transpile.hlo_import.context import Call, Rules, producer, value_of
+from transpile.hlo_import.rules.sorting import first_in_order
 from transpile.ir.graph import Equation
 from transpile.ir.types import INT64, ArrayType, kind_letter
 from transpile.primitives.rules import apply
@@ -280,5 +281,17 @@ def top_k(call: Call, x: Any) -> list[Any]:
     return [values, lax.convert_element_type(indices, kinds[1].dtype)]
 
 
-_OTHERS: Rules = {"TopK": top_k}
+def approx_top_k(call: Call, x: Any, index: Any, *_missing: Any) -> list[Any]:
+    """The first elements by a comparison, and their indices; exactly these, whatever recall is
+    asked for."""
+    options = dict(call.get("backend_config", tuple, ()))
+    axis, count = options.get("reduction_dim"), options.get("top_k")
+    if type(axis) is not int or not 0 <= axis < x.ndim or np.shape(index) != x.shape:
+        raise call.fail("it has no axis of its operands")
+    if type(count) is not int or not 0 <= count <= x.shape[axis]:
+        raise call.fail("it does not say how many elements are wanted")
+    return first_in_order(call, (x, index), axis, count)
+
+
+_OTHERS: Rules = {"ApproxTopK": approx_top_k, "TopK": top_k}
 RULES: Rules = {"custom-call": custom_call}

@@ -84,6 +84,15 @@ def _in_order(arrays: tuple[Any, ...], order: Any, axis: int) -> list[Any]:
     return results
 
 
+def first_in_order(call: Call, arrays: tuple[Any, ...], axis: int, count: int) -> list[Any]:
+    """The first of the elements along an axis, in the order of a comparison."""
+    function = call.function()
+    if len(function.inputs) != 2 * len(arrays):
+        raise call.fail(f"its comparison does not take {2 * len(arrays)} values")
+    order = _order(call, arrays, axis, keys_of(function.graph, len(arrays)))
+    return _in_order(arrays, lax.slice_in_dim(order, 0, count, axis=axis), axis)
+
+
 def top_k(call: Call, x: Any) -> Any:
     """The largest elements along the last axis, and their indices."""
     if not call.get("largest", bool, True):

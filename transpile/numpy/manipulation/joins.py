@@ -43,7 +43,7 @@ from transpile.numpy.manipulation.shapes import (
 )
 from transpile.primitives import axes as primitives
 from transpile.primitives import reductions
-from transpile.primitives.indexing import CLIP, gather
+from transpile.primitives.indexing import CLIP, gather, sliced
 from transpile.trace.lengths import measured, none_of
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
@@ -297,13 +297,13 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Any:
     """The elements shifted cyclically along axes, or along the flattened array; by a concatenation
     of two slices for each axis.
 
-    Shifts must be known while tracing, or be runtime sizes: a traced one raises a TracerError.
+    Shifts may be traced: then it is a slice, at a traced index, of the array beside itself. Raises
+    TypeError for traced shifts that are no integers.
     """
     x = as_array(a)
     if axis is None:
         return reshape_to(roll(ravel(x), shift, 0), x.shape)
-    given = shift if isinstance(shift, tuple | list) else (shift,)
-    shifts: list[Any] = [s if isinstance(s, Dim) else index_of(s) for s in given]
+    shifts = _shifts(shift)
     given = axis if isinstance(axis, tuple | list) else (axis,)
     axes = [axis_of(i, x.ndim) for i in given]
     count = builtins.max(len(shifts), len(axes))
@@ -311,11 +311,41 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Any:
         raise located(ValueError, "shape mismatch: objects cannot be broadcast to a single shape")
     shifts, axes = [(s * count)[:count] if len(s) == 1 else s for s in (shifts, axes)]
     for by, i in zip(shifts, axes, strict=True):
-        size = x.shape[i]
-        begin = -by % size if size else 0
-        if begin:
-            x = concatenate_along([slice_axis(x, i, begin, size), slice_axis(x, i, 0, begin)], i)
+        x = _rolled_by_value(x, by, i) if isinstance(by, Tracer) else _rolled(x, by, i)
     return x
+
+
+def _shifts(shift: Any) -> list[Any]:
+    """The shifts, one by one: numbers, sizes or traced scalars."""
+    if isinstance(shift, Tracer):
+        if shift.dtype.kind not in "iub":
+            raise located(TypeError, f"shifts are integers, not {shift.dtype}")
+        if shift.ndim > 1:
+            raise located(ValueError, "'shift' and 'axis' should be scalars or 1D sequences")
+        return list(shift) if shift.ndim else [shift]
+    if isinstance(shift, tuple | list):
+        return [one for s in shift for one in _shifts(s)]
+    if isinstance(shift, np.ndarray) and shift.ndim == 1:
+        return [index_of(s) for s in shift]
+    return [shift if isinstance(shift, Dim) else index_of(shift)]
+
+
+def _rolled(x: Any, by: Any, axis: int) -> Any:
+    size = x.shape[axis]
+    begin = -by % size if size else 0
+    if not begin:
+        return x
+    front, back = slice_axis(x, axis, begin, size), slice_axis(x, axis, 0, begin)
+    return concatenate_along([front, back], axis)
+
+
+def _rolled_by_value(x: Any, by: Any, axis: int) -> Any:
+    size = x.shape[axis]
+    if size == 0:
+        return x
+    begin = call(np.remainder, call(np.negative, convert(by, INT64)), size)
+    starts = [begin if i == axis else np.int64(0) for i in range(x.ndim)]
+    return sliced(concatenate_along([x, x], axis), starts, x.shape)
 
 
 @accepts_more("total_repeat_length")
