@@ -413,7 +413,7 @@ def _custom_call(operation: Operation, operands: Operands, called: Computations)
     results = given.get("result_layouts", [])
     if not isinstance(target, str) or not isinstance(layouts, list):
         raise FormError("its target is no name")
-    found = {
+    found: Attributes = {
         "custom_call_target": target,
         "operand_layout_constraints": tuple(
             (o.type, _layout(x)) for o, x in zip(operands, layouts, strict=False)
