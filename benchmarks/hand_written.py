@@ -183,20 +183,20 @@ ROUTINES = {
 }
 
 
-def flags():
+def flags(further_flags=FURTHER_FLAGS):
     """The compiler's command, and what it is to do."""
     options = transpile.Options()
     compiler = compiler_probe.find_compiler(options)
-    return [*compiler.command], [*toolchain.flags(compiler, options), *FURTHER_FLAGS]
+    return [*compiler.command], [*toolchain.flags(compiler, options), *further_flags]
 
 
-def library(file):
+def library(file, further_flags=FURTHER_FLAGS):
     """The functions of one file, compiled unless they are where the environment says."""
     with tempfile.TemporaryDirectory() as folder:
         built = Path(os.environ.get(BUILT, folder), f"{file}.so")
         if not built.exists():
-            command, chosen = flags()
-            unfinished = Path(folder, f"{file}.so")
+            command, chosen = flags(further_flags)
+            unfinished = Path(folder, Path(file).with_suffix(".so").name)
             words = [*command, str(FOLDER / f"{file}.c"), *chosen, "-o", str(unfinished)]
             done = subprocess.run(words, capture_output=True, text=True)
             if done.returncode:
