@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from thorough import tries
 
-from transpile.analysis.integer_ranges import full
+from transpile.ir.indices.intervals import full
 from transpile.ir.primitive import TABLE
 
 RULES = sorted(name for name in TABLE if TABLE[name].interval is not None)

@@ -1,8 +1,9 @@
 """Ranges of integer scalars at a statement: an abstract interpretation over intervals
 (Cousot and Cousot 1977).
 
-`Facts` are what is known where a statement begins: the interval of each scalar and loop symbol, and
-what constants were declared as, so that a condition narrows the scalars that it was made of.
+`Facts` are what is known where a statement begins: the interval of each scalar and loop symbol,
+what constants were declared as, so that a condition narrows the scalars that it was made of, and
+inequalities between scalars (`linear_facts.py`).
 """
 
 from __future__ import annotations
@@ -13,45 +14,26 @@ from typing import Any
 
 import numpy as np
 
+from transpile.analysis import linear_facts
+from transpile.analysis.linear_facts import Sums
 from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of, terms_of
 from transpile.ir.indices import intervals
-from transpile.ir.indices.intervals import Interval
+from transpile.ir.indices.intervals import (
+    Interval,
+    full,
+    hull,
+    is_inside,
+    is_integer,
+    meet,
+)
 from transpile.ir.loop_ir import Apply, Buffer, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.ir.loop_rewrite import indices_in, subexpressions
 from transpile.ir.types import BOOL, INT64
 
 _SIGNS = (-1, 0, 1)
 _DEEPEST = 1  # of assumptions that are made to settle another one
+_MOST_BITS = 62  # of a factor that a shift is
 _MOST_NARROWED = 64  # scalars in an assumption: each may be made of two others, and these of others
-
-
-def full(dtype: np.dtype[Any]) -> Interval:
-    """All values of an integer dtype, or of truth."""
-    if dtype == BOOL:
-        return 0, 1
-    found = np.iinfo(dtype)
-    return int(found.min), int(found.max)
-
-
-def is_integer(dtype: np.dtype[Any]) -> bool:
-    """True for the dtypes that have intervals."""
-    return dtype.kind in "biu"
-
-
-def meet(x: Interval, y: Interval) -> Interval | None:
-    """What is in both; None if nothing is."""
-    low, high = max(x[0], y[0]), min(x[1], y[1])
-    return (low, high) if low <= high else None
-
-
-def hull(x: Interval, y: Interval) -> Interval:
-    """The smallest interval with both."""
-    return min(x[0], y[0]), max(x[1], y[1])
-
-
-def is_inside(x: Interval, y: Interval) -> bool:
-    """True if the first interval is in the second."""
-    return y[0] <= x[0] and x[1] <= y[1]
 
 
 def constant_ranges(buffers: Mapping[str, Buffer]) -> Mapping[str, Interval]:
@@ -63,7 +45,7 @@ def constant_ranges(buffers: Mapping[str, Buffer]) -> Mapping[str, Interval]:
     }
 
 
-class Facts:
+class Facts(Sums):
     """What is known of the scalars where a statement begins.
 
     tables   the intervals of the elements of constant arrays
@@ -76,10 +58,9 @@ class Facts:
     """
 
     def __init__(self, tables: Mapping[str, Interval], depth: int = 0) -> None:
+        super().__init__()
         self.tables = tables
         self._depth = depth  # of assumptions in assumptions
-        self.ranges: dict[str, Interval] = {}
-        self.values: dict[str, Expr] = {}
         self.readers: dict[str, tuple[str, ...]] = {}
         self.shifts: dict[str, Interval | None] = {}
         self._left = _MOST_NARROWED
@@ -92,6 +73,7 @@ class Facts:
         other.values = dict(self.values)
         other.readers = dict(self.readers)
         other.shifts = dict(self.shifts)
+        other.relations = self.relations
         return other
 
     # -------------------------------------------------------------------------------- questions
@@ -127,7 +109,9 @@ class Facts:
         if expr.primitive.interval is None:
             return whole
         found = expr.primitive.interval(*map(self.range_of, expr.args))
-        return found if found is not None and is_inside(found, whole) else whole
+        if found is None or not is_inside(found, whole):
+            return whole
+        return self.related(found, self.sum_of(expr)) if self.relations else found
 
     def _range_of_choice(self, test: Expr, then: Expr, otherwise: Expr) -> Interval:
         one, other = self.assuming(test, True), self.assuming(test, False)
@@ -147,7 +131,8 @@ class Facts:
             return [0]
         a, b = self.range_of(x), self.range_of(y)
         may_be = (a[0] < b[1], meet(a, b) is not None, a[1] > b[0])
-        return [sign for sign, may in zip(_SIGNS, may_be, strict=True) if may]
+        signs = [sign for sign, may in zip(_SIGNS, may_be, strict=True) if may]
+        return self.signs_by_relations(x, y, signs) if len(signs) > 1 else signs
 
     def resolved(self, expr: Expr) -> Expr:
         """The scalar that another one is a copy of."""
@@ -171,7 +156,8 @@ class Facts:
             for atom in monomial:
                 product = intervals.multiply(product, self._range_of_atom(atom))
             total = intervals.add(total, product)
-        return meet(total, known) or known
+        found = meet(total, known) or known
+        return self.related(found, self.sum_of_index(index)) if self.relations else found
 
     def _range_of_atom(self, atom: Any) -> Interval:
         low, high = bounds(Dim((((atom,), 1),)))
@@ -240,13 +226,59 @@ class Facts:
             return self._narrow(x, b) and self._narrow(y, a)
         if 1 not in signs:
             upper, lower = b[1] if gap else b[1] - 1, a[0] if gap else a[0] + 1
+            self._relate(x, y, 0 if gap else 1)
             return self._narrow(x, (a[0], upper)) and self._narrow(y, (lower, b[1]))
         if -1 not in signs:
             lower, upper = b[0] if gap else b[0] + 1, a[1] if gap else a[1] - 1
+            self._relate(y, x, 0 if gap else 1)
             return self._narrow(x, (lower, a[1])) and self._narrow(y, (b[0], upper))
         if gap:
             return True
         return self._without(x, b) and self._without(y, a)
+
+    def _relate(self, x: Expr, y: Expr, gap: int) -> None:
+        """Note that `x + gap <= y`."""
+        below, factor = self.sum_of(x), 1
+        if below is None:
+            return
+        value = self._made_of(y)
+        match value:
+            case Apply(op="minimum", args=parts):
+                for part in parts:
+                    self._relate(x, part, gap)
+                return
+            case Apply(op="maximum", args=(one, other)):
+                least = self.range_of(x)[0] + gap
+                for part, rest in ((one, other), (other, one)):
+                    if self.range_of(rest)[1] < least:
+                        self._relate(x, part, gap)
+                return
+            case Apply(op="right_shift", args=(shifted, Literal(value=bits))) if (
+                0 <= bits < _MOST_BITS
+            ):
+                y, factor = shifted, 1 << int(bits)
+        above = self.sum_of(y)
+        if above is not None:
+            shift = linear_facts.constant(-gap * factor)
+            found = linear_facts.combined(linear_facts.combined(above, below, -factor), shift, 1)
+            if linear_facts.is_relation(found) and found not in self.relations:
+                self.relations = (*self.relations, found)[-linear_facts.MOST_RELATIONS :]
+                self._memo = {}
+
+    def _made_of(self, expr: Expr) -> Expr:
+        """The expression that a constant is."""
+        while (name := scalar_of(expr)) is not None and name in self.values:
+            expr = self.values[name]
+        match expr:
+            case Apply(op="select", args=(Apply(args=(x, y)) as test, then, otherwise)) if (
+                test.primitive.signs and {then, otherwise} == {x, y}
+            ):
+                is_less = set(test.primitive.signs) <= {-1, 0}
+                is_more = set(test.primitive.signs) <= {0, 1}
+                if is_integer(x.dtype) and is_less != is_more:
+                    op = "minimum" if is_less == (then == x) else "maximum"
+                    return Apply(op, (x, y), expr.dtype)
+        return expr
 
     def _without(self, x: Expr, other: Interval) -> bool:
         """Assume that an expression is not a number that ends its interval."""
@@ -324,6 +356,10 @@ class Facts:
                 return low <= high and self._narrow(x, (low, high))
         return True
 
+    def assume_less(self, x: Expr, y: Expr) -> bool:
+        """Assume that an integer is less than another one; False where it is not."""
+        return self._compare(x, y, [-1])
+
     # ---------------------------------------------------------------------------------- changes
 
     def declare(self, name: str, value: Expr, constant: bool) -> None:
@@ -350,11 +386,14 @@ class Facts:
         """A scalar is in an interval."""
         self.ranges[name] = interval
         self._memo = {}
+        self._sums = {}
 
     def forget(self, name: str) -> None:
         """Nothing is known of a scalar, and of what was made of it."""
         self.ranges.pop(name, None)
         self._memo = {}
+        self._sums = {}
+        self.relations = tuple(r for r in self.relations if name not in r)
         self.values.pop(name, None)
         for reader in self.readers.pop(name, ()):
             self.values.pop(reader, None)
@@ -366,6 +405,7 @@ class Facts:
         result.ranges = {n: hull(mine[n], theirs[n]) for n in mine.keys() & theirs.keys()}
         result.values = {n: v for n, v in self.values.items() if other.values.get(n) == v}
         result.readers = dict(self.readers)
+        result.relations = tuple(r for r in self.relations if r in other.relations)
         for name in self.shifts.keys() | other.shifts.keys():
             one, two = self.shifts.get(name, (0, 0)), other.shifts.get(name, (0, 0))
             result.shifts[name] = one and two and hull(one, two)

@@ -8,9 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Any
+
+import numpy as np
 
 Interval = tuple[int, int]
 _MOST_BITS = 63  # of what is shifted out of an int64, nothing is left
+
+
+def full(dtype: np.dtype[Any]) -> Interval:
+    """All values of an integer dtype, or of truth."""
+    if dtype.kind == "b":
+        return 0, 1
+    found = np.iinfo(dtype)
+    return int(found.min), int(found.max)
+
+
+def is_integer(dtype: np.dtype[Any]) -> bool:
+    """True for the dtypes that have intervals."""
+    return dtype.kind in "biu"
+
+
+def meet(x: Interval, y: Interval) -> Interval | None:
+    """What is in both; None if nothing is."""
+    low, high = max(x[0], y[0]), min(x[1], y[1])
+    return (low, high) if low <= high else None
+
+
+def hull(x: Interval, y: Interval) -> Interval:
+    """The smallest interval with both."""
+    return min(x[0], y[0]), max(x[1], y[1])
+
+
+def is_inside(x: Interval, y: Interval) -> bool:
+    """True if the first interval is in the second."""
+    return y[0] <= x[0] and x[1] <= y[1]
 
 
 def _of_corners(function: Callable[[int, int], int], x: Interval, y: Interval) -> Interval:

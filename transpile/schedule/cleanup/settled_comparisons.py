@@ -17,19 +17,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from transpile.analysis.integer_ranges import (
-    Facts,
-    constant_ranges,
-    decides,
+from transpile.analysis.integer_ranges import Facts, constant_ranges, decides
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_DEAD_SCALARS
+from transpile.ir.dims import Dim
+from transpile.ir.indices import intervals
+from transpile.ir.indices.intervals import (
+    Interval,
     full,
     hull,
     is_inside,
     is_integer,
     meet,
 )
-from transpile.ir.contracts import contract
-from transpile.ir.indices import intervals
-from transpile.ir.indices.intervals import Interval
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -37,6 +37,7 @@ from transpile.ir.loop_ir import (
     Expr,
     For,
     If,
+    IndexValue,
     Kernel,
     Literal,
     Load,
@@ -51,16 +52,17 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import parts, walk, written
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
+from transpile.schedule.cleanup.exact_indices import ExactIndices
 from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
 # Ends of intervals that grow from iteration to iteration. Squares of the inner ones do not wrap
 # around, so that `p * p < n` bounds p.
 _THRESHOLDS = (-(2**31), 2**31)
-_MOST_ROUNDS = 4
+_MOST_ROUNDS = 5
 
 
-@contract()
+@contract(destroys=(NO_DEAD_SCALARS,))
 def settle_comparisons(program: Program, options: Options) -> Program:
     """The program without comparisons of integers whose result is known."""
     if not any(_compares(p) for k in program.kernels for s in walk(k.body) for p in parts(s)):
@@ -68,8 +70,10 @@ def settle_comparisons(program: Program, options: Options) -> Program:
     known: Facts | None = Facts(constant_ranges(program.buffers()))
     kernels: list[Kernel] = []
     for kernel in program.kernels:
-        body, known = _Walk().body(kernel.body, known)
-        kernels.append(changed(kernel, body=same(kernel.body, body)))
+        exact = ExactIndices(kernel.body, program.sizes)
+        body, known = _Walk(exact).body(kernel.body, known)
+        body = exact.propagated(same(kernel.body, body))
+        kernels.append(changed(kernel, body=body))
     return changed(program, kernels=same(program.kernels, tuple(kernels)))
 
 
@@ -82,6 +86,9 @@ def _compares(part: Expr) -> bool:
 
 class _Walk:
     """Rewrites statements in the order in which they run, with the facts before each."""
+
+    def __init__(self, exact: ExactIndices) -> None:
+        self._exact = exact
 
     def body(self, body: Body, facts: Facts | None) -> tuple[Body, Facts | None]:
         """The statements of a scope, and what is known behind it; None for facts where no
@@ -109,7 +116,11 @@ class _Walk:
                 return self._while(statement, facts)
             case Declare(name=name, constant=constant):
                 value = settled(statement.value, facts)
+                if statement.symbol is not None:
+                    index = self._exact.index_of(facts.sum_of(value))
+                    value = value if index is None else IndexValue(index)
                 facts.declare(name, value, constant)
+                self._exact.declare(statement, facts)
                 return (changed(statement, value=value),), facts
             case Update(target=Ref()):
                 value = settled(statement.value, facts)
@@ -150,7 +161,9 @@ class _Walk:
             inside.forget(loop.symbol.name)
             first, last = facts.range_of_index(loop.start), facts.range_of_index(loop.stop)
             inside.bound(loop.symbol.name, (first[0], max(first[0], last[1] - 1)))
-            body, after = self._arm(loop.body, inside)
+            _relate_to_ends(inside, loop)
+            with self._exact.loop(loop.symbol):
+                body, after = self._arm(loop.body, inside)
             if after is not None:
                 after.forget(loop.symbol.name)
             return changed(loop, body=body), after, after
@@ -180,6 +193,16 @@ class _Walk:
 
         statement, after = _settle(loop, facts, iteration, None)
         return (statement,), after
+
+
+def _relate_to_ends(inside: Facts, loop: For) -> None:
+    """Note that the symbol of a loop is between its ends; where it cannot be, nothing runs."""
+    counter = IndexValue(Dim.of(loop.symbol))
+    if loop.start != 0:
+        inside.assume_less(IndexValue(loop.start - 1), counter)
+    for stop in (loop.stop, loop.limit):
+        if stop is not None:
+            inside.assume_less(counter, IndexValue(stop))
 
 
 Iteration = Callable[[Facts], tuple[Statement, Facts | None, Facts | None]]
@@ -248,8 +271,8 @@ def _widened(now: Interval, end: Interval, moved: Interval | None, number: int) 
     often."""
     if is_inside(end, now):
         return now
-    if moved is not None and number == 0:
-        return hull(now, moved)
+    if number == 0:
+        return hull(now, end if moved is None else moved)
     least, most = _THRESHOLDS if number < _MOST_ROUNDS - 2 else full(INT64)
     low = now[0] if end[0] >= now[0] else min(end[0], least)
     high = now[1] if end[1] <= now[1] else max(end[1], most)

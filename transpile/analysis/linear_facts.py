@@ -1,0 +1,195 @@
+"""Inequalities between integer scalars: what intervals of each cannot say of two of them.
+
+    for j in range(n - i):      0 <= n - 1 - i - j, so that x[i + j] is in range
+        x[i + j]
+
+A `Linear` is a sum of scalars with integer coefficients and a constant. A relation is one that is 0
+or more. A bound of a sum is that of the sum and a multiple of a relation without which a scalar
+cancels: the step of Fourier and Motzkin's elimination, for a few relations at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from transpile.ir.dims import Index, Symbol, terms_of
+from transpile.ir.indices.intervals import Interval, full, is_inside, is_integer, meet
+from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Ref
+
+Linear = Mapping[str, int]  # coefficients by the names of scalars; the constant has no name
+CONSTANT = ""
+_DEEPEST = 2  # relations that are added to a sum
+_MOST_NAMES = 6  # in a sum
+MOST_RELATIONS = 12
+_WIDEST = -(2**64), 2**64  # every integer of every dtype
+
+
+def constant(value: int) -> Linear:
+    """A sum of no scalars."""
+    return {CONSTANT: value} if value else {}
+
+
+def combined(x: Linear, y: Linear, times: int) -> Linear:
+    """`x + times * y`."""
+    total = dict(x)
+    for name, coefficient in y.items():
+        total[name] = total.get(name, 0) + times * coefficient
+    return {name: c for name, c in total.items() if c}
+
+
+def scaled(x: Linear, times: int) -> Linear:
+    """`times * x`."""
+    return {name: times * c for name, c in x.items()} if times else {}
+
+
+def scalars_of(x: Linear) -> list[str]:
+    """The scalars in a sum."""
+    return [name for name in x if name != CONSTANT]
+
+
+def is_relation(x: Linear) -> bool:
+    """True for what relates scalars; of one alone the interval says as much."""
+    return 1 < len(scalars_of(x)) <= _MOST_NAMES
+
+
+def interval(
+    x: Linear, relations: tuple[Linear, ...], range_of: Callable[[str], Interval]
+) -> Interval:
+    """The interval of a sum where all relations are 0 or more.
+
+    range_of  the interval of a scalar
+    """
+    low = _upper(scaled(x, -1), relations, range_of, _DEEPEST)
+    return -low, _upper(x, relations, range_of, _DEEPEST)
+
+
+def _upper(
+    x: Linear,
+    relations: tuple[Linear, ...],
+    range_of: Callable[[str], Interval],
+    depth: int,
+) -> int:
+    best = x.get(CONSTANT, 0)
+    for name in scalars_of(x):
+        low, high = range_of(name)
+        best += x[name] * (high if x[name] > 0 else low)
+    if depth == 0:
+        return best
+    for relation in relations:
+        for times in {_cancelling(x, relation, name) for name in scalars_of(x)} - {0}:
+            best = min(best, _upper(combined(x, relation, times), relations, range_of, depth - 1))
+    return best
+
+
+def _cancelling(x: Linear, relation: Linear, name: str) -> int:
+    """How often a relation is added to a sum so that a scalar cancels; 0 if no positive integer
+    does that."""
+    own = relation.get(name, 0)
+    if own == 0 or x[name] % own:
+        return 0
+    return max(-x[name] // own, 0)
+
+
+class Sums:
+    """The sums that integers are made of, and what relations say of them.
+
+    ranges     the intervals of scalars, by name; another one may have any value of its dtype
+    values     the expressions of constants, of scalars that have not changed since
+    relations  sums of scalars that are 0 or more
+    """
+
+    def __init__(self) -> None:
+        self.ranges: dict[str, Interval] = {}
+        self.values: dict[str, Expr] = {}
+        self.relations: tuple[Linear, ...] = ()
+        self._sums: dict[str, Linear] = {}  # that constants are, until something changes
+
+    def range_of(self, expr: Expr) -> Interval:
+        """The interval of an expression of integers or truth values."""
+        raise NotImplementedError
+
+    def signs_by_relations(self, x: Expr, y: Expr, signs: list[int]) -> list[int]:
+        """Those signs that sums and relations leave."""
+        one, other = self.sum_of(x), self.sum_of(y)
+        if one is None or other is None:
+            return signs
+        difference = combined(one, other, -1)
+        low, high = interval(difference, self.relations, self._range_of_name)
+        may_be = {-1: low < 0, 0: low <= 0 <= high, 1: high > 0}
+        return [sign for sign in signs if may_be[sign]]
+
+    def _range_of_name(self, name: str) -> Interval:
+        return self.ranges.get(name, _WIDEST)
+
+    def related(self, known: Interval, total: Linear | None) -> Interval:
+        """An interval of a sum, narrowed by the relations of its scalars."""
+        if total is None:
+            return known
+        found = interval(total, self.relations, self._range_of_name)
+        return meet(known, found) or known
+
+    def sum_of(self, expr: Expr) -> Linear | None:
+        """The sum of scalars that an integer is, if its arithmetic does not wrap around; a scalar
+        that was declared as such a sum is that sum."""
+        match expr:
+            case _ if not is_integer(expr.dtype):
+                return None
+            case Literal(value=value):
+                return constant(int(value))
+            case Ref(name=name):
+                return self._sum_of_name(name)
+            case Load(buffer=name, index=()):
+                return {name: 1}
+            case IndexValue(index=index):
+                return self.sum_of_index(index)
+            case Apply(op="convert_element_type", args=(x,)) if is_integer(x.dtype):
+                return self.sum_of(x) if is_inside(self.range_of(x), full(expr.dtype)) else None
+            case Apply():
+                return self._sum_of_operation(expr)
+        return None
+
+    def _sum_of_operation(self, expr: Apply) -> Linear | None:
+        rule, args = expr.primitive.interval, expr.args
+        if rule is None or not all(is_integer(x.dtype) for x in args):
+            return None
+        exact = rule(*map(self.range_of, args))
+        if exact is None or not is_inside(exact, full(expr.dtype)):
+            return None
+        sums = [self.sum_of(x) for x in args]
+        known = [x for x in sums if x is not None]
+        if len(known) < len(sums):
+            return None
+        match expr.op, known:
+            case "negative", [x]:
+                return scaled(x, -1)
+            case "add", [x, y]:
+                return combined(x, y, 1)
+            case "subtract", [x, y]:
+                return combined(x, y, -1)
+            case "multiply", [x, y]:
+                for one, other in ((x, y), (y, x)):
+                    if not scalars_of(other):
+                        return scaled(one, other.get(CONSTANT, 0))
+        return None
+
+    def _sum_of_name(self, name: str) -> Linear:
+        if name not in self.values:
+            return {name: 1}
+        if name not in self._sums:
+            found = self.sum_of(self.values[name])
+            self._sums[name] = {name: 1} if found is None else found
+        return self._sums[name]
+
+    def sum_of_index(self, index: Index) -> Linear | None:
+        """The sum of scalars that a subscript is; None for products and quotients of them."""
+        total: Linear = {}
+        for monomial, coefficient in terms_of(index):
+            match monomial:
+                case ():
+                    part = constant(1)
+                case (Symbol(name=name),):
+                    part = self._sum_of_name(name)
+                case _:
+                    return None
+            total = combined(total, part, coefficient)
+        return total

@@ -1,0 +1,188 @@
+"""Integers that are sums of loop indices become subscripts.
+
+    t = add(i, 1);  at = add(t, j)          ->      x[i + j + 1]
+    x[at]
+
+Arithmetic of Python's integers wraps around in int64, where that of subscripts never does. Where
+ranges and relations (`transpile.analysis.integer_ranges`) say that it does not either, subscripts
+are the polynomials that they are: later passes see which elements are distinct, and C has what a
+programmer would write. A constant that such a polynomial needs becomes a symbol.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from transpile.analysis.integer_ranges import Facts
+from transpile.analysis.linear_facts import CONSTANT, Linear, scalars_of
+from transpile.ir.dims import Dim, Index, Symbol, substitute, symbols_of, terms_of
+from transpile.ir.loop_ir import (
+    Declare,
+    Expr,
+    For,
+    If,
+    IndexValue,
+    Literal,
+    Ref,
+    Statement,
+    While,
+)
+from transpile.ir.loop_rewrite import declared_name, map_expr, map_indices, map_statement, walk
+from transpile.ir.types import INT64
+from transpile.util.frozen_records import changed, memoized, same
+
+Body = tuple[Statement, ...]
+_MOST_TERMS = 4  # of a polynomial that is written wherever it is read
+_LEAST, _LARGEST = -(2**63), 2**31  # what is outside is no bound
+
+
+class ExactIndices:
+    """Which scalars of a kernel are symbols, or may become some, while its statements are visited
+    in order. A scalar whose name is declared twice stands for nothing."""
+
+    def __init__(self, body: Body, sizes: Iterable[Symbol]) -> None:
+        counts = Counter(name for statement in body for name in _names(statement))
+        self._unique = frozenset(name for name, count in counts.items() if count == 1)
+        self._symbols = {size.name: size for size in sizes if size.name not in counts}
+        self._constants: dict[str, Symbol] = {}
+        self._needed: set[str] = set()
+
+    @contextmanager
+    def loop(self, symbol: Symbol) -> Iterator[None]:
+        """Where the body of a loop is visited."""
+        around = self._symbols.get(symbol.name)
+        self._symbols[symbol.name] = symbol
+        yield
+        del self._symbols[symbol.name]
+        if around is not None:
+            self._symbols[symbol.name] = around
+
+    def declare(self, statement: Declare, facts: Facts) -> None:
+        """A scalar has been declared, of which there are facts."""
+        if statement.name not in self._unique:
+            return
+        if statement.symbol is not None:
+            self._symbols[statement.name] = statement.symbol
+        elif statement.constant and statement.dtype == INT64:
+            low, high = facts.range_of(Ref(statement.name, INT64))
+            extent = high + 1 if high < _LARGEST else None
+            self._constants[statement.name] = Symbol(statement.name, max(low, _LEAST), extent)
+
+    def index_of(self, total: Linear | None) -> Index | None:
+        """The sum as an index; None if it has another scalar."""
+        if total is None:
+            return None
+        names = scalars_of(total)
+        if not all(name in self._symbols or name in self._constants for name in names):
+            return None
+        self._needed.update(name for name in names if name not in self._symbols)
+        found: Index = total.get(CONSTANT, 0)
+        for name in names:
+            found += Dim.of(self._symbols.get(name) or self._constants[name]) * total[name]
+        return found
+
+    def propagated(self, body: Body) -> Body:
+        """The statements with subscripts for symbols that are declared as such."""
+        named = {name: self._constants[name] for name in self._needed}
+        return _Propagation(named).scope(body, {})
+
+
+@memoized
+def _names(statement: Statement) -> tuple[str, ...]:
+    """The scalars, local arrays and loops of a statement, including nested statements."""
+    inner = (s.symbol.name if isinstance(s, For) else declared_name(s) for s in walk((statement,)))
+    return tuple(name for name in inner if name)
+
+
+def _without_branch(statement: Statement) -> Body:
+    """The statements of the arm that is taken, where that is known and the arm declares nothing."""
+    if isinstance(statement, If) and isinstance(statement.condition, Literal):
+        arm = statement.body if statement.condition.value else statement.orelse
+        if not any(map(declared_name, arm)):
+            return arm
+    return (statement,)
+
+
+def _is_written_anywhere(index: Index, body: Body) -> bool:
+    """True for a short polynomial whose symbols are the same in all of these statements."""
+    if len(terms_of(index)) > _MOST_TERMS:
+        return False
+    names = {s.name for s in symbols_of(index)}
+    return all(names.isdisjoint(_names(statement)) for statement in body)
+
+
+class _Propagation:
+    """Rewrites statements, given the polynomials of symbols that are declared no more."""
+
+    def __init__(self, named: Mapping[str, Symbol]) -> None:
+        self.named = named
+
+    def scope(self, body: Body, known: Mapping[Symbol, Index]) -> Body:
+        """The statements of a scope."""
+        return same(body, self._sequence(body, dict(known)))
+
+    def _sequence(self, body: Body, known: dict[Symbol, Index]) -> Body:
+        """The statements in order; what they declare as polynomials is known behind them."""
+        result: list[Statement] = []
+        for number, statement in enumerate(body):
+            after = self._statement(statement, known)
+            if isinstance(after, Declare):
+                for symbol in [s for s in known if s.name == after.name]:
+                    del known[symbol]
+                match after:
+                    case Declare(symbol=Symbol() as symbol, value=IndexValue(index=index)) if (
+                        _is_written_anywhere(index, body[number + 1 :])
+                    ):
+                        known[symbol] = index
+                        continue
+            result += _without_branch(after)
+        return tuple(result)
+
+    def _statement(self, statement: Statement, known: Mapping[Symbol, Index]) -> Statement:
+        def on_index(index: Index) -> Index:
+            return substitute(index, known) if known else index
+
+        names = {symbol.name: index for symbol, index in known.items()}
+
+        def on_reference(expr: Expr) -> Expr:
+            if isinstance(expr, Ref) and expr.name in names:
+                return IndexValue(names[expr.name])
+            return expr
+
+        def on_expr(expr: Expr) -> Expr:
+            return on_reference(map_indices(expr, on_index))
+
+        match statement:
+            case For(symbol=symbol, stop=stop, limit=limit):
+                inside = {s: i for s, i in known.items() if s.name != symbol.name}
+                after = changed(
+                    statement,
+                    start=on_index(statement.start),
+                    stop=on_index(stop),
+                    limit=None if limit is None else on_index(limit),
+                )
+                if after.stop != stop:
+                    counter = changed(symbol, extent=after.stop)
+                    after = changed(after, symbol=counter)
+                    inside[symbol] = Dim.of(counter)
+                return changed(after, body=self.scope(statement.body, inside))
+            case If(condition=condition, body=body, orelse=orelse):
+                return changed(
+                    statement,
+                    condition=map_expr(condition, on_expr),
+                    body=self.scope(body, known),
+                    orelse=self.scope(orelse, known),
+                )
+            case While():
+                inside = dict(known)
+                test = same(statement.test, self._sequence(statement.test, inside))
+                tested = self._statement(If(statement.condition, statement.body), inside)
+                assert isinstance(tested, If)
+                return changed(statement, condition=tested.condition, body=tested.body, test=test)
+            case Declare(name=name, symbol=None) if name in self.named:
+                value = map_expr(statement.value, on_expr)
+                return changed(statement, value=value, symbol=self.named[name])
+            case _:
+                return map_statement(statement, on_reference, on_index)
