@@ -315,6 +315,7 @@ class Machine:
     # than it is worth; as many diagonals, five next to each other, are cut out of a nest.
     most_pieces: int = 6
     most_piece_statements: int = 400
+    most_users_piece_statements: int = 100  # loops inside the user's are split as well
     most_diagonal_cuts: int = 6
 
     # -------------------------------------------------- blocks (schedule/blocking)

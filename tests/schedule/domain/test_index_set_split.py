@@ -79,3 +79,42 @@ def test_subscripts_of_one_name_in_nested_scopes_stay_apart():
             want = f(*given)
         for a, b in zip(fast(*given), want, strict=True):
             np.testing.assert_array_equal(a, b, f"{starts}")
+
+
+def border(u):
+    """A sweep over a grid whose border is tested for in the loops, as users write it."""
+    n = u.shape[0]
+
+    def cell(i, j, out):
+        is_border = (i == 0) | (j == 0) | (i == n - 1) | (j >= n - 1)
+        inner = lambda: u[i - 1, j] + u[np.minimum(i + 1, n - 1), j] + u[i, j - 1]
+        return out.at[i, j].set(lax.cond(is_border, lambda: 0.0 * u[i, j], inner))
+
+    def line(i, out):
+        return lax.fori_loop(0, n, lambda j, out: cell(i, j, out), out)
+
+    return lax.fori_loop(0, n, line, np.zeros_like(u))
+
+
+def test_a_users_loop_is_cut_where_tests_of_its_counter_change():
+    u = ordinary("f8", (6, 6))
+    after = assert_steps_agree(lowered(border, u), [u], split_index_sets)
+    inside = [loop for loop in loops_of(after) if loop.start == 1]
+    assert [loop.stop for loop in inside] == [5, 5]
+    assert all(loop.ordered for loop in inside)
+    assert "logical_or" not in str(after)
+    assert " if " not in str(after)
+
+
+def test_a_recurrence_that_is_cut_stays_in_order():
+    """Iterations of both pieces read what the one before has written."""
+
+    def f(x):
+        def step(i, out):
+            return out.at[i].set(np.where(i < 5, out[i - 1] * 0.5, out[i - 1] + x[i]))
+
+        return lax.fori_loop(1, 9, step, x)
+
+    x = ordinary("f8", (9,))
+    after = assert_steps_agree(lowered(f, x), [x], split_index_sets)
+    assert [(loop.start, loop.stop) for loop in loops_of(after) if loop.ordered] == [(1, 5), (5, 9)]

@@ -6,6 +6,10 @@ Pads and concatenations are selects on where the index lies (`Within`):
     for i in 0..n + 2: out[i] = 1 <= i < n + 1 ? x[i - 1] : 0
     out[0] = 0;  for i in 1..n + 1: out[i] = x[i - 1];  out[n + 1] = 0
 
+So are, in loops of the user's, tests of the counter, as those for the border of a grid:
+
+    for i in range(n): x[i] = 0 if i == 0 or i == n - 1 else u[i - 1] + u[i + 1]
+
 Bounded by `most_pieces` and `most_piece_statements`, because code grows with each part.
 """
 
@@ -15,6 +19,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from transpile.analysis.integer_ranges import decides
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import (
     BOUNDS_RESOLVED,
@@ -33,6 +38,7 @@ from transpile.ir.loop_ir import (
     Expr,
     For,
     If,
+    IndexValue,
     Kernel,
     Literal,
     Load,
@@ -49,12 +55,13 @@ from transpile.ir.loop_rewrite import (
     map_kernels,
     map_statement,
     names_of_kernel,
+    names_read,
     parts,
     substitute_index,
     walk,
     with_bodies,
 )
-from transpile.ir.types import BOOL
+from transpile.ir.types import BOOL, INT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
@@ -84,7 +91,7 @@ def split_index_sets(program: Program, options: Options) -> Program:
 
 def _body(body: tuple[Statement, ...], machine: Machine) -> Iterator[Statement]:
     for statement in body:
-        if is_sequence(statement):
+        if is_sequence(statement) and not isinstance(statement, For):
             yield with_bodies(_simplified(statement), lambda inner: tuple(_body(inner, machine)))
         elif isinstance(statement, For):
             yield from _loop(statement, machine)
@@ -167,7 +174,7 @@ def pieces(loop: For, start: Index, end: Index, machine: Machine) -> Iterator[St
         return
     if end - start == 1:
         inner = tuple(substitute_index(s, loop.symbol, start) for s in loop.body)
-        yield from _body(tuple(_simplified(s) for s in inner), machine)
+        yield from _body(_without_decided(tuple(map(_simplified, inner))), machine)
         return
     symbol = Symbol(loop.symbol.name, start if isinstance(start, int) else 0, end)
     # A symbol has a constant lower bound: what begins at a runtime index counts from there.
@@ -176,7 +183,7 @@ def pieces(loop: For, start: Index, end: Index, machine: Machine) -> Iterator[St
     inner = tuple(_simplified(substitute_index(s, loop.symbol, value)) for s in loop.body)
     if counted is not symbol:
         inner = tuple(substitute_index(s, counted, Dim.of(symbol) - start) for s in inner)
-    piece = For(symbol, end, inner, start=start)
+    piece = replace(loop, symbol=symbol, start=start, stop=end, body=_without_decided(inner))
     yield replace(piece, body=tuple(_body(piece.body, machine)))
 
 
@@ -187,14 +194,73 @@ def _cuts(loop: For, machine: Machine) -> list[Index]:
     cuts: dict[Index, None] = {}
     for statement in walk(loop.body):
         for part in parts(statement):
-            if isinstance(part, Within) and own.issuperset(_symbols_of(part)):
-                cuts.update(dict.fromkeys(_changes(part, loop.symbol)))
+            condition = _as_range(part) if loop.ordered else part
+            if isinstance(condition, Within) and own.issuperset(_symbols_of(condition)):
+                cuts.update(dict.fromkeys(_changes(condition, loop.symbol)))
     inside = _in_order([c for c in cuts if _is_inside(c, loop)])
     statements = sum(1 for _ in walk(loop.body))
     total = (len(inside) + 1) * statements
-    if len(inside) >= machine.most_pieces or total > machine.most_piece_statements:
+    most = machine.most_users_piece_statements if loop.ordered else machine.most_piece_statements
+    if len(inside) >= machine.most_pieces or total > most:
         return []
     return inside
+
+
+def _as_range(expr: Expr) -> Expr:
+    """The condition `low <= index < high` that a comparison of indices, or its opposite, is;
+    another expression is itself."""
+    match expr:
+        case Apply(args=(x, y)) if signs := set(expr.primitive.signs):
+            one, other = _index_of(x), _index_of(y)
+            if one is None or other is None:
+                return expr
+            index = one - other
+            least, most = bounds(index)
+            if signs == {-1, 1}:
+                signs = {0}
+            low = least if -1 in signs else min(signs)
+            high = most if 1 in signs else max(signs)
+            if low is not None and high is not None:
+                return Within(index, low, high + 1)
+    return expr
+
+
+def _index_of(expr: Expr) -> Index | None:
+    match expr:
+        case IndexValue(index=index):
+            return index
+        case Literal(value=value, dtype=dtype) if dtype == INT64:
+            return int(value)
+    return None
+
+
+def _without_decided(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The statements of a scope without branches, and constants, whose truth is known."""
+    result: list[Statement] = []
+    for number, statement in enumerate(body):
+        match statement:
+            case Declare(value=Literal(dtype=dtype) as value, constant=True, symbol=None) if (
+                dtype == BOOL
+            ):
+                known = Ref(statement.name, BOOL)
+                rest = tuple(_with_truth(s, known, value) for s in body[number + 1 :])
+                return (*result, *_without_decided(rest))
+            case If(condition=Literal(value=truth)):
+                arm = statement.body if truth else statement.orelse
+                declared = {declared_name(s) for s in arm}
+                if not any(isinstance(s, Alloc) for s in arm) and all(
+                    declared.isdisjoint(names_read(s)) for s in body[number + 1 :]
+                ):
+                    result += _without_decided(arm)
+                else:
+                    result.append(with_bodies(statement, _without_decided))
+            case _:
+                result.append(with_bodies(statement, _without_decided))
+    return tuple(result)
+
+
+def _with_truth(statement: Statement, known: Ref, truth: Literal) -> Statement:
+    return map_statement(statement, lambda e: resolved(truth if e == known else e))
 
 
 def _symbols_of(condition: Within) -> frozenset[Symbol]:
@@ -247,12 +313,17 @@ def _has_choices(body: tuple[Statement, ...]) -> bool:
 
 @memoized
 def _has_choice(statement: Statement) -> bool:
-    return any(isinstance(part, Within) or _is_decided_select(part) for part in parts(statement))
+    return any(isinstance(part, Within) or _may_be_decided(part) for part in parts(statement))
 
 
-def _is_decided_select(expr: Expr) -> bool:
-    """True if an expression is a select on a literal."""
-    return isinstance(expr, Apply) and expr.op == "select" and isinstance(expr.args[0], Literal)
+def _may_be_decided(expr: Expr) -> bool:
+    """True if an expression is a select on a literal, or compares indices."""
+    match expr:
+        case Apply(op="select", args=(test, _, _)):
+            return isinstance(test, Literal)
+        case Apply(args=(x, y)):
+            return bool(expr.primitive.signs) and None not in (_index_of(x), _index_of(y))
+    return False
 
 
 def resolved(expr: Expr) -> Expr:
@@ -267,4 +338,22 @@ def resolved(expr: Expr) -> Expr:
     match expr:
         case Apply(op="select", args=(Literal(value=condition), x, y)):
             return x if condition else y
+        case Apply(args=(x, y)) if expr.dtype == BOOL:
+            return _resolved_truth(expr, x, y)
+    return expr
+
+
+def _resolved_truth(expr: Apply, x: Expr, y: Expr) -> Expr:
+    """A comparison of indices, or a conjunction or disjunction, of which the ranges, or one
+    operand, say what it is."""
+    condition = _as_range(expr)
+    if isinstance(condition, Within):
+        found = resolved(condition)
+        if isinstance(found, Literal):
+            opposite = set(expr.primitive.signs) == {-1, 1}
+            return Literal(np.bool_(bool(found.value) is not opposite), BOOL)
+    deciding = decides(expr)
+    for operand, other in ((x, y), (y, x)):
+        if deciding is not None and isinstance(operand, Literal):
+            return operand if bool(operand.value) is deciding else other
     return expr
