@@ -5,8 +5,8 @@
 
 Numba is imported from the folder of packages that is given, such as
 `.venv-bench/lib/python3.11/site-packages` after `make bench`, or from this environment. For each
-kernel: milliseconds of each at the large size, interleaved, the best of several rounds, in which
-short ones are called often; how the time of Numba, and that of C, is to ours; seconds of the trace
+kernel: milliseconds of all processors at the large size, interleaved, the best of several rounds,
+in which short ones are called often; how the time of Numba, and that of C, is to ours; seconds of the trace
 and the loops, and of the C compiler, with an empty cache, and of Numba's first call; and whose
 results, or arguments after the call, differ from Python's.
 """
@@ -65,10 +65,10 @@ def in_c(name: str, twin: Twin, arguments: tuple[Any, ...]) -> Function:
 def _timed(function: Function, calls: list[tuple[Any, ...]]) -> tuple[float, Any]:
     """Seconds of one of the calls, and the last one's result."""
     result = None
-    begin = time.perf_counter()
+    begin = time.process_time()
     for arguments in calls:
         result = function(*arguments)
-    return (time.perf_counter() - begin) / len(calls), result
+    return (time.process_time() - begin) / len(calls), result
 
 
 def _differs(one: Any, other: Any) -> bool:

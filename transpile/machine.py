@@ -316,6 +316,7 @@ class Machine:
     most_pieces: int = 6
     most_piece_statements: int = 400
     most_users_piece_statements: int = 100  # loops inside the user's are split as well
+    most_versioned_statements: int = 40
     most_diagonal_cuts: int = 6
 
     # -------------------------------------------------- blocks (schedule/blocking)

@@ -32,6 +32,7 @@ from transpile.schedule.domain.coalesce import coalesce
 from transpile.schedule.domain.delinearize import delinearize
 from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.domain.linearize import linearize
+from transpile.schedule.domain.range_versions import version_ranges
 from transpile.schedule.domain.short_rows import coalesce_short_rows
 from transpile.schedule.domain.triangular_split import split_triangles
 from transpile.schedule.donation import donate_arguments
@@ -130,6 +131,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         settle_comparisons,
         "clamps and tests that the ranges of counters settle are removed",
+    ),
+    (
+        version_ranges,
+        "multiversioning: one test before a loop for subscripts that it would clamp",
     ),
     (local_cse, "common subexpressions of scalars are computed once"),
     (parallelize_loops, "outer loops with enough work run on several threads"),
