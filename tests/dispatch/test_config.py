@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import transpile
+from transpile.dispatch.switches import GENERATORS
+from transpile.random.keys import KINDS
 
 
 @pytest.mark.parametrize(
@@ -52,6 +55,33 @@ def test_an_unknown_setting_is_named():
         _ = transpile.config.jax_enable_x65
     with pytest.raises(AttributeError, match=r"^Unrecognized config option: x$"):
         transpile.config.read("x")
+
+
+def test_the_generator_of_keys_that_name_none():
+    """Traces of before are dropped. The words and numbers are JAX's."""
+    random, config = transpile.random, transpile.config
+    draw = transpile.jit(lambda seed: random.uniform(random.key(seed), (2,)))
+    of_raw = transpile.jit(lambda key: random.split(random.fold_in(key, 3))[1])
+    by_threefry, by_rbg = [0.86539290, 0.45320441], [0.78952948, 0.34420707]
+    np.testing.assert_allclose(draw(3), by_threefry, rtol=1e-6)
+    with transpile.default_prng_impl("rbg"):
+        assert config.jax_default_prng_impl == random.key_impl(random.key(0)) == "rbg"
+        np.testing.assert_allclose(draw(3), by_rbg, rtol=1e-6)
+        raw = random.PRNGKey(7)
+        assert raw.tolist() == [0, 7, 0, 7]
+        assert of_raw(raw).tolist() == [4073741833, 2748900490] * 2
+        np.testing.assert_allclose(random.normal(raw, (2,)), [-0.47239169, 0.74111532], rtol=1e-6)
+        assert random.key_data(random.wrap_key_data(raw)).tolist() == raw.tolist()
+        with pytest.raises(TypeError, match=r"end with \(4,\); got shape=\(2,\) for impl='rbg'"):
+            random.split(np.zeros(2, np.uint32))
+    assert config.jax_default_prng_impl == "threefry2x32"
+    np.testing.assert_allclose(draw(3), by_threefry, rtol=1e-6)
+    assert of_raw(random.PRNGKey(7)).tolist() == [4073741833, 2748900490]
+    with pytest.raises(
+        ValueError, match=r"^jax_default_prng_impl is one of 'threefry2x32', .*'pcg'"
+    ):
+        config.update("jax_default_prng_impl", "pcg")
+    assert tuple(KINDS) == GENERATORS
 
 
 def test_contexts_hold_until_they_end():

@@ -149,10 +149,19 @@ def test_a_signature_is_traced_once():
     assert function.__name__ == "pmap_function"
 
 
-def test_keys_are_arguments():
-    keys = transpile.random.split(transpile.random.key(0), 4)
-    got = pmap(lambda k: transpile.random.normal(k, (2,)))(keys)
-    np.testing.assert_allclose(got, [transpile.random.normal(k, (2,)) for k in keys])
+@pytest.mark.parametrize("generator", ["threefry2x32", "rbg"])
+def test_keys_are_arguments_and_results(generator):
+    random = transpile.random
+    keys = random.split(random.key(0, impl=generator), 4)
+    drawn = lambda k: (random.normal(k["k"], (2,)), random.split(k["k"])[1])
+    for mapped in (pmap(drawn), transpile.jit(pmap(drawn))):
+        got, new = mapped({"k": keys})
+        want, keys_wanted = transpile.vmap(drawn)({"k": keys})
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+        np.testing.assert_array_equal(random.key_data(new), random.key_data(keys_wanted))
+    inner = pmap(lambda k: random.uniform(k), "j")
+    nested = pmap(lambda row: inner(row), "i")(keys.reshape(2, 2))
+    np.testing.assert_array_equal(nested.ravel(), transpile.vmap(random.uniform)(keys))
 
 
 def test_inside_of_other_transformations_it_is_a_part_of_them():

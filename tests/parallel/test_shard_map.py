@@ -61,6 +61,23 @@ def test_specifications_of_all_kinds(jitted):
     np.testing.assert_allclose(y[0], np.concatenate([h for h in halves for _ in range(2)], 1))
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("generator", ["threefry2x32", "rbg"])
+def test_keys_are_cut_as_arrays_are(generator, jitted):
+    random = transpile.random
+    keys = random.split(random.key(0, impl=generator), 4)
+    mesh, specs = make_mesh((2,), ("i",)), (P("i"), {"s": P()})
+    draw = lambda k, d: (
+        transpile.vmap(random.split)(k)[:, 0],
+        transpile.vmap(random.normal)(k) * d["s"],
+    )
+    mapped = shard_map(draw, mesh=mesh, in_specs=specs, out_specs=P("i"))
+    new, drawn = (transpile.jit(mapped) if jitted else mapped)(keys, {"s": 2.0})
+    wanted, numbers = draw(keys, {"s": 2.0})
+    np.testing.assert_array_equal(random.key_data(new), random.key_data(wanted))
+    np.testing.assert_allclose(drawn, numbers, rtol=1e-14)
+
+
 def test_meshes_and_specifications():
     mesh = make_mesh((4,), ("i",))
     assert (mesh.shape, mesh.axis_names, mesh.size) == ({"i": 4}, ("i",), 4)

@@ -3,8 +3,8 @@
 There are no global compiler options here: those are arguments of `jit`. An option of JAX is
 accepted where it asks for what transpile does anyway, or changes no result; any other value raises
 ValueError. These do something: `jax_disable_jit`, `jax_explain_cache_misses`,
-`jax_traceback_filtering`, and `jax_debug_nans` and `jax_debug_infs`: results of jitted functions
-and of transformations with such values are FloatingPointErrors.
+`jax_traceback_filtering`, `jax_default_prng_impl`, and `jax_debug_nans` and `jax_debug_infs`:
+results of jitted functions and of transformations with such values are FloatingPointErrors.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from transpile.dispatch.switches import (
+    GENERATORS,
     checked_values,
+    choose_generator,
+    default_generator,
     explain_cache_misses,
     is_jit_disabled,
     search_results,
     searching,
     switch_jit,
 )
+from transpile.dispatch.trace_cache import clear_caches
 from transpile.trace.tracebacks import show_all_frames
 
 _X64 = "say dtype=numpy.float32 where float32 is meant"
@@ -36,7 +40,6 @@ _FIXED: dict[str, tuple[Any, str]] = {
     "jax_default_device": ((None,), _CPU),
     "jax_numpy_rank_promotion": (("allow",), _NUMPY),
     "jax_numpy_dtype_promotion": (("standard",), _NUMPY),
-    "jax_default_prng_impl": (("threefry2x32",), _KEYS),
     "jax_threefry_partitionable": ((True,), _KEYS),
     "jax_softmax_custom_jvp": ((True,), "softmax has the derivative that JAX gives it"),
 }
@@ -74,6 +77,20 @@ _FREE: dict[str, Any] = {
 _SEARCHED = {"jax_debug_nans": "nan", "jax_debug_infs": "infinity"}
 
 
+_GENERATOR = "jax_default_prng_impl"
+
+
+def _use_generator(name: Any) -> None:
+    """Make another generator that of keys for which none is named. Traces have the keys of the one
+    before, so that they are dropped."""
+    if name not in GENERATORS:
+        known = ", ".join(map(repr, GENERATORS))
+        raise ValueError(f"{_GENERATOR} is one of {known}, not {name!r}")
+    if name != default_generator():
+        choose_generator(name)
+        clear_caches()
+
+
 class Config:
     """The options: `config.update(name, value)`, `config.jax_enable_x64`."""
 
@@ -93,6 +110,8 @@ class Config:
         elif name == "jax_traceback_filtering":
             show_all_frames(value == "off")
             self._values[name] = value
+        elif name == _GENERATOR:
+            _use_generator(value)
         elif name in _FIXED:
             values, reason = _FIXED[name]
             if not any(value is v or value == v for v in values):
@@ -108,6 +127,8 @@ class Config:
             return is_jit_disabled()
         if name in _SEARCHED:
             return _SEARCHED[name] in checked_values()
+        if name == _GENERATOR:
+            return default_generator()
         if name in _FIXED:
             return _FIXED[name][0][0]
         if name not in self._values:
@@ -155,6 +176,11 @@ def _effect(name: str) -> str:
             f"where one\n    has {_SEARCHED[name]}, a FloatingPointError names the operation that "
             "gave the first, and its line.\n    What NumPy computes outside is not searched: "
             "`numpy.errstate` does that."
+        )
+    if name == _GENERATOR:
+        return (
+            "Keys for which no generator is named are this one's, in all threads. Traces are\n"
+            "    dropped when it changes."
         )
     if name not in _FIXED:
         return "It changes no result."

@@ -1,5 +1,5 @@
-"""The switches `disable_jit` and `explain_cache_misses`, functions and contexts, and the choice of
-warm-up."""
+"""The switches `disable_jit` and `explain_cache_misses`, functions and contexts, and the choices of
+warm-up and of the generator of random keys."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ class _State(threading.local):
 
 _state = _State()
 _explain = [False]
+# The generators of random keys; the first is the default, unless `choose_generator` says another.
+GENERATORS = ("threefry2x32", "philox2x32", "philox4x32", "threefry4x32", "rbg", "unsafe_rbg")
+_generator = [GENERATORS[0]]
 
 
 @contextmanager
@@ -129,3 +132,13 @@ def warm_up_requested(choice: str | None) -> bool:
     if choice not in ("numpy", "off"):
         raise ValueError(f"{origin} takes 'numpy' or 'off', not {choice!r}")
     return choice == "numpy"
+
+
+def default_generator() -> str:
+    """The generator of random keys for which none is named."""
+    return _generator[0]
+
+
+def choose_generator(name: str) -> None:
+    """Name the generator of random keys for which none is named, in all threads."""
+    _generator[0] = name

@@ -28,7 +28,7 @@ from transpile.parallel.device_programs import (
     array_types,
     new_array,
 )
-from transpile.pytree.extended_dtypes import flatten_arrays, has_extended
+from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.runtime.devices import devices as every_device
 from transpile.runtime.mutated_arguments import with_deletion
 from transpile.runtime.parallel.processes import processes
@@ -215,13 +215,12 @@ class _Mapped:
     def _prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
         """The arguments of a call, and the program for them."""
         statics, given, in_axes = self._without_statics(args)
-        leaves, structure = tree.flatten((given, kwargs))
-        axes = prefix_axes("pmap in_axes", in_axes, tree.structure(given))
+        leaves, structure = flatten_arrays((given, kwargs))
+        positional = flatten_arrays(given)[1]
+        axes = prefix_axes("pmap in_axes", in_axes, positional)
         axes += [0] * (len(leaves) - len(axes))
-        names = tree.structure(given).paths("args")
-        if not statics:
-            names = argument_names(self.fun, args, None)
-        names += [p for k in sorted(kwargs) for p in tree.structure(kwargs[k]).paths(k)]
+        names = positional.paths("args") if statics else argument_names(self.fun, args, None)
+        names += [p for k in sorted(kwargs) for p in flatten_arrays(kwargs[k])[1].paths(k)]
         leaves = [
             x if axis is None else _as_array(x, f"{name!r} of {describe(self.fun)}")
             for x, axis, name in zip(leaves, axes, names, strict=True)
@@ -254,7 +253,7 @@ class _Mapped:
             k in donated
             for k, x in enumerate(args)
             if k not in statics
-            for _ in range(tree.structure(x).num_leaves)
+            for _ in flatten_arrays(x)[0]
         ]
         pairs = enumerate(zip(flags, axes, strict=False))
         return tuple(number for number, (is_given, axis) in pairs if is_given and axis == 0)
@@ -340,8 +339,8 @@ class _Mapped:
                 function, in_axes, self.out_axes, axis_name=self.axis_name, axis_size=self.axis_size
             )
             return mapped(*args, **kwargs)
-        leaves, structure = tree.flatten((args, kwargs))
-        axes = prefix_axes("pmap in_axes", in_axes, tree.structure(args))
+        leaves, structure = flatten_arrays((args, kwargs))
+        axes = prefix_axes("pmap in_axes", in_axes, flatten_arrays(args)[1])
         axes += [0] * (len(leaves) - len(axes))
         names = structure.paths("")
         size = mapped_size("pmap", leaves, axes, (args, kwargs), names, self.axis_size)
@@ -356,7 +355,7 @@ class _Mapped:
             ]
             own_args, own_kwargs = structure.unflatten(parts)
             result = function(*own_args, **own_kwargs)
-            results, out_tree = tree.flatten(result)
+            results, out_tree = flatten_arrays(result)
             positions = prefix_axes("pmap out_axes", self.out_axes, out_tree)
             return out_tree.unflatten(
                 lax.pbroadcast(x, name, 0) if a is None else lax.all_gather(x, name, axis=a)
@@ -401,5 +400,5 @@ def _with_statics(
 
 
 def _as_array(x: Any, what: str) -> Any:
-    """A mapped leaf as an array; keys stay what they are."""
-    return x if has_extended([x]) else np.asarray(as_value(x, what))
+    """A mapped leaf as an array."""
+    return np.asarray(as_value(x, what))

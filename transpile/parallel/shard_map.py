@@ -29,6 +29,7 @@ from transpile.parallel.mesh import (
     names_of,
     whole_shape,
 )
+from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.runtime.parallel.placement import Placement
 from transpile.runtime.parallel.processes import processes
 from transpile.runtime.parallel.program_on_devices import gathered, run_on_devices
@@ -88,9 +89,15 @@ def _is_spec(x: Any) -> bool:
     return isinstance(x, PartitionSpec)
 
 
-def _specs(specs: Any, full: Any) -> list[PartitionSpec]:
-    """A specification for each leaf of a tree of which `specs` is a prefix."""
-    return tree.leaves(tree.broadcast(specs, full, is_leaf=_is_spec), is_leaf=_is_spec)
+def _specs(specs: Any, structure: tree.TreeDef) -> list[PartitionSpec]:
+    """A specification for each leaf of a structure of which `specs` is a prefix; the parts of keys
+    have that of the keys."""
+    count = structure.num_leaves
+    full = structure.unflatten(range(count))  # of keys, the number of their first part
+    each = tree.leaves(tree.broadcast(specs, full, is_leaf=_is_spec), is_leaf=_is_spec)
+    ends = [*tree.leaves(full)[1:], count]
+    parts = zip(each, tree.leaves(full), ends, strict=True)
+    return [spec for spec, first, end in parts for _ in range(first, end)]
 
 
 class _Mapped:
@@ -106,9 +113,9 @@ class _Mapped:
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         mesh = self.mesh
-        leaves, structure = tree.flatten(args)
+        leaves, structure = flatten_arrays(args)
         leaves = [as_value(x, f"an argument of {describe(self.fun)}") for x in leaves]
-        specs = _specs(self.in_specs, structure.unflatten(leaves))
+        specs = _specs(self.in_specs, structure)
         for x, spec in zip(leaves, specs, strict=True):
             check_spec("shard_map in_specs", spec, np.shape(x), mesh, blocks=False)
         if current_trace() is not None:
@@ -133,7 +140,7 @@ class _Mapped:
             raise ValueError(f"{user_source()}: {mesh} has no device of process {own_process}")
         kinds = array_types(traced)
         outputs = [[new_array(*kind) for kind in kinds] for _ in inputs]
-        out_specs = _specs(self.out_specs, traced.out_tree.unflatten(range(len(kinds))))
+        out_specs = _specs(self.out_specs, traced.out_tree)
         for (shape, _), spec in zip(kinds, out_specs, strict=True):
             check_spec("shard_map out_specs", spec, shape, mesh, blocks=True)
         places = Placement(
@@ -166,8 +173,8 @@ class _Mapped:
             mapped = vmap(mapped, in_axes, 0, axis_name=name, axis_size=size)
         pairs = zip(leaves, specs, strict=True)
         result = mapped(*[cut_axes(x, s, mesh) if len(s) else x for x, s in pairs])
-        results, out_tree = tree.flatten(result)
-        out_specs = _specs(self.out_specs, result)
+        results, out_tree = flatten_arrays(result)
+        out_specs = _specs(self.out_specs, out_tree)
         wholes = []
         for x, spec in zip(results, out_specs, strict=True):
             shape = x.shape[len(mesh.axis_names) :]

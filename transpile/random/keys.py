@@ -1,7 +1,8 @@
 """Keys of random numbers: how they are made, and derived from each other.
 
 A key has the dtype `key<fry>`, or that of another generator (`key_arrays.py`). A raw key, the older
-form, is an array of its words, and one of Threefry.
+form, is an array of its words, and one of the default generator, which is Threefry unless
+`config.update("jax_default_prng_impl", ...)` says another.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dispatch.switches import default_generator
 from transpile.dtypes import KeyType
 from transpile.ir.source_info import user_source
 from transpile.numpy.core.promotion import NumpyErrors, as_array, convert
@@ -26,7 +28,11 @@ KEY = KeyArray(np.zeros((), UINT64)).dtype
 KINDS = {KEY.implementation: KEY} | {k: g.kind for k, g in others.GENERATORS.items()}
 
 
-def _check_words(raw: Any, kind: KeyType = KEY) -> None:
+def _default_kind() -> KeyType:
+    return KINDS[default_generator()]
+
+
+def _check_words(raw: Any, kind: KeyType) -> None:
     problem = f"{user_source()}: transpile encountered invalid PRNG key data: expected"
     if not all(hasattr(raw, name) for name in ("ndim", "shape", "dtype")):
         raise TypeError(f"{problem} key_data to have ndim, shape, and dtype attributes. Got {raw}")
@@ -52,8 +58,10 @@ def key_bits(name: str, key: Any, batched: bool = False) -> tuple[Any, bool]:
     elif isinstance(key, list | tuple | dict | set) or key is None or callable(key):
         raise located(TypeError, f"unexpected PRNG key type {type(key)}")
     else:
-        _check_words(key)
-        data, is_raw = from_words(KEY, key).parts[0], True
+        kind = _default_kind()
+        _check_words(key, kind)
+        keys = from_words(kind, key)
+        data, is_raw = keys.parts[0] if kind == KEY else keys, True
     if data.shape and not batched:
         raise located(
             ValueError,
@@ -81,7 +89,7 @@ def _kind(name: str, impl: Any, dtype: Any = None) -> KeyType:
         )
     chosen = impl if dtype is None else dtype
     if chosen is None:
-        return KEY
+        return _default_kind()
     if isinstance(chosen, KeyType):
         return chosen
     if not isinstance(chosen, str):
@@ -118,7 +126,7 @@ def _from_seed(name: str, seed: Any) -> Any:
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
     """A key from an integer seed of up to 64 bits, for Threefry-2x32 with 20 rounds (J. Salmon et
-    al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011).
+    al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011), or `jax_default_prng_impl`.
 
     impl    another generator: "rbg", "unsafe_rbg", "philox2x32", "philox4x32" or "threefry4x32"
     dtype   the dtype of its keys, instead of `impl`
@@ -140,7 +148,7 @@ def _seeded(name: str, seed: Any, kind: KeyType) -> KeyArray:
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A raw key, the older form of `key`: its words, uint32[2] for Threefry.
 
-    Functions take raw keys of Threefry alone; `wrap_key_data` makes keys of others'.
+    Functions take raw keys of the default generator alone; `wrap_key_data` makes keys of others'.
     """
     return words(_seeded("PRNGKey", seed, _kind("PRNGKey", impl)))
 
@@ -160,13 +168,13 @@ def key_data(keys: Any) -> Any:
 
 
 def key_impl(keys: Any) -> str:
-    """The name of the generator of keys, "threefry2x32" by default."""
+    """The name of the generator of keys."""
     data, _ = key_bits("key_impl", keys, batched=True)
     return data.dtype.implementation if isinstance(data, KeyArray) else KEY.implementation
 
 
 def key_dtype(impl_spec: Any = None) -> KeyType:
-    """The dtype of the keys of a generator, `key<fry>` by default; raises ValueError for an
+    """The dtype of the keys of a generator, or of the default one; raises ValueError for an
     unknown one."""
     return _kind("key_dtype", impl_spec)
 
@@ -188,7 +196,7 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Any:
     shape = tuple(num) if isinstance(num, Sequence) and not isinstance(num, str) else (num,)
     sizes = canonical_shape(shape)
     if isinstance(data, KeyArray):
-        return sampled(others.split_keys, data, shape=sizes)
+        return as_given(sampled(others.split_keys, data, shape=sizes), is_raw)
     return as_given(threefry.split_keys(data, sizes), is_raw)
 
 
@@ -209,5 +217,5 @@ def fold_in(key: Any, data: Any) -> Any:
         number = convert(data if isinstance(data, int | Tracer) else np.asarray(data), UINT32)
     number = convert(number, UINT64)
     if isinstance(parent, KeyArray):
-        return sampled(others.folded, parent, whole(number))
+        return as_given(sampled(others.folded, parent, whole(number)), is_raw)
     return as_given(threefry.derived(parent, number), is_raw)
