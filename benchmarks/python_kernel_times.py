@@ -6,9 +6,9 @@
 Numba is imported from the folder of packages that is given, such as
 `.venv-bench/lib/python3.11/site-packages` after `make bench`, or from this environment. For each
 kernel: milliseconds of all processors at the large size, interleaved, the best of several rounds,
-in which short ones are called often; how the time of Numba, and that of C, is to ours; seconds of the trace
-and the loops, and of the C compiler, with an empty cache, and of Numba's first call; and whose
-results, or arguments after the call, differ from Python's.
+in which short ones are called often; how the time of Numba, and that of C, is to ours; seconds of
+the trace and the loops, and of the C compiler, with an empty cache, and of Numba's first call; and
+whose results, or arguments after the call, differ from Python's.
 """
 
 from __future__ import annotations
