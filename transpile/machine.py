@@ -172,6 +172,9 @@ class Machine:
     # A parallel region costs some microseconds, and on a busy machine the time slice that its last
     # thread waits for. What one thread does in 20 to 40 microseconds is not worth that.
     least_parallel_work: int = 1_000_000
+    # Loops with no more loads, numbers and operations than this are written twice, for a team and
+    # for one thread, where runtime sizes say which is faster.
+    most_repeated_parts: int = 400
     # An outer loop shorter than this shares its iterations out together with the next one.
     shortest_shared_alone: int = 64
 

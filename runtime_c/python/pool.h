@@ -424,6 +424,11 @@ static int team_of(unsigned asked)
 static void run(struct region *region, unsigned threads)
 {
     int wanted = team_of(threads);
+    if (wanted == 1) { /* nobody takes a share, or waits for its end */
+        region->shares = region->begun = 1;
+        run_share(&(struct share){.region = region});
+        return;
+    }
     if (workers < wanted - 1) {
         start_workers(wanted - 1);
     }

@@ -619,6 +619,20 @@ def test_only_brief_programs_keep_the_gil():
     assert not is_brief(lambda n: transpile.lax.fori_loop(0, n, lambda i, c: c + i, 0), 3)
 
 
+def test_runtime_sizes_say_whether_a_call_is_brief():
+    def for_sizes(function, shape, **sizes):
+        x = transpile.ShapeDtypeStruct(shape, float)
+        compiled = transpile.jit(function).lower(x).compile().runtime_executable()
+        return compiled.for_sizes(sizes).is_brief
+
+    n, k = transpile.dims("n, k", "n % 8 == 0", "k <= 1000000")
+    assert for_sizes(lambda x: x + 1, (n,), n=80) and not for_sizes(lambda x: x + 1, (n,), n=80_000)
+    assert for_sizes(np.exp, (k, 3), k=5) and not for_sizes(np.exp, (k, 3), k=50_000)
+    assert for_sizes(lambda x: x[x > 0], ("m",), m=5)
+    assert not for_sizes(lambda x: x[x > 0], ("m",), m=50_000)
+    assert not for_sizes(np.sort, ("m",), m=5)
+
+
 def test_after_a_fork():
     code = """
 import os

@@ -34,6 +34,10 @@ SMALL = Options(
 )
 
 
+# Loops for a team of threads, and no second version of them.
+ONE_VERSION = Options(machine=Machine(most_repeated_parts=0))
+
+
 def struct(*shape):
     return ShapeDtypeStruct(shape, np.float64)
 
@@ -82,7 +86,7 @@ def test_results_are_those_of_the_loops_before(name):
 
 def test_threads_share_a_loop_where_its_size_is_large_enough():
     def loops(*types):
-        program = scheduled(lambda x: np.exp(x) * 2, *types)
+        program = scheduled(lambda x: np.exp(x) * 2, *types, options=ONE_VERSION)
         return [s for k in program.kernels for s in walk(k.body) if isinstance(s, For)]
 
     (of_any,) = loops(struct("n"))
@@ -92,6 +96,20 @@ def test_threads_share_a_loop_where_its_size_is_large_enough():
     assert [loop.parallel for loop in loops(struct(n))] == [False]
     (n,) = dims("n", "n >= 1000000")
     assert [(loop.parallel, loop.slack) for loop in loops(struct(n))] == [(True, 0)]
+    (n,) = dims("n", "n <= 10000000")
+    assert str(loops(struct(n))[0].slack) == str(of_any.slack)
+
+
+def test_a_loop_of_a_few_lines_has_a_version_for_one_thread():
+    program = scheduled(lambda x: np.exp(x) * 2, struct("n"))
+    (branch,) = [s for k in program.kernels for s in k.body]
+    assert isinstance(branch, If)
+    (team,), (alone,) = branch.body, branch.orelse
+    assert (team.parallel, alone.parallel) == (True, False) and team.simd and alone.simd
+    assert (team.body, team.slack) == (alone.body, 0)
+    (angles, huge) = scheduled(np.sin, struct("n")).kernels[0].body[-2:]
+    assert isinstance(angles.body[0], For) and isinstance(angles.orelse[0], For)
+    assert [(loop.parallel, str(loop.slack != 0)) for loop in huge.body] == [(True, "True")]
 
 
 def test_local_arrays_of_unknown_length_are_not_on_the_stack():
@@ -145,7 +163,8 @@ DIVIDED = {
 @pytest.mark.parametrize("name", DIVIDED)
 def test_conditions_on_runtime_indices_divide_loops(name):
     function, types, expected = DIVIDED[name]
-    before, after = lowered(function, *types), scheduled(function, *types)
+    before = lowered(function, *types)
+    after = scheduled(function, *types, options=ONE_VERSION)
     loops = [s for s in walk(after.kernels[-1].body) if isinstance(s, For)]
     assert [(str(s.start), str(s.stop)) for s in loops] == [(str(a), str(b)) for a, b in expected]
     for n, m in (1, 1), (2, 5), (7, 3):
@@ -166,7 +185,8 @@ def test_cuts_whose_order_depends_on_the_size_are_not_made():
         args = [np.arange(1.0, n + 1)]
         np.testing.assert_array_equal(run(before, args)[0], run(after, args)[0])
     (n,) = dims("n", "n >= 2")
-    loops = [s for k in scheduled(differences, struct(n)).kernels for s in walk(k.body)]
+    once = scheduled(differences, struct(n), options=ONE_VERSION)
+    loops = [s for k in once.kernels for s in walk(k.body)]
     assert [str(s.stop) for s in loops if isinstance(s, For)] == ["n - 1"]
 
 
@@ -183,7 +203,7 @@ def test_in_a_loop_the_guard_of_a_team_is_a_branch():
     def steps(x):
         return lax.fori_loop(0, len(x), lambda k, x: np.sin(x + x[k]), x)
 
-    program = scheduled(steps, struct("n"))
+    program = scheduled(steps, struct("n"), options=ONE_VERSION)
     (branch,) = (s for k in program.kernels for s in walk(k.body) if isinstance(s, If))
     (shared,), (alone,) = branch.body, branch.orelse
     assert shared.parallel and not alone.parallel and shared.simd and alone.simd

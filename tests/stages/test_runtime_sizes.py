@@ -183,6 +183,13 @@ def test_pickles_have_their_sizes():
     assert_agree(again(np.ones((9, 2))), np.array([9.0, 9.0]))
 
 
+def test_the_sizes_that_a_compiled_function_knows_are_bounded():
+    compiled = transpile.jit(lambda x: x + 1).lower(struct("n")).compile()
+    for n in (*range(1, 400), 1, 399):
+        assert compiled(np.ones(n)).shape == (n,)
+    assert len(compiled.calls.table.known) == 256
+
+
 def test_memory_is_told_for_sizes():
     compiled = transpile.jit(lambda x: np.exp(x).T @ x).lower(struct("n", 3)).compile()
     memory = compiled.memory_analysis(n=10)

@@ -8,7 +8,7 @@ shapes.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection
 
 from transpile.ir.calls import Call
 from transpile.ir.dims import Index, Symbol, bounds, substitute, symbols_of, terms_of
@@ -186,12 +186,13 @@ def _own_work(statement: Statement) -> int:
     return own
 
 
-def work_for_sizes(statement: Statement, sizes: Container[Symbol]) -> Index:
-    """The estimate `work`, as a polynomial in those runtime sizes that have no upper bound."""
-    if not isinstance(statement, For) or bounds(statement.extent)[1] is not None:
-        times: Index = trips(statement) if isinstance(statement, For) else 1
-    else:
+def work_for_sizes(statement: Statement, sizes: Collection[Symbol]) -> Index:
+    """The estimate `work`, as a polynomial in runtime sizes."""
+    times: Index = 1
+    if isinstance(statement, For):
         times = _largest(statement.extent, sizes)
+        if not symbols_of(times) or not symbols_of(times) <= {*sizes}:
+            times = trips(statement)
     if isinstance(statement, While):
         times = TURNS
     inner: Index = 0
@@ -202,7 +203,7 @@ def work_for_sizes(statement: Statement, sizes: Container[Symbol]) -> Index:
     return times * inner + _own_work(statement)
 
 
-def _largest(extent: Index, sizes: Container[Symbol]) -> Index:
+def _largest(extent: Index, sizes: Collection[Symbol]) -> Index:
     """A trip count, or a number of operations, where the indices of loops around it make it
     large."""
     for _ in range(4):
@@ -215,15 +216,21 @@ def _largest(extent: Index, sizes: Container[Symbol]) -> Index:
     return extent
 
 
-def is_brief(program: Program, machine: Machine) -> bool:
-    """True if a program takes so little time, whatever its values are, that other threads may wait
-    for it."""
+def work_of_brief(program: Program, machine: Machine) -> Index | None:
+    """The estimate `work` of a program in its runtime sizes, if it takes so little time for some of
+    them, whatever its values are, that other threads may wait for it; else None."""
     every = [s for kernel in program.kernels for s in walk(kernel.body)]
     if any(isinstance(s, While | Call) for s in every):
-        return False
-    extents = [bounds(s.extent)[1] for s in every if isinstance(s, For)]
-    if any(high is None or high >= UNBOUNDED // 2 for high in extents):
-        return False
-    return (
-        sum(work(s) for kernel in program.kernels for s in kernel.body) < machine.least_lengthy_work
-    )
+        return None
+    sizes = {*program.sizes}
+    extents = [_largest(s.extent, sizes) for s in every if isinstance(s, For)]
+    if not all(symbols_of(extent) <= sizes for extent in extents):
+        return None
+    if any((bounds(extent)[1] or 0) >= UNBOUNDED // 2 for extent in extents):
+        return None
+    total: Index = 0
+    for kernel in program.kernels:
+        for statement in kernel.body:
+            total = total + work_for_sizes(statement, sizes)
+    least = bounds(total)[0]
+    return total if least is not None and least < machine.least_lengthy_work else None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from transpile.analysis.cost_model import is_brief, program_cost
+from transpile.analysis.cost_model import program_cost, work_of_brief
 from transpile.build import toolchain
 from transpile.build.commands import TimeLimitError
 from transpile.build.communicators import for_mpi
@@ -303,12 +303,13 @@ class Pipeline:
         program = self.program
         inputs = [b.name for b in program.inputs]
         outputs = [b.name for b in program.outputs]
+        work = work_of_brief(program, self.options.machine)
         return {
             "declarations": declarations(program),
             "function": program.name,
             # With runtime sizes the program has a function for it.
             "workspace": None if program.sizes else program.workspace,
-            "is_brief": is_brief(program, self.options.machine),
+            "brief_work": None if work is None else str(work),
             "communicates": program.communicates,
             "libraries": [library.library for library in self.libraries],
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],

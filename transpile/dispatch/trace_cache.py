@@ -12,17 +12,14 @@ from types import FunctionType
 from typing import Any
 
 from transpile.dispatch.dynamic_shapes import Seen
-from transpile.runtime.dispatcher import Specialization, Specializations
+from transpile.runtime.dispatcher import Specializations
 from transpile.runtime.memory.pool import MEMORY_POOL
 from transpile.stages import Traced
-from transpile.trace.guards.checks import Watch
 from transpile.util.fork_safe_lock import Lock
 
 _NAME = "__transpile__"
 # The graphs of a dynamic function whose programs are kept, the last ones that were used.
 MOST_GRAPHS = 256
-# The sets of runtime sizes of a function whose calls are looked up without solving for them.
-MOST_SIZES = 256
 
 
 class Traces(Specializations):
@@ -36,15 +33,7 @@ class Traces(Specializations):
         super().__init__()
         self.traced: dict[Any, Traced] = {}
         self.seen = Seen.nothing()
-        self._sized: list[Any] = []
         self.changes: Counter[str] = Counter()
-
-    def keep_sized(self, key: Any, specialization: Specialization, watch: Watch | None) -> None:
-        """Keep a specialization for runtime sizes, of a bounded number: another is soon made."""
-        self.keep(key, specialization, watch)
-        self._sized.append(key)
-        if len(self._sized) > MOST_SIZES:
-            self.drop(self._sized.pop(0))
 
     def recent(self, key: Any, traced: Traced) -> Traced:
         """The trace with this key, or this one, as the last that was used of a bounded number."""
@@ -59,7 +48,6 @@ class Traces(Specializations):
         with self.lock:
             self.traced.clear()
             self.seen.clear()
-            self._sized.clear()
             super().clear()
 
 

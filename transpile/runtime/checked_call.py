@@ -52,7 +52,7 @@ class CheckedCall:
 
     specialize  the specialization for values of the runtime sizes
     table   the specializations under the keys of calls whose arguments need no conversion: one, or
-            one for each set of runtime sizes
+            one for each of the last sets of runtime sizes
     """
 
     def __init__(
@@ -113,7 +113,8 @@ class CheckedCall:
             ) from None
         specialization = self.specialize(self._solved(types))
         if not known.fixed and all(a is b for a, b in zip(plain, leaves, strict=True)):
-            self.table.keep(described(args, kwargs)[0], specialization, None)
+            keep = self.table.keep_sized if self._sizes else self.table.keep
+            keep(described(args, kwargs)[0], specialization, None)
         return specialization, plain
 
     def for_leaves(self, leaves: Sequence[Any]) -> Specialization:

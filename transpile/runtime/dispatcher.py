@@ -44,6 +44,8 @@ Run = Callable[[Sequence[Any]], list[Any]]
 Describe = Callable[[tuple[Any, ...], dict[str, Any]], tuple[Key, Sequence[Any]]]
 # C compares a call with its entries one by one, Python looks the key up: so C has at most so many.
 _MOST_ENTRIES = 16
+# The sets of runtime sizes of a function whose calls are looked up without solving for them.
+MOST_SIZES = 256
 
 
 @dataclass(frozen=True)
@@ -138,11 +140,13 @@ class Specializations:
         self.entries: list[Any] = []
         self.has_entries = False
         self.lock = Lock()
+        self._sized: dict[Key, None] = {}
 
     def clear(self) -> None:
         """Drop all specializations."""
         with self.lock:
             self.known.clear()
+            self._sized.clear()
             self.entries.clear()
 
     def keep(self, key: Key, specialization: Specialization, watch: Watch | None) -> None:
@@ -154,6 +158,17 @@ class Specializations:
             self.known[key] = known
         if calls == 1:
             self.tier_up(key, known, waits=True)
+
+    def keep_sized(self, key: Key, specialization: Specialization, watch: Watch | None) -> None:
+        """Store a specialization for runtime sizes, of a bounded number: another is soon made."""
+        self.keep(key, specialization, watch)
+        with self.lock:
+            self._sized.pop(key, None)
+            self._sized[key] = None
+            if len(self._sized) > MOST_SIZES:
+                oldest = next(iter(self._sized))
+                del self._sized[oldest]
+                self.drop(oldest)
 
     def drop(self, key: Key) -> None:
         """Drop the specialization for calls with this key."""

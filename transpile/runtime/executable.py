@@ -23,10 +23,12 @@ from transpile.disk_cache.cache_entry import PROGRAM, PROGRAM_OBJECT, DamagedErr
 from transpile.disk_cache.package_fingerprint import own_digest
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import CompilerNotFoundError
+from transpile.ir.dims import Index, evaluate
 from transpile.ir.graph import Donated, Equation, Graph
 from transpile.ir.graph_rewrite import returned_lengths, rooms_of
 from transpile.ir.indices.lengths import too_little_room
 from transpile.ir.indices.size_solver import evaluated, solved
+from transpile.ir.indices.size_text import LONGEST, parsed
 from transpile.ir.types import INT64
 from transpile.options import Options
 from transpile.runtime.loader import Library, load_entry, with_tables
@@ -391,7 +393,7 @@ class Executable:
             [output_kind(a, sizes) for a in graph.outputs] + [(INT64, ())] * len(lengths),
             [aliases.get(output, -1) for output in range(len(graph.outputs) + len(lengths))],
             self._workspace(values),
-            bool(meta["is_brief"]),
+            self._is_brief(sizes),
             list(dict.fromkeys(graph.sites())),
             bool(meta["communicates"]),
             values,
@@ -402,6 +404,17 @@ class Executable:
         if options.num_threads and meta["libraries"]:
             call.limit_threads(meta["libraries"], options.num_threads)
         return call
+
+    def _is_brief(self, sizes: dict[str, int]) -> bool:
+        """True if the program takes microseconds for these runtime sizes."""
+        work = self._brief_work
+        least = self.lowering.options.machine.least_lengthy_work
+        return work is not None and evaluate(work, sizes) < least
+
+    @cached_property
+    def _brief_work(self) -> Index | None:
+        text = self.entry.meta["brief_work"]
+        return None if text is None or len(text) > LONGEST else parsed(text)
 
     def _with_room(
         self, sizes: dict[str, int], lengths: list[str], error: str, values: Sequence[int]

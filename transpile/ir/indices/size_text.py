@@ -15,7 +15,8 @@ else:
     ast = Later("ast")
 
 _NONE: Mapping[str, Index] = MappingProxyType({})
-_LONGEST = 1000  # characters, which bounds how deep an expression is
+# Characters of a text, which bounds how deep an expression is.
+LONGEST = 1000
 
 
 def parsed(text: str) -> Index:
@@ -27,7 +28,7 @@ def parsed(text: str) -> Index:
         return extent(tree_of(text))
     except (ValueError, RecursionError, MemoryError):
         raise ValueError(
-            f"{text[:_LONGEST]!r} is no extent: an int, a name, or an expression of them with "
+            f"{text[:LONGEST]!r} is no extent: an int, a name, or an expression of them with "
             "+, -, *, //, % and parentheses"
         ) from None
 
@@ -35,11 +36,11 @@ def parsed(text: str) -> Index:
 def tree_of(text: str) -> ast.expr:
     """The expression that a text is. Raises ValueError for a text that is none, or too long."""
     try:
-        if len(text) > _LONGEST:
+        if len(text) > LONGEST:
             raise ValueError("too long")
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(f"{text[:_LONGEST]!r} is no expression of sizes") from None
+        raise ValueError(f"{text[:LONGEST]!r} is no expression of sizes") from None
 
 
 def extent(node: ast.expr, known: Mapping[str, Index] = _NONE) -> Index:
