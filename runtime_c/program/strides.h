@@ -35,25 +35,20 @@ static inline void copy_row(char *out, int64_t out_step, const char *x, int64_t 
 }
 
 /* numpy.copyto: copy an array with at least one axis between memory in row-major order, `packed`, and
-   memory of other strides, into the latter if `back`. */
-static void copy_strided(void *packed, void *strided, bool back, int64_t bytes, int64_t rank, const int64_t *shape, const int64_t *strides)
+   memory of other strides, into the latter if `back`. Returns the end of `packed`. */
+static char *copy_strided(char *packed, char *strided, bool back, int64_t bytes, int64_t rank, const int64_t *shape, const int64_t *strides)
 {
-    const int64_t count = shape[rank - 1], step = strides[rank - 1];
-    int64_t rows = 1;
-    for (int64_t k = 0; k < rank - 1; k++) {
-        rows *= shape[k];
-    }
-    for (int64_t row = 0; row < rows && count > 0; row++) {
-        int64_t rest = row, offset = 0;
-        for (int64_t k = rank - 2; k >= 0; k--) {
-            offset += rest % shape[k] * strides[k];
-            rest /= shape[k];
+    const int64_t count = shape[0], step = strides[0];
+    if (rank > 1) {
+        for (int64_t i = 0; i < count; i++) {
+            packed = copy_strided(packed, strided + bytes * step * i, back, bytes, rank - 1, shape + 1, strides + 1);
         }
-        char *const near = (char *)packed + bytes * count * row, *const far = (char *)strided + bytes * offset;
-        if (back) {
-            copy_row(far, step, near, 1, bytes, count);
-        } else {
-            copy_row(near, 1, far, step, bytes, count);
-        }
+        return packed;
     }
+    if (back) {
+        copy_row(strided, step, packed, 1, bytes, count);
+    } else {
+        copy_row(packed, 1, strided, step, bytes, count);
+    }
+    return packed + bytes * count;
 }

@@ -1,7 +1,14 @@
 /* Tensors of DLPack. */
 
-/* What is wrong with a tensor: 0 nothing, 1 its dtype, 2 its device, 3 the number of its axes. */
-static inline int tensor_fault(const transpile_tensor *tensor, int code, int bits, int rank)
+/* The first element of a tensor. */
+static inline void *tensor_data(const transpile_tensor *tensor)
+{
+    return (char *)tensor->data + tensor->byte_offset;
+}
+
+/* What is wrong with a tensor: 0 nothing, 1 its dtype, 2 its device, 3 the number of its axes, 4 its
+   alignment in bytes. */
+static inline int tensor_fault(const transpile_tensor *tensor, int code, int bits, uint64_t alignment, int rank)
 {
     if (tensor->dtype.code != code || tensor->dtype.bits != bits || tensor->dtype.lanes != 1) {
         return 1;
@@ -9,7 +16,10 @@ static inline int tensor_fault(const transpile_tensor *tensor, int code, int bit
     if (tensor->device.device_type != 1 && tensor->device.device_type != 3) {
         return 2;
     }
-    return tensor->ndim == rank ? 0 : 3;
+    if (tensor->ndim != rank) {
+        return 3;
+    }
+    return (uint64_t)(uintptr_t)tensor_data(tensor) % alignment == 0 ? 0 : 4;
 }
 
 /* True if a tensor has this shape. */
@@ -21,10 +31,4 @@ static inline bool tensor_has_shape(const transpile_tensor *tensor, int rank, co
         }
     }
     return true;
-}
-
-/* The first element of a tensor. */
-static inline void *tensor_data(const transpile_tensor *tensor)
-{
-    return (char *)tensor->data + tensor->byte_offset;
 }

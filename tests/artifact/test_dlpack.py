@@ -134,6 +134,38 @@ def test_each_fault_has_a_code_and_a_text(library):
 
     assert call(library, arrays, outs, on_a_gpu)[1] == "k is not in the memory of the CPU"
 
+    def odd(tensors):
+        tensors[0].byte_offset = 4
+
+    assert call(library, arrays, outs, odd)[1] == "x is not aligned to 8 bytes"
+    assert not outs[2].any()
+
+
+def test_callbacks_are_those_of_the_other_entry(tmp_path, shared_cache):
+    def doubled(x):
+        return transpile.pure_callback(lambda x: 2 * x, ShapeDtypeStruct((3,), np.float64), x) + 1
+
+    lowered = transpile.jit(doubled, compiler_options=DLPACK).lower(np.ones(3))
+    (path, *_) = lowered.save(tmp_path)
+    loaded = ctypes.CDLL(str(path))
+    x, out, kept = np.arange(6.0)[::2], np.zeros(3), []
+    tensors = [ctypes.byref(tensor_of(array, kept)) for array in (x, out)]
+    work = np.empty(loaded.doubled_strided_workspace_size(), np.uint8).ctypes
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.POINTER(ctypes.c_void_p)] * 2)
+    def twice(context, place, values, results):
+        given, wanted = (
+            ctypes.cast(p[0], ctypes.POINTER(ctypes.c_double)) for p in (values, results)
+        )
+        for k in range(3):
+            wanted[k] = 2 * given[k]
+        return 0
+
+    assert loaded.doubled_dlpack(*tensors, ctypes.c_void_p(work.data)) == 2
+    call = loaded.doubled_dlpack_with_callback
+    assert call(*tensors, ctypes.c_void_p(work.data), twice, None) == 0
+    np.testing.assert_array_equal(out, 2 * x + 1)
+
 
 def test_sizes_have_to_follow_from_shapes(tmp_path):
     n, m = transpile.dims("n, m")

@@ -173,6 +173,14 @@ static void callbacks(void)
     EXPECT(kit_ask_with_callback(x, found, memory, refuse, &context) == 5);
     EXPECT(kit_ask(x, found, memory) == 2);
     free(memory);
+    double spread[6] = {0};
+    const int64_t second[1] = {2}, back[1] = {-1};
+    memory = malloc(kit_ask_strided_workspace_size());
+    EXPECT(kit_ask_strided(x + 2, back, spread, second, memory) == 2);
+    EXPECT(kit_ask_strided_with_callback(x + 2, back, spread, second, memory, twice, &context) == 0);
+    EXPECT(spread[0] == 2.0 * x[2] + 1.0 && spread[4] == 1.0 && spread[1] == 0.0);
+    EXPECT(kit_ask_strided_with_callback(x, NULL, spread, NULL, memory, refuse, &context) == 5);
+    free(memory);
 }
 
 /* Calls at the same time need a workspace and results of their own, and nothing else. */

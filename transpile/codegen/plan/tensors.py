@@ -10,9 +10,14 @@ from transpile.ir.dims import Dim, Index, Symbol, symbols_of, terms_of
 from transpile.ir.loop_ir import DType, Program
 from transpile.ir.types import BOOL, is_bfloat16
 
-# The codes of errors begin below this one, four for each array.
+# The codes of errors begin below this one, five for each array.
 _CODES = -1000
-_FAULTS = ("is no tensor of {dtype}", "is not in the memory of the CPU", "has not {rank} axes")
+_FAULTS = (
+    "is no tensor of {dtype}",
+    "is not in the memory of the CPU",
+    "has not {rank} axes",
+    "is not aligned to {alignment} bytes",
+)
 
 
 def dtype_code(dtype: DType) -> int:
@@ -24,7 +29,7 @@ def dtype_code(dtype: DType) -> int:
 
 def first_code(number: int) -> int:
     """The code above those of an array, by its number among arguments and results."""
-    return _CODES - 4 * number
+    return _CODES - 5 * number
 
 
 def tensor_faults(program: Program) -> list[tuple[int, str]]:
@@ -33,7 +38,8 @@ def tensor_faults(program: Program) -> list[tuple[int, str]]:
     for number, buffer in enumerate((*program.inputs, *program.outputs)):
         shape = f"has not the shape ({', '.join(map(str, buffer.shape))})"
         for position, text in enumerate((*_FAULTS, shape), 1):
-            said = text.format(dtype=buffer.dtype.name, rank=len(buffer.shape))
+            dtype, rank = buffer.dtype, len(buffer.shape)
+            said = text.format(dtype=dtype.name, rank=rank, alignment=dtype.alignment)
             faults.append((first_code(number) - position, f"{buffer.name} {said}"))
     return faults
 
