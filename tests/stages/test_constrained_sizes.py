@@ -81,9 +81,9 @@ def test_c_is_told_what_does_not_hold(tmp_path):
         (lambda x, y: x[0], "the index 0 of an axis of size n needs 1 <= n"),
         (lambda x, y: y[4], "the index 4 of an axis of size m needs 5 <= m"),
         (lambda x, y: y[-2], "the index -2 of an axis of size m needs 0 <= m - 2.*'2 <= m'"),
-        (lambda x, y: x[1:], "the slice bound 1 .*'1 <= n'"),
-        (lambda x, y: y[: x.shape[0]], "the slice bound n .*'n <= m'"),
-        (lambda x, y: max(len(x), len(y)), "max\\(n, m\\), .*needs n <= m.*'n <= m'"),
+        (lambda x, y: y[: x.shape[0] - 5], "the slice bound n - 5 .*'5 <= n'"),
+        (lambda x, y: y[4::-1], "the slice bound 4 .*'5 <= m'"),
+        (lambda x, y: min(len(x) - 2, len(y)), "min\\(n - 2, m\\), .*needs n - 2 <= m.*'n - 2 <= m'"),
         (lambda x, y: x if len(x) < len(y) else y, "neither true nor false.*'n < m'"),
     ],
 )
@@ -107,6 +107,50 @@ def columns(x, y):
 def views(x, y):
     squares = (x[:, None] * x[None]).sum(2)
     return squares, np.pad(x, 1), np.repeat(x, 2, 0), np.roll(x, 1, 0), x[:, 0].sum() / len(y)
+
+
+def cut_short(x, y):
+    n = len(x)
+    y = y.copy()
+    y[:4] *= 2
+    y[2:-1] += 1
+    ends = x[:1], x[2:], x[-3:], x[:-2], x[1:-1], x[1:-2:2], x[2:3], x[3:1], x[:2][1:]
+    return *ends, y[:n], y, np.diff(x, axis=0), np.diff(x, 2, 0), x[1:].sum(0) * x[:2].sum()
+
+
+def test_slices_are_cut_short_as_numpy_cuts_them():
+    n, m = dims("n, m", "n >= 0")
+    compiled = transpile.jit(cut_short).lower(struct(n, 3), struct(m, 3)).compile()
+    slope = transpile.jit(transpile.grad(lambda x: (x[1:4] ** 2).sum()))
+    slopes = slope.lower(struct(n, 3)).compile()
+    for count in 0, 1, 2, 3, 4, 9:
+        x, y = np.arange(3.0 * count).reshape(-1, 3), np.arange(15.0).reshape(5, 3)
+        for y in y, y[:1], y[:3]:
+            for got, expected in zip(compiled(x, y), cut_short(x, y), strict=True):
+                np.testing.assert_array_equal(got, expected)
+        expected = np.zeros_like(x)
+        expected[1:4] = 2 * x[1:4]
+        np.testing.assert_array_equal(slopes(x), expected)
+    compiled = transpile.jit(transpile.vmap(lambda x: x[:3].sum())).lower(struct(n, m)).compile()
+    np.testing.assert_array_equal(compiled(np.ones((2, 2))), [2.0, 2.0])
+
+
+def of_extremes(x, y, z):
+    n, m = len(x), len(y)
+    k = max(n, m)
+    sums = np.pad(x, (0, k - n)) + np.pad(y, (0, k - m)), x[: min(n, m)] * y[: min(n, m)]
+    sizes = np.zeros(max(n - 5, 0)), np.ones(min(n, 3)).sum(), max(n, m, 4) * 2
+    return *sums, *sizes, np.diagonal(z), np.diagonal(z, 1), np.trace(z, -2), np.diag(z, -1)
+
+
+def test_the_larger_of_two_sizes_is_one_that_the_program_finds():
+    types = struct("n"), struct("m"), struct("n", "m")
+    compiled = transpile.jit(of_extremes).lower(*types).compile()
+    for n, m in (1, 1), (1, 4), (3, 9), (7, 4), (7, 1):
+        x, y = np.arange(1.0, n + 1), np.arange(2.0, m + 2)
+        z = np.outer(x, y)
+        for got, expected in zip(compiled(x, y, z), of_extremes(x, y, z), strict=True):
+            np.testing.assert_array_equal(got, expected)
 
 
 def agree_for_all_sizes(sanitize=False):

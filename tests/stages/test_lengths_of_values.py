@@ -218,12 +218,21 @@ def test_what_needs_an_element_is_an_error_of_the_call_in_numpys_words():
         (lambda x: x[x > 5].max(), "zero-size array to reduction operation maximum which has no"),
         (lambda x: x[x > 5].min(), "zero-size array to reduction operation minimum which has no"),
         (lambda x: x[x > 5].argmax(), "attempt to get argmax of an empty sequence"),
-        (lambda x: x[x > 5][0], "the index 0 of an axis of size u needs 1 <= u"),
     ):
         compiled = transpile.jit(f)
         with pytest.raises(ValueError, match=words):
             compiled(x)
         assert compiled(x + 7) == f(x + 7)
+    for f, words in (
+        (lambda x: x[x > 5][0], "f: index 0 is out of bounds for axis 0 with size u"),
+        (lambda x: x[x > 5][[0, -3]], "f: index -3 is out of bounds for axis 0 with size u"),
+        (lambda x: np.delete(x[x > 5], 1), "f: index 1 is out of bounds for axis 0 with size u"),
+    ):
+        f.__name__ = "f"
+        with pytest.raises(IndexError, match=words):
+            transpile.jit(f)(x)
+        with pytest.raises(IndexError):
+            f(x)
     assert np.isnan(transpile.jit(lambda x: x[x > 5].mean())(x))
     assert transpile.jit(lambda x: x[x > 5].max(initial=3))(x) == 3
 
@@ -245,14 +254,40 @@ def test_what_is_computed_of_a_length_while_tracing():
     x = np.array([1.0, -2.0, 3.0])
     f = transpile.jit(lambda x: (x[x > 0][[0, -1]], x[x > 0][:1], x[x > 0][1:], np.diff(x[x > 0])))
     assert_agree(f(x), (x[[0, 2]], x[:1], x[2:], np.array([2.0])))
-    with pytest.raises(ValueError, match="the index -1 of an axis of size u needs 1 <= u"):
+    with pytest.raises(IndexError, match="index 0 is out of bounds for axis 0 with size u"):
         f(-x * [1, 0, 1])
-    with pytest.raises(ValueError, match="the slice bound 3 of an axis of size u needs 3 <= u"):
-        transpile.jit(lambda x: x[x > 0][:3])(x)
     words = "how much u is depends on values, which are not known while a function is traced"
-    for g in (lambda x: x if len(x[x > 0]) > 2 else -x, lambda x: x[: min(len(x[x > 0]), 2)]):
-        with pytest.raises(UndecidedSizeError, match=words):
-            transpile.jit(g)(x)
+    with pytest.raises(UndecidedSizeError, match=words):
+        transpile.jit(lambda x: x if len(x[x > 0]) > 2 else -x)(x)
+
+
+def cut(x):
+    y = x[x > 0]
+    n = len(y)
+    parts = y[:3], y[2:], y[1:-1], y[-2:], y[:-2], y[3:1], y[2:3], y[1:-2:2], y[:2][1:], y[: n // 2]
+    z = y.copy()
+    z[:2] = 7
+    z[1:-1] += 1
+    sizes = min(n, 3) * 2, max(n, 2), max(n - 3, 0)
+    return *parts, z, np.diff(y), np.diff(y, 2), np.roll(y, -1), np.trapezoid(y), np.zeros(sizes[1])
+
+
+def test_slices_are_cut_short_as_numpy_cuts_them():
+    found = transpile.jit(cut)
+    slope = transpile.jit(transpile.grad(lambda x: (x[x > 0][1:3] ** 2).sum()))
+    for count in range(8):
+        x = np.where(np.arange(9) < count, np.arange(9) + 1.0, -1)
+        assert_agree(found(x), cut(x))
+        expected = np.where((np.arange(9) > 0) & (np.arange(9) < min(count, 3)), 2 * x, 0)
+        np.testing.assert_array_equal(slope(x), expected)
+
+    def in_loop(x):
+        return lax.fori_loop(0, 3, lambda i, a: a + x[x > a][:2].sum() + x[1:4].sum(), 0.0)
+
+    x = np.array([3.0, -1, 5])
+    compiled = transpile.jit(in_loop).lower(ShapeDtypeStruct(("n",), np.float64)).compile()
+    with transpile.disable_jit():
+        assert compiled(x) == in_loop(x)
 
 
 def test_equal_masks_are_selected_by_once():

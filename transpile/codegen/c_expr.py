@@ -357,8 +357,8 @@ class Printer:
                 factors.append(text if alone or divisor == 1 else f"({text})")
                 continue
             word = "/" if isinstance(atom, Quotient) else "%"
-            low = bounds(atom.dividend)[0]
-            if low is None or low < 0:
+            low, least = bounds(atom.dividend)[0], bounds(atom.divisor)[0]
+            if low is None or low < 0 or least is None or least < 1:
                 name = self.function("floor_divide" if word == "/" else "remainder", INT64)
                 factors.append(f"{name}({self.index(atom.dividend)}, {self.index(atom.divisor)})")
                 continue

@@ -42,6 +42,7 @@ from transpile.fusion.nodes import (
 from transpile.fusion.survey import Survey
 from transpile.ir.graph import Equation, has_effect
 from transpile.ir.graph_rewrite import lengths_read
+from transpile.ir.indices.lengths import room_of
 from transpile.ir.loop_rewrite import loads_of
 from transpile.machine import Machine
 from transpile.primitives import axes as axis_primitives
@@ -67,7 +68,8 @@ def materialise(survey: Survey, choices: Choices) -> Block:
                 "numpy.where(mask, x, other) keeps the shape of x, and reductions take where= and "
                 "initial="
             )
-        if scope.is_body and equation.primitive is measured:
+        is_measured = equation.primitive is measured
+        if scope.is_body and is_measured and room_of(equation.params["length"]) is not None:
             raise UnsupportedError(
                 f"{equation.source}: in the body of a loop or branch a length needs a bound. Say "
                 "how long the result is: transpile.numpy.repeat(..., total_repeat_length=n), "

@@ -481,7 +481,8 @@ def _substituted(atom: Atom, values: Mapping[Symbol, Index]) -> Index:
         value = values.get(atom)
         return Dim.of(atom) if value is None else value
     divide = floor_divide if isinstance(atom, Quotient) else modulo
-    return divide(substitute(atom.dividend, values), substitute(atom.divisor, values))
+    divisor = substitute(atom.divisor, values)
+    return divide(substitute(atom.dividend, values), divisor) if divisor != 0 else 0
 
 
 def evaluate(index: Index, sizes: Mapping[str, int]) -> int:

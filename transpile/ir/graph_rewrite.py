@@ -117,11 +117,15 @@ def live_equations(
     outputs: Sequence[Atom],
     effects: bool = True,
     results: bool = True,
+    readers: Sequence[Equation] = (),
 ) -> tuple[Equation, ...]:
     """The live equations, in order: those that outputs depend on, those with effects unless
-    `effects` is False. Loops and branches lose their dead results, unless `results` is False."""
+    `effects` is False, those that count lengths in other equations, the `readers`. Loops and
+    branches lose their dead results, unless `results` is False."""
     live = {a for a in outputs if isinstance(a, Var)}
     counts = counts_of(equations)
+    if counts:
+        live.update(counts[s] for e in readers for s in lengths_read(e) if s in counts)
     kept: list[Equation] = []
     for equation in reversed(equations):
         if not live.isdisjoint(equation.outputs) or (effects and has_effect(equation)):

@@ -145,16 +145,24 @@ def _compact(writer: Writer, node: Compact) -> Iterator[Statement]:
     yield Declare(count.name, Literal(0, INT64), constant=False)
     yield For(loop, extent, tuple(body))
     yield places[0].store((), count)
-    if writer.block.scope.is_body:  # elsewhere it is a parameter of the kernels that follow
-        (length,) = node.counted
-        yield Declare(length.name, count, symbol=length)
+    yield from _length(writer, node, count)
 
 
 def _measure(writer: Writer, node: Measure) -> Iterator[Statement]:
     """The number, stored where the entry reads the length."""
     yield from writer.subscripts(node.value, node)
     value = writer.expression(node.value, node.value.body, node)
-    yield writer.stored(node.results[0]).store((), value)
+    count = Ref(writer.scope.new("count"), INT64)
+    yield Declare(count.name, value)
+    yield writer.stored(node.results[0]).store((), count)
+    yield from _length(writer, node, count)
+
+
+def _length(writer: Writer, node: Compact | Measure, count: Ref) -> Iterator[Statement]:
+    """The variable of a length in a body; elsewhere it is a parameter of later kernels."""
+    if writer.block.scope.is_body:
+        (length,) = node.counted
+        yield Declare(length.name, count, symbol=length)
 
 
 def _loop(writer: Writer, node: Loop) -> Iterator[Statement]:

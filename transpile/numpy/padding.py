@@ -100,10 +100,14 @@ def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
             widths[axis_of(axis, ndim)] = (index_of(low), index_of(high))
         given = widths
     array = np.asarray(given)
-    if array.dtype.kind != "i":
+    sizes = [w for w in array.flat if isinstance(w, Dim)] if array.dtype == object else []
+    known = np.asarray([w for w in array.flat if not isinstance(w, Dim)]) if sizes else array
+    if known.dtype.kind != "i" and known.size:
         raise located(TypeError, "`pad_width` must be of integral type.")
-    if (array < 0).any():
+    if (known < 0).any():
         raise located(ValueError, "index can't contain negative values")
+    for size in sizes:
+        require(0, size, f"a padding of {size} elements")
     return _pairs(array, ndim)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Shape, evaluate
 from transpile.ir.graph import Atom, Graph, Site
-from transpile.ir.indices.lengths import Length, lengths_in, most_of
+from transpile.ir.indices.lengths import Length, lengths_in, most_of, refused
 from transpile.ir.indices.size_solver import evaluated
 from transpile.ir.source_info import shown, user_source
 from transpile.runtime.callbacks import Callbacks
@@ -290,10 +290,10 @@ class ProgramCall:
 
     def fail(self, code: int) -> NoReturn:
         """Raise an error with the program's text for a code: ValueError for a runtime size that it
-        refuses."""
+        refuses, IndexError where it is too short for an index."""
         message = self._text(self._error(code)).decode()
         if code < EXCHANGE_FAILED:
-            raise ValueError(f"{user_source()}: {self._name}: {message}")
+            raise refused(message, f"{user_source()}: {self._name}: ")
         raise InternalError(f"{self._name} failed with code {code}: {message}")
 
 

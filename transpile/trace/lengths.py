@@ -7,11 +7,11 @@ that is there, so that `x[x > 0] + y[x > 0]` needs no check.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
-from transpile.ir.dims import Dim, Index, Symbol, symbols_of
+from transpile.ir.dims import Dim, Index, Symbol, symbols_of, without_facts
 from transpile.ir.graph import Atom, Const, Equation, Graph, has_effect
 from transpile.ir.graph_rewrite import counts_of, with_lengths
 from transpile.ir.indices.lengths import (
@@ -25,6 +25,7 @@ from transpile.ir.indices.lengths import (
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.trace.trace import Trace, current_trace, the_trace
 from transpile.trace.tracer import Tracer
+from transpile.util.frozen_records import replace
 from transpile.util.interrupt_safety import THREAD
 
 _NAME = "u"
@@ -57,13 +58,23 @@ def _counted(trace: Trace, primitive: Primitive, operands: Sequence[Any]) -> Equ
     return None
 
 
-def measured(count: Any) -> Dim:
-    """A number, which is not negative, as the extent of an axis of which no bound is known."""
+def measured(
+    count: Any,
+    most: Index | None = None,
+    facts: Callable[[Index], Iterable[Index]] = lambda found: (),
+) -> Dim:
+    """A number, which is not negative, as the extent of an axis; without a `most`, for which memory
+    is planned, no bound of it is known. `facts` are what else is 0 or more, for proofs."""
     trace = the_trace()
     known = _counted(trace, TABLE["measured"], (count,))
     if known is not None:
         return Dim.of(known.params["length"])
-    found = unbounded_length(_free_name(0))
+    if most is None:
+        found = unbounded_length(_free_name(0))
+    else:
+        found = length(_free_name(most), most)
+        true = map(without_facts, facts(Dim.of(found)))
+        found = replace(found, facts=tuple(d for d in true if isinstance(d, Dim)))
     trace.append(TABLE["measured"], (count,), {"length": found})
     return Dim.of(found)
 

@@ -45,7 +45,9 @@ class Linearized:
         graph = self.forward.graph
         outputs = graph.outputs[count:]
         forward = replace(
-            graph, outputs=outputs, equations=live_equations(graph.equations, outputs)
+            graph,
+            outputs=outputs,
+            equations=live_equations(graph.equations, outputs, readers=self.linear.equations),
         )
         return replace(
             self, forward=Closed(forward, self.forward.captured), results=self.results - count
@@ -72,7 +74,7 @@ def linearize(
     forward = replace(
         graph,
         inputs=graph.inputs[:first_tangent],
-        equations=live_equations(known, outputs),
+        equations=live_equations(known, outputs, readers=linear),
         outputs=outputs,
     )
     return Linearized(

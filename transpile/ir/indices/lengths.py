@@ -114,6 +114,21 @@ def stored_shape(shape: Shape) -> Shape:
     return tuple(most_of(d) if axis == 0 else d for axis, d in enumerate(shape))
 
 
+_OF_INDICES = "IndexError: "
+
+
+def index_error(text: str) -> str:
+    """The text of an inequality of lengths without which an index is out of bounds."""
+    return _OF_INDICES + text
+
+
+def refused(text: str, place: str = "") -> ValueError | IndexError:
+    """The error where sizes are not what a text says, which `place` stands before."""
+    if text.startswith(_OF_INDICES):
+        return IndexError(place + text[len(_OF_INDICES) :])
+    return ValueError(place + text)
+
+
 # What records that `smaller <= larger` is to be checked when the program runs, with the text of the
 # error; False where it cannot. Tracing appends it.
 CHECKED_LATER: list[Callable[[Index, Index, str], bool]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transpile.errors import InternalError, UndecidedSizeError
 from transpile.ir.dims import Dim, Index, bounds, sides
-from transpile.ir.indices.lengths import is_checked_later, lengths_of
+from transpile.ir.indices.lengths import index_error, is_checked_later, lengths_of
 from transpile.ir.indices.polynomial_text import declaration, undecided
 
 
@@ -30,6 +30,17 @@ def require(smaller: Index, larger: Index, what: str, words: str = "") -> None:
             f"{what} needs {smaller} <= {larger}, which does not follow from what is declared of "
             f"the sizes; declare it: {declaration(a, '<=', b)}"
         )
+
+
+def require_index(index: Index, axis: int, size: Index) -> None:
+    """Raise UndecidedSizeError unless an index, which may be negative, is one of an axis for all
+    runtime sizes; where that is one of lengths, the call ends with NumPy's IndexError."""
+    counted_from_end = isinstance(index, int) and index < 0
+    start = index + size if counted_from_end else index
+    what = f"the index {index} of an axis of size {size}"
+    words = index_error(f"index {index} is out of bounds for axis {axis} with size {size}")
+    require(0, start, what, words)
+    require(start + 1, size, what, words)
 
 
 def extreme(a: Index, b: Index, sign: int) -> Index:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Shape, floor_divide
-from transpile.ir.indices.requirements import extreme
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import product
 from transpile.numpy.core.promotion import (
     Array,
@@ -35,6 +35,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import broadcast_to as broadcast_shape
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import larger_of, smaller_of
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind
@@ -261,8 +262,7 @@ def isrealobj(x: Array) -> bool:
 def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonals over two axes, along a new last axis: one strided slice of the two axes as one.
 
-    Raises ValueError for fewer than two axes, and UndecidedSizeError for two runtime sizes of which
-    either may be the smaller one.
+    Raises ValueError for fewer than two axes.
     """
     x = as_array(a)
     if x.ndim < 2:
@@ -273,7 +273,8 @@ def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     x = transpose_to(x, [*(k for k in range(x.ndim) if k not in (i, j)), i, j])
     *outer, n, m = x.shape
     offset = index_of(offset)
-    count = extreme(0, extreme(n, m - offset, -1) if offset >= 0 else extreme(n + offset, m, -1), 1)
+    rows, columns = larger_of(n + min(offset, 0), 0), larger_of(m - max(offset, 0), 0)
+    count = smaller_of(rows, columns)
     if count == 0 or is_empty(tuple(outer)):
         return (
             reshape_to(slice_axis(slice_axis(x, x.ndim - 1, 0, 0), x.ndim - 2, 0, 0), (*outer, 0))
@@ -282,7 +283,12 @@ def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         )
     flat = reshape_to(x, (*outer, n * m))
     start = offset if offset >= 0 else -offset * m
-    return slice_axis(flat, flat.ndim - 1, start, start + (count - 1) * (m + 1) + 1, m + 1)
+    if is_at_most(1, count):
+        return slice_axis(flat, flat.ndim - 1, start, start + (count - 1) * (m + 1) + 1, m + 1)
+    key = {"start": start, "limit": start + count * (m + 1), "strides": m + 1}  # none or more
+    whole = {"start": 0, "strides": 1}
+    params = {name: (*(whole.get(name, d) for d in outer), given) for name, given in key.items()}
+    return bind(primitives.slice_, flat, **params)
 
 
 def astype(

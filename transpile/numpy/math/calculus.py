@@ -52,10 +52,9 @@ def diff(
     x = _extended(x, number, prepend, append)
     ufunc = np.not_equal if x.dtype == BOOL else np.subtract
     for _ in range(n):
-        size = x.shape[number]
-        if size == 0:
+        if x.shape[number] == 0:
             return x
-        x = call(ufunc, slice_axis(x, number, 1, size), slice_axis(x, number, 0, size - 1))
+        x = call(ufunc, _middle(x, number, 1, 0), _middle(x, number, 0, -1))
     return x
 
 
@@ -78,7 +77,7 @@ def _extended(x: Any, axis: int, before: Any, after: Any) -> Any:
 
 def _middle(x: Any, axis: int, start: int, stop: int) -> Any:
     """The elements from start up to size + stop along an axis."""
-    return slice_axis(x, axis, start, x.shape[axis] + stop)
+    return x[(*[slice(None)] * axis, slice(start, stop or None))]
 
 
 @implements(np.gradient)
@@ -261,8 +260,8 @@ def unwrap(p: Array, discont: Any = None, axis: Any = -1, *, period: Any = 2 * n
     correction = call(np.subtract, wrapped, steps)
     is_small = call(np.less, call(np.absolute, steps), jump)
     correction = where(is_small, np.zeros((), correction.dtype), correction)
-    first = convert(slice_axis(x, number, 0, min(size, 1)), dtype)
-    if size < 2:
+    first = convert(x[(*[slice(None)] * number, slice(1))], dtype)
+    if isinstance(size, int) and size < 2:
         return strengthen(first)
-    later = call(np.add, slice_axis(x, number, 1, size), cumsum(correction, number))
+    later = call(np.add, _middle(x, number, 1, 0), cumsum(correction, number))
     return concatenate_along([first, convert(later, dtype)], number)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Shape
-from transpile.ir.indices.requirements import require
+from transpile.ir.indices.requirements import require_index
 from transpile.ir.types import BOOL, INT64, broadcast_shapes
 from transpile.numpy.core.promotion import (
     as_operand,
@@ -370,8 +370,7 @@ def _known_in_range(index: Any, axis: int, size: Dim) -> Any:
     if not index.size:
         return index
     for number in (int(index.min()), int(index.max())):
-        what = f"the index {number} of an axis of size {size}"
-        require(number + 1 if number >= 0 else -number, size, what)
+        require_index(number, axis, size)
     if index.min() >= 0:
         return index
     return bind(elementwise.select, index < 0, call(np.add, index, as_operand(size)), index)

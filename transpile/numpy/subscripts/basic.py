@@ -13,7 +13,7 @@ import numpy as np
 from transpile.ir.dims import Dim, Shape
 from transpile.ir.graph import Const
 from transpile.ir.indices.lengths import are_equal_later
-from transpile.ir.indices.requirements import require
+from transpile.ir.indices.requirements import require, require_index
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
@@ -29,7 +29,7 @@ from transpile.numpy.core.promotion import (
     warn_if_imaginary_is_lost,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import dimension_value
+from transpile.numpy.core.runtime_sizes import dimension_value, larger_of, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.advanced import Entry, entries, known_value, plan, take_planned
 from transpile.primitives import axes as primitives
@@ -372,8 +372,7 @@ def _select(entry: Any, axis: int, size: Any) -> Selection:
         )
     start = index + size if isinstance(index, int) and index < 0 else index
     if not (isinstance(index, int) and isinstance(size, int)):
-        require(0, start, f"the index {index} of an axis of size {size}")
-        require(start + 1, size, f"the index {index} of an axis of size {size}")
+        require_index(index, axis, size)
     return Selection(start, start + 1, is_integer=True)
 
 
@@ -400,10 +399,22 @@ def _select_runtime(entry: slice, size: Any, step: int) -> Selection:
         return Selection(0, size, reverse=step == -1)
     if step < 1:
         return _select_backwards(entry, size, -step)
-    start, stop = (
-        _bound(v, size, default) for v, default in ((entry.start, 0), (entry.stop, size))
-    )
-    return Selection(start, stop, step)
+    start, stop = _cut(entry.start, size, 0), _cut(entry.stop, size, size)
+    if isinstance(start, int) and isinstance(entry.stop, int) and 0 <= entry.stop <= start:
+        return Selection(0, 0)
+    count = larger_of(stop - start, 0)
+    return Selection(start, start + count, step)
+
+
+def _cut(value: Any, size: Any, default: Any) -> Any:
+    """A bound of a slice forwards; NumPy cuts short what is beyond the ends of an axis."""
+    if value is None:
+        return default
+    bound = value if isinstance(value, Dim) else index_of(value)
+    if isinstance(bound, int) and bound < 0:
+        return size - smaller_of(-bound, size)
+    require(0, bound, f"the slice bound {value} of an axis of size {size}")
+    return smaller_of(bound, size)
 
 
 def _select_backwards(entry: slice, size: Any, step: int) -> Selection:

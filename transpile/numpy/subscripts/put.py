@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
-from transpile.ir.indices.requirements import require
+from transpile.ir.indices.requirements import require_index
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core import elementwise
 from transpile.numpy.core.promotion import (
@@ -204,7 +204,7 @@ def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
 def _without_one(x: Any, place: int, axis: int) -> Any:
     """The array without what is at one place, counted from the end where it is negative."""
     size = x.shape[axis]
-    require(-place if place < 0 else place + 1, size, f"deletion at {place}")
+    require_index(place, axis, size)
     place = size + place if place < 0 else place
     ends = (0, place), (place + 1, size)
     return concatenate_along([slice_axis(x, axis, *end) for end in ends], axis)

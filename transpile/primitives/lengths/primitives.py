@@ -14,7 +14,7 @@ import numpy as np
 
 from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.graph import Equation
-from transpile.ir.indices.lengths import Length
+from transpile.ir.indices.lengths import Length, refused
 from transpile.ir.primitive import Axis, NoRule, Primitive, register
 from transpile.ir.types import BOOL, INT64, ArrayType
 from transpile.primitives.kinds import view
@@ -112,7 +112,7 @@ def _require_type(*, smaller: Index, larger: Index, text: str) -> tuple[ArrayTyp
 
 def _require(*, smaller: Any, larger: Any, text: str) -> list[Any]:
     if smaller > larger:
-        raise ValueError(text)
+        raise refused(text)
     return []
 
 
