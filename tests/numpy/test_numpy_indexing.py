@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from thorough import tries
 
 from transpile.errors import TracerIntegerConversionError
-from transpile.ir.dims import Dim
+from transpile.ir.dims import Dim, bounds
 from transpile.ir.types import ArrayType
 from transpile.trace.trace import trace_function
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import numpy as jnp
+import transpile
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
 from transpile.ir.types import DTYPES, ArrayType
@@ -286,6 +287,7 @@ def test_astype_refuses_other_dtypes_with_a_place():
         lambda a, b: jnp.linspace(a, b, 1),
         lambda a, b: jnp.linspace(a, [b, 2.0], 3, axis=1),
         lambda a, b: jnp.linspace(a, b, 7, retstep=True),
+        lambda a, b: jnp.linspace(a, [b, 2.0], 1, retstep=True)[0],
         lambda a, b: jnp.linspace(a, b, 0),
         lambda a, b: jnp.linspace(a, b, -1),
     ],
@@ -293,6 +295,13 @@ def test_astype_refuses_other_dtypes_with_a_place():
 def test_creation_from_traced_values_is_numpys(f):
     assert_same(f, np.int32(3), np.float64(7.25), tolerance=1e-15)
     assert_same(f, 3, 7.25, tolerance=1e-15)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_the_step_of_one_sample_is_a_number_as_numpy_has_it(count):
+    bounds = np.zeros(2), np.ones(2)
+    _, step = transpile.jit(lambda a, b: np.linspace(a, b, count, retstep=True))(*bounds)
+    assert np.isnan(step) and np.shape(step) == np.shape(np.linspace(*bounds, count, retstep=True)[1])
 
 
 def test_creation_without_traced_values_is_numpys_own():

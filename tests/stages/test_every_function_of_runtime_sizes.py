@@ -182,6 +182,48 @@ FURTHER = """
     np.fft.rfftn(x, axes=(1, 0))
 """
 
+METHODS = """
+    x.T @ x
+    (v > 0).all()
+    (x > 1).any(0)
+    x.argmax(0)
+    v.argmin()
+    v.argpartition(0)[0]
+    v.argsort()
+    i.astype(np.float32)
+    i.choose([v, v, v])
+    v.clip(-1, 1)
+    (v + 1j).conj()
+    (v + 1j).conjugate()
+    v.copy()
+    v.cumprod()
+    x.cumsum(0)
+    x.diagonal(-1)
+    a.dot(v)
+    x.flatten()
+    (v * 2j).imag
+    a.mT
+    x.max(0)
+    x.mean(0)
+    x.min(1)
+    x.prod(0)
+    x.ravel()
+    (v + 1j).real
+    x.repeat(2, 0)
+    x.reshape(-1, 2)
+    v.round(1)
+    np.sort(v).searchsorted([0.0, 0.5])
+    v[:, None].squeeze()
+    v.std()
+    x.sum(0)
+    x.swapaxes(0, 1)
+    v.take(i)
+    a.trace(1)
+    x.transpose(1, 0)
+    x.var(0)
+    [*x[:1].flat]
+"""
+
 
 def copied(x, v, a, i):
     out = np.zeros(v.shape)
@@ -213,6 +255,41 @@ def put_by_mask(x, v, a, i):
     return out
 
 
+def filled(x, v, a, i):
+    out = v + 0
+    out.fill(2.0)
+    return out
+
+
+def put_by_method(x, v, a, i):
+    out = v + 0
+    out.put([0, 1], [5.0, 6.0])
+    return out
+
+
+def partitioned(x, v, a, i):
+    out = v + 0
+    out.partition(0)
+    return out[0]
+
+
+def sorted_in_place(x, v, a, i):
+    out = v + 0
+    out.sort()
+    return out
+
+
+ASSIGNING_METHODS = {
+    "fill": filled,
+    "put": put_by_method,
+    "partition": partitioned,
+    "sort": sorted_in_place,
+}
+METHODS_WITHOUT = {
+    "known while tracing": "device dtype itemsize nbytes ndim shape size to_device",
+    "as long as values say: test_lengths_of_values.py": "compress nonzero",
+    "Python's numbers, which are not known while tracing": "item tolist",
+}
 ASSIGNED = {
     "copyto": copied,
     "fill_diagonal": diagonal_filled,
@@ -279,6 +356,24 @@ def test_assignments_give_what_numpys_give():
         return [f(*args) for f in ASSIGNED.values()]
 
     assert_agree(list(ASSIGNED), assigned, transpile.jit(assigned))
+
+
+@pytest.mark.parametrize("texts", groups(METHODS, 50), ids=["all"])
+def test_a_method_gives_what_numpys_gives(texts):
+    assert_agree(texts, function(texts))
+
+    def assigned(*args):
+        return [f(*args) for f in ASSIGNING_METHODS.values()]
+
+    assert_agree(list(ASSIGNING_METHODS), assigned, transpile.jit(assigned))
+
+
+def test_every_method_has_an_expression_or_a_reason():
+    tried = {name for name in re.findall(r"\.(\w+)", METHODS) if hasattr(np.ndarray, name)}
+    without = {name for names in METHODS_WITHOUT.values() for name in names.split()}
+    names = set(listed("methods and attributes of arrays"))
+    assert names - tried - {*ASSIGNING_METHODS} == without
+    assert {*ASSIGNING_METHODS} <= names
 
 
 @pytest.mark.parametrize("section", ["numpy", "numpy.linalg", "numpy.fft"])

@@ -293,7 +293,7 @@ def linspace(
         step = call(np.divide, span, parts)
         result = call(np.multiply, counts, step)
     else:
-        step = fill(np.nan, span.shape, computed)
+        step = np.nan
         result = call(np.multiply, counts, span)
     result = call(np.add, result, low)
     if endpoint and isinstance(parts, Dim):
