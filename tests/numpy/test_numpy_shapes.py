@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import numpy as jnp
-import transpile
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
 from transpile.ir.types import DTYPES, ArrayType
@@ -301,7 +300,9 @@ def test_creation_from_traced_values_is_numpys(f):
 def test_the_step_of_one_sample_is_a_number_as_numpy_has_it(count):
     bounds = np.zeros(2), np.ones(2)
     _, step = transpile.jit(lambda a, b: np.linspace(a, b, count, retstep=True))(*bounds)
-    assert np.isnan(step) and np.shape(step) == np.shape(np.linspace(*bounds, count, retstep=True)[1])
+    assert np.isnan(step) and np.shape(step) == np.shape(
+        np.linspace(*bounds, count, retstep=True)[1]
+    )
 
 
 def test_creation_without_traced_values_is_numpys_own():

@@ -460,6 +460,24 @@ def test_a_python_module_of_a_library_cuts_results(tmp_path):
         assert_agree(module.selected(x), selected(x))
 
 
+def test_a_python_module_of_a_library_makes_room(tmp_path):
+    def repeated(x, y, counts):
+        return {"x": np.repeat(x, counts) - y.sum(), "counts": np.bincount(counts)}
+
+    types = [(("n + m",), np.float64), (("n",), np.float64), (("n + m",), np.int64)]
+    lowered = transpile.jit(repeated).lower(*(ShapeDtypeStruct(*t) for t in types))
+    Library("roomy", {"repeated": lowered}).write(tmp_path, ["python"])
+    spec = importlib.util.spec_from_file_location("roomy", tmp_path / "roomy.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for n, m in (2, 1), (3, 9):  # which C takes as m, n
+        x, y = rng.normal(size=n + m), rng.normal(size=n)
+        counts = rng.integers(0, 9, n + m)
+        assert_agree(module.repeated(x, y, counts), repeated(x, y, counts))
+    with pytest.raises(RuntimeError, match="repeats may not contain negative values"):
+        module.repeated(x, y, -counts - 1)
+
+
 @pytest.mark.parametrize("f", [nested, lambda x, w: in_scan(x) + w[w > 0].sum()])
 def test_programs_read_what_they_have_written_and_write_into_their_arrays(f):
     n = ShapeDtypeStruct(("n",), np.float64)
@@ -674,3 +692,14 @@ def test_a_reduction_of_selected_elements_is_one_under_the_mask():
     ):
         assert_agree(transpile.jit(f)(x), f(x))
     assert "u" in loops_of(lambda x: np.exp(x[x < 5]).sum(), x)
+
+
+def test_room_is_given_back_where_calls_need_little_of_it():
+    x, counts = np.arange(10.0), np.ones(10, np.int64)
+    compiled = transpile.jit(np.repeat).lower(x, counts).compile()
+    call = compiled.runtime_executable().for_sizes({})
+    rooms = []
+    for repeats in [9000, *[2] * 40, 9000, *[9000, 2] * 40]:
+        assert compiled(x, repeats * counts).shape == (10 * repeats,)
+        rooms.append([room.size for room in call.grown.rooms.rooms])
+    assert rooms[0] == [101250] and rooms[40] == [22] and rooms[41:] == [[101250]] * 81

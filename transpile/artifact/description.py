@@ -11,7 +11,7 @@ from typing import Any
 from transpile.codegen.line_wrapping import hanging
 from transpile.codegen.plan.metadata import interface_version, range_of
 from transpile.ir.dims import Index, Shape, Symbol
-from transpile.ir.indices.lengths import lengths_in, most_of
+from transpile.ir.indices.lengths import Length, lengths_in, most_of, room_of, too_little_room
 from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import Buffer, DType
 from transpile.runtime.executable import Lowering
@@ -62,6 +62,8 @@ class FunctionDescription:
     workspace    the bytes that it needs beside them
     version      of the interface: what NAME_abi_version() says
     lengths      of results, those that depend on values, and the outputs that they are
+    rooms        (size, length, error): sizes that say for which length there is memory, and the
+                 text of the error of a call where that is too little
     """
 
     name: str
@@ -76,6 +78,7 @@ class FunctionDescription:
     communicates: bool
     version: int
     lengths: tuple[tuple[str, str], ...] = ()
+    rooms: tuple[tuple[str, str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Its entry in the metadata."""
@@ -124,6 +127,11 @@ def described(lowered: Lowered, lowering: Lowering, header: str) -> FunctionDesc
         program.communicates,
         interface_version(program),
         tuple((length.name, name) for length, name in program.returned_lengths),
+        tuple(
+            (room.name, length.name, too_little_room(length))
+            for length, _ in program.returned_lengths
+            if isinstance(length, Length) and (room := room_of(length)) is not None
+        ),
     )
 
 

@@ -22,16 +22,20 @@ from transpile.util.frozen_records import dataclass
 class _Function:
     """A function as the template prints it; texts are Python's.
 
+    order    the runtime sizes in the order of C's parameters
     sizes    (name, expression of the shapes of `_inputs`) of each runtime size
     result   what it returns
     updates  (argument, its new value) where the function assigns to arguments
     lengths  (name, its value) of lengths of results that depend on values
+    rooms    (size, value of the length, error) of the sizes that say for which length there is
+             memory: the function is called again where that was too little
     """
 
     name: str
     version: int
     source: str
     parameters: tuple[str, ...]
+    order: tuple[str, ...]
     sizes: tuple[tuple[str, str], ...]
     inputs: tuple[ArrayDescription, ...]
     outputs: tuple[ArrayDescription, ...]
@@ -39,6 +43,7 @@ class _Function:
     result_type: str
     updates: tuple[tuple[str, str], ...]
     lengths: tuple[tuple[str, str], ...]
+    rooms: tuple[tuple[str, str, str], ...]
 
     @property
     def arrays(self) -> list[str]:
@@ -78,18 +83,21 @@ def _printed(function: FunctionDescription) -> _Function:
     roots = dict.fromkeys(_root(function, path) for path in function.paths)
     paths = {array.name: array.path for array in function.inputs}
     places = {array.name: f"_outputs[{k}]" for k, array in enumerate(function.outputs)}
+    lengths = {name: places[output] for name, output in function.lengths}
     return _Function(
         function.name,
         function.version,
         function.source,
         tuple(roots),
+        tuple(size.name for size in function.sizes),
         tuple(_sizes(function)),
         function.inputs,
         function.outputs,
         _expression(function, function.results, places),
         _type(function.results, {a.name: a.dtype.name for a in function.outputs}),
         tuple((paths[a.origin], places[a.name]) for a in function.outputs if a.origin),
-        tuple((name, places[output]) for name, output in function.lengths),
+        tuple(lengths.items()),
+        tuple((room, lengths[length], error) for room, length, error in function.rooms),
     )
 
 
@@ -110,13 +118,16 @@ def _root(function: FunctionDescription, path: str) -> str:
 
 
 def _sizes(function: FunctionDescription) -> Iterator[tuple[str, str]]:
-    """How each size follows from shapes."""
+    """How each size follows from shapes; there is room for nothing at first."""
+    rooms = [room for room, _, _ in function.rooms]
+    yield from ((room, "0") for room in rooms)
     extents = [
         (f"_inputs[{number}].shape[{axis}]", extent)
         for number, array in enumerate(function.inputs)
         for axis, extent in enumerate(array.shape)
     ]
-    return solved_sizes(function.name, function.sizes, extents, str, "//")
+    sizes = [size for size in function.sizes if size.name not in rooms]
+    yield from solved_sizes(function.name, sizes, extents, str, "//")
 
 
 def _expression(function: FunctionDescription, results: Any, places: Mapping[str, str]) -> str:

@@ -11,7 +11,6 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,13 +25,13 @@ from transpile.errors import CompilerNotFoundError
 from transpile.ir.dims import Index, evaluate
 from transpile.ir.graph import Donated, Equation, Graph
 from transpile.ir.graph_rewrite import returned_lengths, rooms_of
-from transpile.ir.indices.lengths import too_little_room
+from transpile.ir.indices.lengths import Length, too_little_room
 from transpile.ir.indices.size_solver import evaluated, solved
 from transpile.ir.indices.size_text import LONGEST, parsed
 from transpile.ir.types import INT64
 from transpile.options import Options
 from transpile.runtime.loader import Library, load_entry, with_tables
-from transpile.runtime.program_call import ArrayKind, ProgramCall, output_kind, shaping
+from transpile.runtime.program_call import ArrayKind, ProgramCall, Room, Rooms, output_kind, shaping
 from transpile.trace.history.record import Record
 from transpile.util.atomic_files import replace_files
 from transpile.util.fork_safe_lock import Lock
@@ -362,7 +361,6 @@ class Executable:
         graph = lowering.graph
         self._sizes = [size.name for size in graph.sizes]
         self._rooms = [room.name for room in rooms_of(graph).values()]
-        self._grown = {too_little_room(s): (s.name, r.name) for s, r in rooms_of(graph).items()}
 
     @property
     def call(self) -> ProgramCall:
@@ -398,12 +396,19 @@ class Executable:
             bool(meta["communicates"]),
             values,
             shaping(graph, lengths, sizes) if lengths else None,
-            partial(self._with_room, sizes, [s.name for s in lengths]) if self._rooms else None,
+            self._rooms_of_call(sizes, lengths) if self._rooms else None,
         )
         options = self.lowering.options
         if options.num_threads and meta["libraries"]:
             call.limit_threads(meta["libraries"], options.num_threads)
         return call
+
+    def _rooms_of_call(self, sizes: dict[str, int], lengths: Sequence[Length]) -> Rooms:
+        rooms = [
+            Room(room.name, sizes[room.name], lengths.index(length), too_little_room(length))
+            for length, room in rooms_of(self.lowering.graph).items()
+        ]
+        return Rooms(rooms, lambda others: self.for_sizes({**sizes, **others}))
 
     def _is_brief(self, sizes: dict[str, int]) -> bool:
         """True if the program takes microseconds for these runtime sizes."""
@@ -415,17 +420,6 @@ class Executable:
     def _brief_work(self) -> Index | None:
         text = self.entry.meta["brief_work"]
         return None if text is None or len(text) > LONGEST else parsed(text)
-
-    def _with_room(
-        self, sizes: dict[str, int], lengths: list[str], error: str, values: Sequence[int]
-    ) -> ProgramCall | None:
-        """The call with memory for the length that was found where there was too little, with an
-        eighth more for the next one; None for another error."""
-        if error not in self._grown:
-            return None
-        length, room = self._grown[error]
-        needed = values[lengths.index(length)]
-        return self.for_sizes({**sizes, room: needed + needed // 8})
 
     def _workspace(self, values: tuple[int, ...]) -> int:
         """The bytes of the workspace for these runtime sizes."""

@@ -98,7 +98,7 @@ def program(call: ProgramCall) -> Any:
     """The program as a callable of the C module, from a list of inputs to a list of outputs; None
     without the module, and where a call is more than the program's."""
     api = module()
-    if api is None or call.is_limited or call.with_room is not None:
+    if api is None or call.is_limited or call.rooms is not None:
         return None
     return api.Program(
         inputs=tuple((api.ARRAY, dtype, shape) for dtype, shape in call.inputs),

@@ -77,7 +77,62 @@ def shaping(graph: Graph, lengths: Sequence[Length], sizes: dict[str, int]) -> S
     return Shaping(len(lengths), shapes_for)
 
 
-WithRoom = Callable[[str, Sequence[int]], "ProgramCall | None"]
+# After so many calls that filled less than a part of the room it is made as large as they needed,
+# where it is more elements than that is worth.
+_CALLS, _PART, _WORTH = 16, 4, 4096
+
+
+@dataclass(frozen=True)
+class Room:
+    """The memory for a length without a bound: its size, by name and value, the position of the
+    length among those that a call gives, and the error where it is too little."""
+
+    name: str
+    size: int
+    position: int
+    error: str
+
+
+class Rooms:
+    """The memory for lengths without a bound, and how much of it calls have used.
+
+    calling   the call with other sizes of memory, by name
+    """
+
+    def __init__(
+        self, rooms: Sequence[Room], calling: Callable[[dict[str, int]], ProgramCall]
+    ) -> None:
+        self.rooms = rooms
+        self._calling = calling
+        self._calls = 0
+        self._longest: list[int] = []
+
+    def larger(self, error: str, lengths: Sequence[int]) -> ProgramCall | None:
+        """The call with memory for these lengths, where there was too little; None for another
+        error."""
+        missing = [room for room in self.rooms if room.error == error]
+        return self._fitting(missing, lengths) if missing else None
+
+    def note(self, lengths: Sequence[int]) -> None:
+        """Count a call that has found these lengths."""
+        self._calls += 1
+        self._longest = [*map(max, lengths, self._longest or lengths)]
+
+    def smaller(self) -> ProgramCall | None:
+        """The call with less memory, where the last ones needed little of it."""
+        if self._calls < _CALLS:
+            return None
+        longest, self._calls, self._longest = self._longest, 0, []
+        if all(r.size <= max(_WORTH, _PART * longest[r.position]) for r in self.rooms):
+            return None
+        call = self._fitting(self.rooms, longest)
+        call.grown = None
+        return call
+
+    def _fitting(self, rooms: Sequence[Room], lengths: Sequence[int]) -> ProgramCall:
+        """With an eighth more: the next call may need a little more."""
+        needed = {room.name: lengths[room.position] for room in rooms}
+        return self._calling({name: n + n // 8 for name, n in needed.items()})
 
 
 class ProgramCall:
@@ -96,8 +151,9 @@ class ProgramCall:
     callbacks  the program's, or None
     sizes      the runtime sizes with which it is called, or None
     shaping    of results whose lengths depend on values; None where there are none
-    with_room  from the error of a call and the lengths that it found, the call that has memory for
-               them; None where lengths have bounds. Such calls are made in Python only
+    rooms      the memory for lengths without a bound; None where they have one. Such calls are
+               made in Python only
+    grown      the call with more memory, which is made in its place
     is_limited True if a call lowers the number of threads of a library first (`limit_threads`),
                which only calls in Python do
     """
@@ -115,7 +171,7 @@ class ProgramCall:
         communicates: bool = False,
         sizes: Sequence[int] = (),
         shaping: Shaping | None = None,
-        with_room: WithRoom | None = None,
+        rooms: Rooms | None = None,
     ) -> None:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
@@ -131,8 +187,8 @@ class ProgramCall:
         )
         self.callbacks = Callbacks(library.ffi, name, sites) if sites else None
         self.shaping = shaping
-        self.with_room = with_room
-        self.larger: ProgramCall | None = None
+        self.rooms = rooms
+        self.grown: ProgramCall | None = None
         self._results = len(outputs) - (shaping.lengths if shaping else 0)
         self.sizes = np.array(sizes, np.int64) if sizes else None
         self._sizes = () if self.sizes is None else (library.ffi.from_buffer(self.sizes),)
@@ -169,8 +225,11 @@ class ProgramCall:
             raise TypeError(
                 f"{user_source()}: {self._name} runs on several devices: call what `pmap` gave"
             )
-        if self.larger is not None:
-            return self.larger.run(leaves)
+        grown = self.grown
+        if grown is not None and grown.rooms is not None:
+            results = grown.run(leaves)
+            self.grown = grown.grown or grown.rooms.smaller() or grown
+            return results
         if len(leaves) != self._count:
             raise InternalError(f"{self._name} takes {self._count} arrays, not {len(leaves)}")
         from_buffer, dtypes, donated = self._from_buffer, self._dtypes, self._donated
@@ -219,14 +278,14 @@ class ProgramCall:
         """Run the program with memory for the lengths that this call has found, as later calls do
         from then on; raise its error where it has failed for another reason."""
         larger = None
-        if self.with_room is not None:
+        if self.rooms is not None:
             text = self._text(self._error(code)).decode()
-            larger = self.with_room(text, [int(x) for x in outputs[self._results :]])
+            larger = self.rooms.larger(text, [int(x) for x in outputs[self._results :]])
         if larger is None:
             self.fail(code)
         del outputs[:]
         results = larger.run(leaves)
-        self.larger = larger.larger or larger
+        self.grown = larger.grown or larger
         return results
 
     def shaped(self, outputs: list[Array]) -> list[Array]:
@@ -235,7 +294,10 @@ class ProgramCall:
         if self.shaping is None:
             return outputs
         results = outputs[: self._results]
-        for position, shape in self.shaping.shapes([int(x) for x in outputs[self._results :]]):
+        lengths = [int(x) for x in outputs[self._results :]]
+        if self.rooms is not None:
+            self.rooms.note(lengths)
+        for position, shape in self.shaping.shapes(lengths):
             results[position].resize(shape, refcheck=False)
         return results
 
