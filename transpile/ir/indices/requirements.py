@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transpile.errors import InternalError, UndecidedSizeError
 from transpile.ir.dims import Dim, Index, bounds, sides
-from transpile.ir.indices.lengths import index_error, is_checked_later, lengths_of
+from transpile.ir.indices.lengths import index_error, is_checked_later, lengths_in, lengths_of
 from transpile.ir.indices.polynomial_text import declaration, undecided
 
 
@@ -41,6 +41,14 @@ def require_index(index: Index, axis: int, size: Index) -> None:
     words = index_error(f"index {index} is out of bounds for axis {axis} with size {size}")
     require(0, start, what, words)
     require(start + 1, size, what, words)
+
+
+def require_slice(start: Index, limit: Index, size: Index) -> None:
+    """Have the program check a slice of an axis whose length it finds."""
+    if lengths_in([(start, limit, size)]):
+        what = f"a slice from {start} to {limit} of an axis of size {size}"
+        for smaller, larger in ((0, start), (start, limit), (limit, size)):
+            require(smaller, larger, what)
 
 
 def extreme(a: Index, b: Index, sign: int) -> Index:

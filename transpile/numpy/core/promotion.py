@@ -20,7 +20,7 @@ from transpile.errors import TracerError, TranspileError, UnsupportedError
 from transpile.ir.dims import Dim, Shape
 from transpile.ir.graph import Const, Var
 from transpile.ir.indices.lengths import lengths_in
-from transpile.ir.indices.requirements import require
+from transpile.ir.indices.requirements import require_slice
 from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import TABLE
 from transpile.ir.source_info import user_source
@@ -453,10 +453,7 @@ def slice_axis(value: Any, axis: int, start: Any, limit: Any, stride: int = 1) -
     shape = shape_of(value)
     if stride == 1 and start == 0 and limit == shape[axis]:
         return value
-    if lengths_in([(start, limit, shape[axis])]):
-        what = f"a slice from {start} to {limit} of an axis of size {shape[axis]}"
-        for smaller, larger in ((0, start), (start, limit), (limit, shape[axis])):
-            require(smaller, larger, what)
+    require_slice(start, limit, shape[axis])
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis], strides[axis] = start, limit, stride
     return bind(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, bounds
-from transpile.ir.indices.estimates import ADDRESSABLE
+from transpile.ir.dims import Dim, Index
+from transpile.ir.graph import Var
+from transpile.ir.primitive import TABLE
+from transpile.ir.source_info import user_source
 from transpile.ir.types import COMPLEX128, FLOAT64, INT64, kind_letter
 from transpile.numpy.core.promotion import (
     Array,
@@ -17,13 +20,20 @@ from transpile.numpy.core.promotion import (
     fill,
     implements,
     result_dtype,
+    strengthen,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import dimension_value
+from transpile.numpy.core.ufuncs import call
 from transpile.numpy.order.sorting import argsort_along, reverse
 from transpile.primitives import elementwise as primitives
 from transpile.primitives.indexing import CLIP, PROMISED, gather
-from transpile.trace.trace import bind
+from transpile.trace.trace import bind, the_trace
 from transpile.trace.tracer import Tracer, add_method
+from transpile.transforms.closed import close
+
+# In arrays of more elements a search is a loop, not a chain of choices.
+_LONGEST_CHAIN = 256
 
 
 def take(x: Any, indices: Any, mode: str = PROMISED) -> Any:
@@ -81,30 +91,48 @@ def _check_search(x: Any, side: Any, sorter: Any) -> None:
 
 def count_before(x: Any, values: Any, inclusive: bool) -> Any:
     """The number of elements of a sorted array that precede each value, those equal to it included
-    or not. The array is not empty, or has a runtime size.
-
-    Of a runtime size the search tries powers of two, as many as its largest value has binary
-    digits: a declared bound makes it shorter.
-    """
+    or not. The array is not empty, or has a runtime size."""
     shape, size = tuple(values.shape), x.shape[0]
-    count = fill(0, shape, INT64)
 
-    def is_before(count: Any) -> Any:
-        element = take(x, count, PROMISED if isinstance(size, int) else CLIP)
+    def is_before(x: Any, values: Any, place: Any) -> Any:
+        element = take(x, place, PROMISED)
         return ~sorts_before(values, element) if inclusive else sorts_before(element, values)
 
-    if isinstance(size, Dim):
-        most = bounds(size)[1] or ADDRESSABLE // x.dtype.itemsize
-        for power in reversed(range(most.bit_length())):
-            further = count + (1 << power)
-            count = np.where((further <= size) & is_before(further - 1), further, count)
-        return count
+    count = fill(0, shape, INT64)
+    if isinstance(size, Dim) or size > _LONGEST_CHAIN:
+        return _count_in_loop(x, values, count, is_before)
     left = size
     while left > 1:
         half = left // 2
-        count = np.where(is_before(count + (half - 1)), count + half, count)
+        count = np.where(is_before(x, values, count + (half - 1)), count + half, count)
         left -= half
-    return np.where(is_before(count), count + 1, count)
+    return np.where(is_before(x, values, count), count + 1, count)
+
+
+def _count_in_loop(x: Any, values: Any, count: Any, is_before: Callable[..., Any]) -> Any:
+    """The same by a loop that halves what is left, which is as much for all values: those of a
+    block are looked up together."""
+
+    def is_left(x: Any, values: Any, left: Any, count: Any) -> list[Any]:
+        return [call(np.greater, left, 0)]
+
+    def halved(x: Any, values: Any, left: Any, count: Any) -> list[Any]:
+        half = (left + 1) // 2
+        further = np.where(is_before(x, values, count + (half - 1)), count + half, count)
+        return [left - half, further]
+
+    trace = the_trace()
+    operands = x, values, _size(x.shape[0]), count
+    inputs = [Var(trace.atom(v).type.strong) for v in operands]
+    condition, body = (
+        close(f, inputs, name=f.__name__, source=user_source()).graph for f in (is_left, halved)
+    )
+    params = {"condition": condition, "body": body, "consts": 2}
+    return trace.append(TABLE["while"], operands, params)[1]
+
+
+def _size(size: Index) -> Any:
+    return strengthen(convert(as_array(dimension_value(size)), INT64))
 
 
 def _searchsorted_method(a: Tracer, v: Array, side: Any = "left", sorter: Any = None) -> Any:
