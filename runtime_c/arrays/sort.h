@@ -216,7 +216,7 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
     if (low + 1 < n && keys[low] == negative_zero && keys[n - 1] >= zero) {
         sort_copy_in_order_U(format, n, x, stride, negative_zero, zero, out, low);
     }
-    if (keys[n - 1] == MAX_U) {
+    if (n > 0 && keys[n - 1] == MAX_U) {
         for (high = n - 1; high > 0 && keys[high - 1] == MAX_U; high--) {
         }
         sort_copy_in_order_U(format, n, x, stride, MAX_U, MAX_U, out, high);

@@ -109,7 +109,9 @@ def columns(x, y):
 
 def views(x, y):
     squares = (x[:, None] * x[None]).sum(2)
-    return squares, np.pad(x, 1), np.repeat(x, 2, 0), np.roll(x, 1, 0), x[:, 0].sum() / len(y)
+    ordered = np.sort(x, 0), np.argsort(x[:, 0]), np.searchsorted(np.sort(x[:, 1]), y[:, 0])
+    moved = np.repeat(x, 2, 0), np.roll(x, 1, 0), np.roll(x, -1, 0)
+    return squares, np.pad(x, 1), *moved, *ordered, x[:, 0].sum() / len(y)
 
 
 def cut_short(x, y):
