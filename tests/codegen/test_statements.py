@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from transpile.codegen.render import render
-from transpile.codegen.templates import _PRINTED
+from transpile.codegen.templates.filling import _PRINTED
 from transpile.errors import InternalError
 from transpile.intrinsics.tiles import TransposeTile
 from transpile.ir.calls import Call, Invocation, Strided
