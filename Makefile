@@ -12,7 +12,7 @@ PEER_PACKAGES ?= numba scipy jax torch==2.13.0
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test thorough check fuzz sanitize soak compat mpi lint format bench cliffs clean compiler
+.PHONY: demo examples test thorough check fuzz sanitize soak compat mpi cuda lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -98,6 +98,11 @@ compat: compiler .venv-compat/.installed
 mpi: compiler .venv-mpi/.installed
 	@.venv-mpi/bin/python -m pytest -q tests/parallel $(ARGS)
 
+# CUDA text as nvcc compiles it, for two generations of GPUs, in an environment with nvcc; no GPU is
+# needed. ARGS chooses tests.
+cuda: compiler .venv-cuda/.installed
+	@.venv-cuda/bin/python -m pytest -q tests/targets $(ARGS)
+
 lint: $(VENV)/.installed-developer
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -167,8 +172,14 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	@.venv-mpi/bin/python $(PIP) -e '.[mpi,test]'
 	@touch $@
 
+.venv-cuda/.installed: pyproject.toml
+	@echo "installing nvcc into .venv-cuda"
+	@$(PYTHON) -m venv .venv-cuda
+	@.venv-cuda/bin/python $(PIP) -e '.[cuda,test]'
+	@touch $@
+
 clean:
-	@rm -rf $(VENV) .venv-bench .venv-compat .venv-mpi build dist benchmarks/results .coverage
+	@rm -rf $(VENV) .venv-bench .venv-compat .venv-mpi .venv-cuda build dist benchmarks/results .coverage
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find transpile tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 	@rm -rf cache

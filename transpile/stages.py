@@ -273,8 +273,8 @@ class Lowered(_ProgramStage):
 
     @api_boundary
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: "c" (the default), "graph", "loops", "dot", "hlo" or "stablehlo";
-        or the Python that was traced: "python", "control_flow".
+        """The program as text: "c" (the default), "graph", "loops", "dot", "hlo", "stablehlo" or
+        "cuda"; or the Python that was traced: "python", "control_flow".
 
         With `debug_info` the C text carries the lines of the Python source. Raises ValueError for
         an unknown dialect.

@@ -28,7 +28,7 @@ static inline F floor_divide_F(F x, F y)
         quotient -= 1;
     }
     if (quotient == 0) {
-        return copysign_F(0, x / y);
+        return copysign_F((F)0, x / y);
     }
     F whole = floor_F(quotient);
     return quotient - whole > (F)0.5 ? whole + 1 : whole;

@@ -19,7 +19,7 @@ static inline F remainder_F(F x, F y)
         return rest;
     }
     if (rest == 0) {
-        return copysign_F(0, y);
+        return copysign_F((F)0, y);
     }
     return (y < 0) != (rest < 0) ? rest + y : rest;
 }

@@ -20,7 +20,7 @@ DATA_FLOW = """
     ir pytree tree tree_util trace
     transforms primitives dtypes numpy
     passes hlo intrinsics library analysis symbols fusion lower schedule disk_cache
-    codegen build runtime
+    codegen targets build runtime
     stages dispatch typing
     functional lax random nn scipy image hlo_import
     flatten_util ops debug python experimental test_util api sharding parallel core extend
@@ -65,6 +65,7 @@ LATER = {
     ("executable", "transpile.build.link_libraries"): "a warm start links nothing",
     ("executable", "transpile.build.pool_linking"): "a warm start links nothing",
     ("executable", "transpile.build.processors"): "a warm start links nothing",
+    ("driver", "transpile.targets.cuda.render"): "for those who ask for CUDA",
     ("tracing", "transpile.build.compiler_probe"): "belongs to the first call",
     ("compiler", "jinja2"): "where a template is compiled, which is once",
     ("compiler", "jinja2.nodes"): "where a template is compiled, which is once",

@@ -276,7 +276,7 @@ def test_unknown_dialect(name):
             text(name)
     with pytest.raises(ValueError, match="unknown dialect: asm"):
         lowered.as_text("asm")
-    with pytest.raises(ValueError, match="stablehlo, asm"):
+    with pytest.raises(ValueError, match="stablehlo, cuda, asm"):
         lowered.compile().as_text("nonsense")
 
 

@@ -44,6 +44,9 @@ class Lowering(Protocol):
     def c_text(self) -> str:
         """The C."""
 
+    def cuda_text(self) -> str:
+        """The CUDA C++."""
+
 
 def _computation(lowering: Lowering) -> XlaComputation:
     return hlo.computation_of(lowering.graph, lowering.donated)
@@ -58,6 +61,7 @@ DIALECTS: dict[str, Callable[[Lowering], str]] = {
     "dot": lambda lowering: to_dot(lowering.optimised()),
     "hlo": lambda lowering: _computation(lowering).as_hlo_text(),
     "stablehlo": lambda lowering: _computation(lowering).as_stablehlo_text(),
+    "cuda": lambda lowering: lowering.cuda_text(),
 }
 OBJECTS: dict[str, Callable[[Lowering], Any]] = {
     "graph": lambda lowering: lowering.optimised(),

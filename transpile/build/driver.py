@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transpile.analysis.cost_model import program_cost, work_of_brief
 from transpile.build import toolchain
@@ -48,7 +49,13 @@ from transpile.symbols.lapack import Lapack
 from transpile.util.frozen_records import cached_property, dataclass, replace
 from transpile.util.gc_pause import without_collector
 from transpile.util.hashing import blake2b
+from transpile.util.lazy.imports import Later
 from transpile.util.lazy.loggers import Log
+
+if TYPE_CHECKING:
+    import transpile.targets.cuda.render as render_cuda
+else:
+    render_cuda = Later("transpile.targets.cuda.render")
 
 logger = Log("transpile.build")
 
@@ -125,14 +132,23 @@ class Pipeline:
         with self._times.phase("render"):
             return self.rendered("program.h", for_c=True)
 
+    @property
+    def cuda_text(self) -> str:
+        """The text of a CUDA file."""
+        title = self._title(self.lowered)
+        return without_collector(lambda: render_cuda.cuda_text(self.lowered, self.options, title))
+
+    def _title(self, program: Program) -> str:
+        """The function, and where it is."""
+        source, name = self.graph.source, self.graph.name
+        if program.name != name:
+            name = f"{name} (in C {program.name})"
+        return f"{name}, from {source}" if source.line else name
+
     def rendered(self, header: str, *, for_c: bool = False) -> Text:
         """The texts of the C file and its header, which the C file includes by this name; `for_c`
         with what callers in C ask of a program."""
-        source = self.graph.source
-        name = self.graph.name
-        if self.program.name != name:
-            name = f"{name} (in C {self.program.name})"
-        title = f"{name}, from {source}" if source.line else name
+        title = self._title(self.program)
         libraries = (self._blas, self._lapack)
         return without_collector(
             lambda: render(

@@ -138,6 +138,10 @@ class Lowering:
         """The text of program.c."""
         return self._pipeline.text.source
 
+    def cuda_text(self) -> str:
+        """The text of the program for a GPU."""
+        return self._pipeline.cuda_text
+
     def cost_analysis(self) -> dict[str, float]:
         """Operations and memory traffic of the fused program: the counts `flops` and
         `transcendentals`, and `bytes accessed` (`analysis/cost_model.py`)."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.analysis.cost_model import trips
+from transpile.analysis.loop_dependences import outer_updates, reads_accumulator
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES
 from transpile.ir.dims import Dim, Index, Symbol, symbols_of
@@ -33,14 +34,11 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import (
     children,
-    expressions,
     is_independent,
     map_bodies,
     map_sequences,
     map_statement,
     names_in,
-    subexpressions,
-    walk,
 )
 from transpile.machine import Machine
 from transpile.options import Options
@@ -86,8 +84,8 @@ def _blocked(
     reduction, uses running values, or is too short."""
     inner = max((_elements(s) for s in loop.body), default=1)
     size = max(1, machine.sum_block // max(inner, 1))
-    updates = _outer_updates(loop)
-    carried = _reads_accumulator(loop, updates)
+    updates = outer_updates(loop)
+    carried = reads_accumulator(loop, updates)
     if (
         not updates
         or not updates.keys() <= starts.keys()
@@ -153,22 +151,3 @@ def _elements(statement: Statement) -> int:
     """The largest number of elements that a nest inside a statement runs over."""
     times = trips(statement) if isinstance(statement, For) else 1
     return times * max((_elements(s) for s in children(statement)), default=1)
-
-
-def _outer_updates(loop: For) -> dict[str, str]:
-    """The operation of each accumulator that the loop updates and that is declared outside it."""
-    inside = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
-    return {
-        s.target.name: s.op
-        for s in walk(loop.body)
-        if isinstance(s, Update) and isinstance(s.target, Ref) and s.target.name not in inside
-    }
-
-
-def _reads_accumulator(loop: For, updates: dict[str, str]) -> bool:
-    """True if the loop reads a running value, as a scan does."""
-    for statement in walk(loop.body):
-        for expr in expressions(statement):
-            if any(isinstance(p, Ref) and p.name in updates for p in subexpressions(expr)):
-                return True
-    return False

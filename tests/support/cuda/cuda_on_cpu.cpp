@@ -1,0 +1,300 @@
+/* What `cuda_on_cpu.h` declares: fibers, barriers, and the memory that knows who has accessed it. */
+#include "cuda_on_cpu.h"
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <link.h>
+#include <memory>
+#include <ucontext.h>
+#include <vector>
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+extern char __start_cuda_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_cuda_shared[] __attribute__((weak, visibility("hidden")));
+
+namespace {
+
+constexpr size_t STACK = 256 << 10;
+constexpr size_t HOST = 16 << 10;
+constexpr unsigned WARP = 32;
+
+enum class State { ready, waits_for_block, waits_for_warp, done };
+
+struct Fiber {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack;
+    State state;
+    int line;
+    bool orders;
+};
+
+struct Access {
+    uint32_t launch = 0;
+    uint32_t block, thread, block_epoch, warp_epoch;
+};
+
+struct Cell {
+    Access write, read, other_read;
+};
+
+struct Region {
+    const char *begin;
+    size_t size;
+    bool filled, shared;
+    std::vector<Cell> cells;
+};
+
+std::vector<Fiber> fibers;
+std::vector<Region> regions;
+ucontext_t scheduler;
+void (*running)(void *);
+void *arguments_of_running;
+unsigned current;
+bool inside;       /* a thread of the device runs */
+uint32_t launches;
+uint32_t block_epoch;
+std::vector<uint32_t> warp_epochs;
+char lanes[1024 * 8];
+char message[400];
+const char *image_begin, *image_end;
+const char *host_frame; /* of what launches a kernel, with the kernel's arguments above it */
+
+void fail(const char *format, ...)
+{
+    if (message[0] == '\0') {
+        va_list arguments;
+        va_start(arguments, format);
+        int length = vsnprintf(message, sizeof message, format, arguments);
+        va_end(arguments);
+        snprintf(message + length, sizeof message - length, " (launch %u, block %u, thread %u)",
+                 launches, blockIdx.x, threadIdx.x);
+    }
+    if (inside) { /* the thread goes no further */
+        inside = false;
+        fibers[current].state = State::done;
+        setcontext(&scheduler);
+    }
+}
+
+void body()
+{
+    running(arguments_of_running);
+    inside = false;
+    fibers[current].state = State::done;
+}
+
+/* Whether what a thread has done comes before what the running one does now. */
+bool ordered(const Access &before, bool shared)
+{
+    if (before.launch != launches)
+        return true;
+    if (before.block != blockIdx.x)
+        return shared;
+    if (before.thread == threadIdx.x || before.block_epoch != block_epoch)
+        return true;
+    return before.thread / WARP == threadIdx.x / WARP
+           && before.warp_epoch != warp_epochs[threadIdx.x / WARP];
+}
+
+void look(Region &region, size_t offset, bool writes)
+{
+    Cell &cell = region.cells[offset];
+    const Access now = {launches, blockIdx.x, threadIdx.x, block_epoch,
+                        warp_epochs[threadIdx.x / WARP]};
+    const char *kind = region.shared ? "shared" : "global";
+    const bool is_new = region.shared ? cell.write.launch != launches || cell.write.block != blockIdx.x
+                                      : cell.write.launch == 0;
+    if (!writes && !region.filled && is_new)
+        return fail("reads %s memory that nobody has written", kind);
+    if (!ordered(cell.write, region.shared))
+        return fail("%s %s memory that thread %u of block %u has written", writes ? "writes" : "reads",
+                    kind, cell.write.thread, cell.write.block);
+    if (!writes) {
+        if (cell.read.thread != now.thread || cell.read.block != now.block)
+            cell.other_read = cell.read;
+        cell.read = now;
+        return;
+    }
+    for (const Access &read : {cell.read, cell.other_read})
+        if (!ordered(read, region.shared))
+            return fail("writes %s memory that thread %u of block %u has read", kind, read.thread,
+                        read.block);
+    cell.write = now;
+}
+
+void access(const void *address, size_t size, bool writes)
+{
+    if (!inside)
+        return;
+    const char *at = (const char *)address;
+    const char *stack = fibers[current].stack.get();
+    if (at >= stack && at < stack + STACK)
+        return;
+    if (at >= host_frame && at < host_frame + HOST)
+        return;
+    for (Region &region : regions)
+        if (at >= region.begin && at + size <= region.begin + region.size) {
+            for (size_t k = 0; k < size; k += 4)
+                look(region, at + k - region.begin, writes);
+            return;
+        }
+    if (at >= image_begin && at < image_end) /* constants, and what is declared here */
+        return;
+    fail("%s %zu bytes outside of all arrays", writes ? "writes" : "reads", size);
+}
+
+int find_image(dl_phdr_info *info, size_t, void *)
+{
+    for (int k = 0; k < info->dlpi_phnum; k++) {
+        const auto &part = info->dlpi_phdr[k];
+        const char *begin = (const char *)info->dlpi_addr + part.p_vaddr;
+        const char *own = (const char *)&launches;
+        if (part.p_type == PT_LOAD && own >= begin && own < begin + part.p_memsz) {
+            image_begin = (const char *)info->dlpi_addr;
+            image_end = begin + part.p_memsz;
+        }
+    }
+    return 0;
+}
+
+/* Lets waiting threads go on; false if there are none that may. */
+bool release(unsigned threads)
+{
+    const auto waits = [](State state) {
+        return [state](const Fiber &f) { return f.state == state; };
+    };
+    const auto same_line = [](auto begin, auto end) {
+        return std::all_of(begin, end, [&](const Fiber &f) { return f.line == begin->line; });
+    };
+    bool went_on = false;
+    for (unsigned first = 0; first < threads; first += WARP) {
+        const auto begin = fibers.begin() + first, end = begin + std::min(WARP, threads - first);
+        if (std::all_of(begin, end, waits(State::waits_for_warp)) && same_line(begin, end)) {
+            warp_epochs[first / WARP] += begin->orders;
+            std::for_each(begin, end, [](Fiber &f) { f.state = State::ready; });
+            went_on = true;
+        }
+    }
+    const auto begin = fibers.begin(), end = begin + threads;
+    if (std::all_of(begin, end, waits(State::waits_for_block)) && same_line(begin, end)) {
+        block_epoch++;
+        std::for_each(begin, end, [](Fiber &f) { f.state = State::ready; });
+        went_on = true;
+    }
+    return went_on;
+}
+
+void run_block(unsigned threads)
+{
+    for (unsigned t = 0; t < threads; t++) {
+        Fiber &fiber = fibers[t];
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = fiber.stack.get();
+        fiber.context.uc_stack.ss_size = STACK;
+        fiber.context.uc_link = &scheduler;
+        fiber.state = State::ready;
+        makecontext(&fiber.context, body, 0);
+    }
+    do {
+        for (unsigned k = 0; k < threads && message[0] == '\0'; k++) {
+            /* Every other time backwards: no thread may count on those before it. */
+            const unsigned t = block_epoch % 2 ? threads - 1 - k : k;
+            if (fibers[t].state != State::ready)
+                continue;
+            current = t;
+            threadIdx = {t, 0, 0};
+            inside = true;
+            swapcontext(&scheduler, &fibers[t].context);
+        }
+    } while (message[0] == '\0' && release(threads));
+    for (unsigned t = 0; t < threads && message[0] == '\0'; t++)
+        if (fibers[t].state != State::done) {
+            threadIdx = {t, 0, 0};
+            fail("waits for ever at line %d: a barrier that not all threads reach", fibers[t].line);
+        }
+}
+
+} // namespace
+
+void cuda_on_cpu_launch(void (*kernel)(void *), void *arguments, unsigned blocks, unsigned threads)
+{
+    launches++;
+    host_frame = (const char *)__builtin_frame_address(0);
+    if (blocks == 0 || threads == 0 || threads > 1024)
+        fail("launches %u blocks of %u threads", blocks, threads);
+    while (fibers.size() < threads) {
+        fibers.emplace_back();
+        fibers.back().stack.reset(new char[STACK]);
+    }
+    running = kernel;
+    arguments_of_running = arguments;
+    warp_epochs.assign((threads + WARP - 1) / WARP, 0);
+    gridDim = {blocks, 1, 1};
+    blockDim = {threads, 1, 1};
+    for (unsigned k = 0; k < blocks && message[0] == '\0'; k++) {
+        /* Backwards every other launch: nor may a block. */
+        const unsigned block = launches % 2 ? k : blocks - 1 - k;
+        blockIdx = {block, 0, 0};
+        block_epoch = 0;
+        run_block(threads);
+    }
+}
+
+void cuda_on_cpu_wait(bool of_warp, bool orders, int line)
+{
+    Fiber &fiber = fibers[current];
+    fiber.state = of_warp ? State::waits_for_warp : State::waits_for_block;
+    fiber.line = line;
+    fiber.orders = orders;
+    inside = false;
+    swapcontext(&fiber.context, &scheduler);
+}
+
+void *cuda_on_cpu_lane(unsigned lane)
+{
+    return &lanes[(threadIdx.x / WARP * WARP + lane) * 8];
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+    return message[0] != '\0';
+}
+
+extern "C" const char *cuda_on_cpu_error(void)
+{
+    return message;
+}
+
+extern "C" void cuda_on_cpu_begin(int count, void *const *arrays, const int64_t *sizes,
+                                  const int *filled)
+{
+    dl_iterate_phdr(find_image, nullptr);
+    message[0] = '\0';
+    launches = 0;
+    regions.clear();
+    for (int k = 0; k < count; k++)
+        regions.push_back({(const char *)arrays[k], (size_t)sizes[k], filled[k] != 0, false,
+                           std::vector<Cell>(sizes[k])});
+    const size_t shared = __stop_cuda_shared - __start_cuda_shared;
+    if (shared)
+        regions.push_back({__start_cuda_shared, shared, false, true, std::vector<Cell>(shared)});
+}
+
+/* What g++ calls before each access. */
+#define SIZED(n) \
+    extern "C" void __tsan_read##n(void *at) { access(at, n, false); } \
+    extern "C" void __tsan_write##n(void *at) { access(at, n, true); } \
+    extern "C" void __tsan_unaligned_read##n(void *at) { access(at, n, false); } \
+    extern "C" void __tsan_unaligned_write##n(void *at) { access(at, n, true); }
+SIZED(1)
+SIZED(2)
+SIZED(4)
+SIZED(8)
+SIZED(16)
+extern "C" void __tsan_read_range(void *at, size_t size) { access(at, size, false); }
+extern "C" void __tsan_write_range(void *at, size_t size) { access(at, size, true); }
+extern "C" void __tsan_func_entry(void *) {}
+extern "C" void __tsan_func_exit(void) {}
+extern "C" void __tsan_init(void) {}
+/* What guards the first use of a static variable. */
+extern "C" char __tsan_atomic8_load(const volatile char *at, int) { return *at; }

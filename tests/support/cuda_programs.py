@@ -1,0 +1,120 @@
+"""CUDA programs that run on the CPU: the rendered text, compiled by g++ with `cuda/cuda_on_cpu.h`,
+which checks barriers, races and every access."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from transpile.runtime.executable import Lowering
+from transpile.targets.cuda.gpu import USUAL
+from transpile.targets.cuda.render import cuda_text
+
+FOLDER = Path(__file__).parent / "cuda"
+HEADER = FOLDER / "cuda_on_cpu.h"
+# Contractions are ours to decide, as on the device (`nvcc --fmad=false`).
+FLAGS = ("-std=c++17", "-fPIC", "-ffp-contract=off", "-march=native", "-Wall", "-Wextra", "-Werror")
+# The functions of a program may be of use to no kernel of it, and drawn ones compare x with itself.
+QUIET = ("-Wno-unused-function", "-Wno-tautological-compare")
+
+
+def lowered(graph, options):
+    """The loops of a graph, before any schedule."""
+    return Lowering(graph, options)._pipeline.lowered
+
+
+def compiled(command):
+    """Run a compiler; AssertionError with what it says."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr[:8000]}"
+
+
+def folder():
+    """Where programs are kept, by their texts: beside the cache of this run."""
+    path = Path(os.environ["TRANSPILE_CACHE_DIR"]).with_name("cuda_on_cpu")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@cache
+def runtime():
+    """The object file of what the header declares."""
+    source = FOLDER / "cuda_on_cpu.cpp"
+    digest = hashlib.blake2b(source.read_bytes() + HEADER.read_bytes())
+    path = folder() / f"runtime-{digest.hexdigest()[:16]}.o"
+    if not path.exists():
+        own = path.with_suffix(f".{os.getpid()}.o")
+        compiled(["g++", *FLAGS, "-O2", "-c", source, "-o", own])
+        own.replace(path)
+    return path
+
+
+def built(text):
+    """The shared object of a CUDA text, for the CPU."""
+    digest = hashlib.blake2b(text.encode() + runtime().name.encode()).hexdigest()[:16]
+    path = folder() / f"program-{digest}.so"
+    if not path.exists():
+        source = folder() / f"program-{digest}.{os.getpid()}.cu"
+        own = source.with_suffix(".so")
+        source.write_text(text)
+        own_words = ("-fsanitize=thread", "-I", FOLDER / "include", "-include", HEADER)
+        compile_ = [*FLAGS, *QUIET, *own_words, "-x", "c++"]
+        compiled(["g++", *compile_, "-c", source, "-o", source.with_suffix(".o")])
+        compiled(["g++", "-shared", source.with_suffix(".o"), runtime(), "-o", own])
+        own.replace(path)
+    return path
+
+
+def run(program, text, values):
+    """The results of a lowered program with this CUDA text; AssertionError for what it does that no
+    program may."""
+    library = ctypes.CDLL(str(built(text)))
+    sizes = sizes_of(program, values)
+    inputs = [np.array(v, b.dtype, order="C") for b, v in zip(program.inputs, values, strict=True)]
+    outputs = [np.zeros(shape_of(b, sizes), b.dtype) for b in program.outputs]
+    numbers = [ctypes.c_int64(sizes[s.name]) for s in program.sizes]
+    size = getattr(library, f"{program.name}_workspace_size")
+    size.restype = ctypes.c_size_t
+    # In a block of its own each: what is beside an array belongs to nobody.
+    workspace = np.zeros(max(1, size(*numbers)), np.uint8)
+    arrays = [*inputs, *outputs, workspace]
+    pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+    bytes_ = (ctypes.c_int64 * len(arrays))(*(a.nbytes for a in arrays))
+    filled = (ctypes.c_int * len(arrays))(*(k < len(inputs) for k in range(len(arrays))))
+    library.cuda_on_cpu_begin(len(arrays), pointers, bytes_, filled)
+    before = [a.tobytes() for a in inputs]
+    entry = getattr(library, program.name)
+    code = entry(*numbers, *map(ctypes.c_void_p, pointers), None)
+    library.cuda_on_cpu_error.restype = ctypes.c_char_p
+    error = library.cuda_on_cpu_error().decode()
+    assert error == "", f"{program.name} {error}"
+    assert code == 0
+    assert before == [a.tobytes() for a in inputs], "an argument has changed"
+    return outputs
+
+
+def sizes_of(program, values):
+    """The runtime sizes of a program for these arguments."""
+    from transpile.ir.indices.size_solver import solved
+
+    pairs = zip(program.inputs, values, strict=True)
+    return solved(program.sizes, ((b.name, b.shape, np.shape(v)) for b, v in pairs))
+
+
+def shape_of(buffer, sizes):
+    """The shape of a buffer for these sizes."""
+    from transpile.ir.dims import evaluate
+
+    return tuple(evaluate(d, sizes) for d in buffer.shape)
+
+
+def results(lowering, values, gpu=USUAL):
+    """The results of a lowered function, by CUDA on the CPU."""
+    program = lowering._pipeline.lowered
+    return run(program, cuda_text(program, lowering.options, gpu=gpu), values)

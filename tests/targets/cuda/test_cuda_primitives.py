@@ -1,0 +1,111 @@
+"""Every primitive as CUDA, on the CPU: with the bits of NumPy or C, without a race, a barrier that
+some threads do not reach, or an access outside of arrays."""
+
+import numpy as np
+import pytest
+from cuda_programs import run
+from primitive_programs import array_program, elementwise_program
+from thorough import THOROUGH, each
+
+from transpile.errors import UnsupportedError
+from transpile.ir.graph import Graph
+from transpile.ir.types import DTYPES, SHORT_NAMES, kind_letter
+from transpile.options import Options
+from transpile.runtime.executable import Lowering
+from transpile.targets.cuda.gpu import Gpu
+from transpile.targets.cuda.render import cuda_text
+from transpile.transforms.interpret import interpret
+
+# What there is not on GPUs yet. The list only becomes shorter.
+NOT_YET = ("fft", "conv_general_dilated")
+BY_NAME = {SHORT_NAMES[d]: d for d in DTYPES}
+# Small launches: few threads to run one after the other, and several blocks.
+SMALL = {
+    "one block": Gpu(block=64, most_blocks=3),
+    "wide": Gpu(block=64, most_blocks=3, least_grid_work=1, enough_iterations=64),
+    "in memory": Gpu(block=32, most_blocks=2, most_slices=2, shared_bytes=0, local_bytes=0),
+}
+
+
+def some(batch, keep):
+    """The graph of some cases of a batch, their values, and the cases."""
+    cases = [case for number, case in enumerate(batch.cases) if keep(number, case)]
+    needed = {case[3] for case in cases}
+    equations = []
+    for equation in reversed(batch.equations):
+        if not needed.isdisjoint(equation.outputs):
+            equations.append(equation)
+            needed.update(equation.inputs)
+    inputs = [(v, x) for v, x in zip(batch.inputs, batch.values, strict=True) if v in needed]
+    outputs = tuple(case[3] for case in cases)
+    graph = Graph(tuple(v for v, _ in inputs), tuple(reversed(equations)), outputs, batch.name)
+    graph.check()
+    return graph, [x for _, x in inputs], cases
+
+
+def on_cuda(graph, values, gpu):
+    """The results of a graph as CUDA."""
+    program = Lowering(graph, Options())._pipeline.lowered
+    return run(program, cuda_text(program, Options(), gpu=gpu), values)
+
+
+def bits(x):
+    """An array whose NaNs are all the same one."""
+    x = np.array(x)
+    if x.dtype.kind == "c":
+        return np.stack([bits(x.real), bits(x.imag)])
+    if kind_letter(x.dtype) == "f":
+        x[x != x] = np.nan
+    return x
+
+
+@each("name", tuple(BY_NAME), ("bool", "i32", "f32", "c128"))
+def test_elementwise_primitives_have_the_bits_of_c(name):
+    batch = elementwise_program(BY_NAME[name])
+    graph, values, cases = some(batch, lambda *_: True)
+    found = on_cuda(graph, values, Gpu(block=64, most_blocks=2))
+    expected = Lowering(graph, Options(extra_cflags=("-Werror",))).build()(values)
+    wrong = [
+        primitive
+        for (primitive, *_), x, y in zip(cases, found, expected, strict=True)
+        if bits(x).tobytes() != bits(np.asarray(y)).tobytes()
+    ]
+    assert wrong == []
+
+
+def near(x, y, dtype):
+    """True if two results are equal, up to the order of additions."""
+    if x.dtype.kind in "biu":
+        return np.array_equal(x, y)
+    size = {2: 2e-2, 4: 1e-4}.get(dtype.itemsize // (2 if dtype.kind == "c" else 1), 1e-10)
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    return np.allclose(x.astype(wide), y.astype(wide), rtol=size, atol=size / 10, equal_nan=True)
+
+
+@pytest.mark.parametrize("gpu", SMALL)
+@each("name", tuple(BY_NAME), ("bool", "f32", "c64"))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_primitives_over_arrays_are_those_of_numpy(name, gpu):
+    dtype = BY_NAME[name]
+    tried = {}
+
+    def keep(number, case):
+        """All cases, or in the ordinary tier two of each primitive, others for each GPU."""
+        tried[case[0]] = tried.get(case[0], -1) + 1
+        apart = (tried[case[0]] + list(SMALL).index(gpu)) % 9 == 0
+        return case[0] not in NOT_YET and (THOROUGH or (apart and tried[case[0]] < 18))
+
+    graph, values, cases = some(array_program(dtype), keep)
+    found, expected = on_cuda(graph, values, SMALL[gpu]), interpret(graph, values)
+    for (primitive, _, params, _), x, y in zip(cases, found, expected, strict=True):
+        assert x.shape == np.shape(y), primitive
+        assert near(x, np.asarray(y), dtype), (primitive, params, x, y)
+
+
+@pytest.mark.parametrize("name", NOT_YET)
+def test_what_there_is_not_yet_says_so(name):
+    batch = array_program(np.dtype("float64"))
+    graph, _, cases = some(batch, lambda _, case: case[0] == name)
+    assert cases
+    with pytest.raises(UnsupportedError, match="for device='cuda' yet"):
+        cuda_text(Lowering(graph, Options())._pipeline.lowered, Options())

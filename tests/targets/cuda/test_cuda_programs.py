@@ -1,0 +1,164 @@
+"""Whole programs as CUDA, on the CPU, against NumPy: what people write, and drawn graphs."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from composites import COMPOSITES
+from cuda_programs import results, run
+from graphs import random_graph, small_machine
+from loop_graphs import random_loops
+from thorough import THOROUGH, each
+
+import transpile
+from transpile import lax, nn, random
+from transpile.errors import UnsupportedError
+from transpile.options import Options
+from transpile.runtime.executable import Lowering
+from transpile.targets.cuda.gpu import Gpu
+from transpile.targets.cuda.render import cuda_text
+from transpile.transforms.interpret import interpret
+
+RNG = np.random.default_rng(19)
+# Blocks that take their time here, and grids of several.
+FEW = Gpu(block=64, most_blocks=3)
+WIDE = Gpu(block=64, most_blocks=3, least_grid_work=1, enough_iterations=64)
+IN_MEMORY = Gpu(block=32, most_blocks=2, most_slices=2, shared_bytes=0, local_bytes=0)
+GPUS = {"few": FEW, "wide": WIDE, "in memory": IN_MEMORY}
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def layer_norm(x, scale, shift):
+    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + 1e-5) * scale + shift
+
+
+def network(weights, x, y):
+    hidden = np.tanh(x @ weights["first"] + weights["shift"])
+    return ((hidden @ weights["second"] - y) ** 2).mean()
+
+
+def attention(q, k, v):
+    return softmax(q @ k.T / np.sqrt(q.shape[1])) @ v
+
+
+def stencil(u):
+    def step(_, u):
+        inside = u[1:-1, 1:-1] + 0.1 * (
+            u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        )
+        return u.at[1:-1, 1:-1].set(inside)
+
+    return lax.fori_loop(0, 5, step, u)
+
+
+def histogram(x, places):
+    return transpile.numpy.zeros(10).at[places].add(x)
+
+
+def recurrence(x):
+    return lax.scan(lambda c, row: (0.9 * c + row, c.sum()), x[0], x)
+
+
+def halving(x):
+    return lax.while_loop(lambda s: (s * s).sum() > 1e-3, lambda s: 0.5 * s + 0.1 * np.sin(s), x)
+
+
+def branch(x):
+    return lax.cond(x.sum() > 0, lambda x: np.cumsum(x), lambda x: np.sort(x), x)
+
+
+def orders(x):
+    return np.sort(x, axis=0), np.argsort(x, axis=1), x.argmax(axis=0), np.median(x)
+
+
+def draws(n):
+    key = random.key(7)
+    return random.normal(key, (300,)), random.permutation(key, 17)
+
+
+WEIGHTS = {
+    "first": RNG.normal(size=(7, 20)),
+    "shift": RNG.normal(size=20),
+    "second": RNG.normal(size=(20, 3)),
+}
+X = RNG.normal(size=(33, 7))
+PROGRAMS = {
+    "softmax": (softmax, (RNG.normal(size=(37, 100)),)),
+    "softmax_of_long_rows": (softmax, (RNG.normal(size=(3, 1500)).astype("f4"),)),
+    "layer_norm": (layer_norm, (RNG.normal(size=(9, 70)), np.ones(70), np.zeros(70))),
+    "network": (network, (WEIGHTS, X, RNG.normal(size=(33, 3)))),
+    "gradient": (transpile.value_and_grad(network), (WEIGHTS, X, RNG.normal(size=(33, 3)))),
+    "attention": (attention, tuple(RNG.normal(size=(3, 21, 8)))),
+    "stencil": (stencil, (RNG.normal(size=(20, 19)),)),
+    "histogram": (histogram, (RNG.normal(size=400), RNG.integers(-10, 12, 400))),
+    "recurrence": (recurrence, (RNG.normal(size=(6, 40)),)),
+    "halving": (halving, (RNG.normal(size=200),)),
+    "branch": (branch, (RNG.normal(size=70),)),
+    "orders": (orders, (RNG.normal(size=(21, 18)),)),
+    "product": (lambda a, b: a @ b, (RNG.normal(size=(35, 50)), RNG.normal(size=(50, 41)))),
+    "columns": (lambda x: x.sum(axis=0), (RNG.normal(size=(300, 40)),)),
+    "total": (lambda x: (x * x).sum(), (RNG.normal(size=20000),)),
+    "draws": (draws, (1.0,)),
+    "gelu": (nn.gelu, (RNG.normal(size=(5, 60)).astype("f4"),)),
+}
+
+
+def check(lowering, values, gpu, expected):
+    """Compare the results of a program, as CUDA, with these."""
+    for x, y in zip(results(lowering, values, gpu), expected, strict=True):
+        y = np.asarray(y)
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        exact = {4: 2e-5, 8: 1e-11}.get(x.dtype.itemsize, 2e-2) if x.dtype.kind in "fc" else 0
+        np.testing.assert_allclose(x, y, rtol=exact, atol=exact)
+
+
+@each("gpu", tuple(GPUS), ordinary=("wide",))
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_are_those_of_c(name, gpu):
+    function, arguments = PROGRAMS[name]
+    lowered = transpile.jit(function).lower(*arguments)
+    values = [np.asarray(leaf) for leaf in transpile.tree.leaves(arguments)]
+    values = [values[k] for k in lowered.kept]
+    expected = transpile.tree.leaves(transpile.jit(function)(*arguments))
+    check(lowered._lowering, values, GPUS[gpu], expected)
+
+
+@each("name", tuple(COMPOSITES), ordinary=("statistics", "pooling"))
+def test_gradients_of_composites(name):
+    function, shape = COMPOSITES[name]
+    x = np.abs(RNG.normal(size=shape)) + 0.5
+    gradient = transpile.grad(lambda x: function(np, x))
+    lowered = transpile.jit(gradient).lower(x)
+    expected = transpile.tree.leaves(transpile.jit(gradient)(x))
+    check(lowered._lowering, [x], WIDE, expected)
+
+
+@pytest.mark.parametrize("seed", range(400 if THOROUGH else 10))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_drawn_graphs(seed):
+    graph, values = random_loops(Random(seed)) if seed % 2 else random_graph(seed)
+    options = Options(machine=small_machine(seed)) if seed % 3 == 1 else Options()
+    lowering = Lowering(graph, options)
+    gpu = list(GPUS.values())[seed % 3]
+    try:
+        text = cuda_text(lowering._pipeline.lowered, options, gpu=gpu)
+    except UnsupportedError as error:
+        assert "device='cuda'" in str(error)
+        return
+    found = run(lowering._pipeline.lowered, text, values)
+    for x, y in zip(found, interpret(graph, values), strict=True):
+        assert np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"), (x, y)
+
+
+def test_runtime_sizes():
+    n = transpile.ShapeDtypeStruct(("n", 40), np.float64)
+    lowered = transpile.jit(softmax).lower(n)
+    for rows in (1, 50):
+        x = RNG.normal(size=(rows, 40))
+        (found,) = results(lowered._lowering, [x], FEW)
+        np.testing.assert_allclose(found, softmax(x), rtol=1e-13)

@@ -1,0 +1,75 @@
+"""The CUDA text of some functions, kept beside their C in tests/golden so that a change is read.
+
+After a wanted change: TRANSPILE_REGENERATE_GOLDEN=1 python -m pytest tests/targets
+"""
+
+import difflib
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from golden_functions import FOLDER, FUNCTIONS
+
+import transpile
+from transpile.codegen.line_wrapping import WIDTH
+
+BY_NAME = {f.__name__: (f, arguments) for f, arguments in FUNCTIONS.items()}
+KEPT = sorted(path.stem for path in FOLDER.glob("*.cu"))
+
+
+def text_of(name):
+    """The whole CUDA text of a function."""
+    function, arguments = BY_NAME[name]
+    return transpile.jit(function).lower(*arguments).as_text("cuda")
+
+
+def kernels(text):
+    """The kernels and the entry function, which stand behind the last function of a team."""
+    lines = text.splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("static __global__"))
+    while lines[start - 1].strip():
+        start -= 1
+    return "\n".join(lines[start:]) + "\n"
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_text_is_the_golden_one(name):
+    path = FOLDER / f"{name}.cu"
+    found = kernels(text_of(name))
+    if os.environ.get("TRANSPILE_REGENERATE_GOLDEN"):
+        path.write_text(found, encoding="utf-8")
+    kept = path.read_text(encoding="utf-8")
+    difference = "\n".join(
+        difflib.unified_diff(kept.splitlines(), found.splitlines(), str(path), "now", lineterm="")
+    )
+    assert found == kept, difference
+
+
+def test_kept_are_some():
+    assert {"softmax", "layernorm", "total", "dense", "heat"} <= set(KEPT) <= BY_NAME.keys()
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_lines_are_short(name):
+    assert [line for line in text_of(name).splitlines() if len(line) > WIDTH] == []
+
+
+def test_command_line(tmp_path):
+    (tmp_path / "double.py").write_text("def double(x):\n    return 2 * x\n")
+    words = ["show", "double.py:double", "--arg", "float32[7]", "--dialect", "cuda"]
+    done = subprocess.run(
+        [sys.executable, "-m", "transpile", *words],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert re.search(
+        r"static __global__ void double_\w*\(const float \*__restrict__ x", done.stdout
+    )
+
+
+def test_bits_do_not_depend_on_the_process():
+    x = np.ones((30, 40))
+    texts = {transpile.jit(lambda x: x.sum(0) @ x.T).lower(x).as_text("cuda") for _ in range(2)}
+    assert len(texts) == 1

@@ -1,0 +1,1 @@
+"""Targets besides C: what a program becomes on another machine, a package for each."""

@@ -1,0 +1,1 @@
+"""CUDA C++: a program of loops as kernels of a GPU, with the function that launches them."""

@@ -1,0 +1,246 @@
+"""The device program: kernels of threads, blocks and warps, and the launches of them.
+
+    DeviceProgram   = program: Program, kernels: DeviceKernel*
+    DeviceKernel    = body: DeviceStatement*, the grid that it is launched on
+    DeviceStatement = Statement | Spread | Together | Single | Combine | FromFirst | Barrier
+                    | Shared | Slice | TeamCall
+
+A *team* is the threads that run statements together: those of a block, or of a warp. They have
+equal values of all scalars that are declared outside of a `Spread`. A plain statement is run by
+each thread. Immutable, like the loop IR that it is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+from transpile.ir.dims import Index, Symbol, symbols_of
+from transpile.ir.loop_ir import (
+    Alloc,
+    Buffer,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Swap,
+    Update,
+    While,
+)
+from transpile.ir.loop_rewrite import loads, loads_of, symbols_read, walk, written
+from transpile.util.frozen_records import dataclass
+
+
+class Team(Enum):
+    """Who runs the statements of a body together."""
+
+    THREAD = "thread"
+    WARP = "warp"
+    BLOCK = "block"
+
+
+class Over(Enum):
+    """Whom iterations are dealt to."""
+
+    GRID_THREADS = "threads of the grid"
+    GRID_WARPS = "warps of the grid"
+    GRID_BLOCKS = "blocks of the grid"
+    BLOCK_THREADS = "threads of a block"
+    WARP_LANES = "lanes of a warp"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The iterations of a rectangular nest of loops, dealt out in turn. With several loops, `item`
+    is the name of the number of an iteration."""
+
+    loops: tuple[For, ...]
+    over: Over
+    body: Body
+    item: str = ""
+
+
+@dataclass(frozen=True)
+class Together:
+    """A loop or branch that all threads of a team run: of a `For` the body, of an `If` both, of a
+    `While` what prepares its condition, and the body."""
+
+    head: For | While | If
+    bodies: tuple[Body, ...]
+
+
+@dataclass(frozen=True)
+class Single:
+    """Statements that the first thread of a team runs."""
+
+    body: tuple[Statement, ...]
+    team: Team
+
+
+@dataclass(frozen=True)
+class Combine:
+    """`target = op(target, the parts of all threads)`; without a part of its own, the target has
+    each thread's part."""
+
+    target: Ref
+    op: str
+    part: Ref
+    team: Team
+
+
+@dataclass(frozen=True)
+class FromFirst:
+    """All threads take the first one's value of a scalar."""
+
+    target: Ref
+    team: Team
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """What the threads of a team have written is read by others behind it."""
+
+    team: Team
+
+
+@dataclass(frozen=True)
+class Shared:
+    """An array in shared memory: the block's, or one for each warp."""
+
+    buffer: Buffer
+    team: Team
+    warps: int
+
+
+@dataclass(frozen=True)
+class Slice:
+    """An array in a slice of a buffer in global memory, which has one for each block."""
+
+    buffer: Buffer
+    home: str
+
+
+@dataclass(frozen=True)
+class TeamCall:
+    """A routine that a block runs; `is_shared_out` among the blocks of the grid.
+
+    routine    its name
+    suffix     that of the dtype for which it is made
+    reads      the buffers that it reads
+    writes     those that it writes
+    """
+
+    routine: str
+    suffix: str
+    arguments: tuple[Index | Load | str, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    is_shared_out: bool = False
+
+
+DeviceStatement = (
+    Statement
+    | Spread
+    | Together
+    | Single
+    | Combine
+    | FromFirst
+    | Barrier
+    | Shared
+    | Slice
+    | TeamCall
+)
+Body = tuple[DeviceStatement, ...]
+
+
+@dataclass(frozen=True)
+class DeviceKernel:
+    """A kernel, and the grid that it is launched on.
+
+    kernel       its statements as loops, by which its parameters are known
+    items        what is dealt to blocks, `per_block` to each
+    threads      of a block
+    most_blocks  the largest grid
+    mapping      what threads, warps and blocks have, in words
+    """
+
+    kernel: Kernel
+    body: Body
+    items: Index
+    per_block: int
+    threads: int
+    most_blocks: int
+    mapping: str
+
+    def walk(self) -> Iterator[DeviceStatement]:
+        """All statements, nested ones too, in preorder."""
+        return walk_device(self.body)
+
+
+def walk_device(body: Body) -> Iterator[DeviceStatement]:
+    """All statements of a body, nested ones too, in preorder."""
+    for statement in body:
+        match statement:
+            case Spread(body=inner) | Single(body=inner):
+                yield statement
+                yield from walk_device(inner)
+            case Together(bodies=bodies):
+                yield statement
+                for inner in bodies:
+                    yield from walk_device(inner)
+            case For() | If() | While():
+                yield from walk((statement,))
+            case _:
+                yield statement
+
+
+def used_by(kernel: DeviceKernel) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The buffers that a kernel reads or writes, in order of use, and those that it writes; without
+    the workspace that routines of C have."""
+    used: dict[str, None] = {}
+    writes: set[str] = set()
+    own: set[str] = set()
+    for statement in kernel.walk():
+        match statement:
+            case TeamCall(reads=reads, writes=written_):
+                used.update(dict.fromkeys((*reads, *written_)))
+                writes.update(written_)
+            case Shared(buffer=buffer):
+                own.add(buffer.name)
+            case Slice(buffer=buffer, home=home):
+                own.add(buffer.name)
+                used.setdefault(home)
+                writes.add(home)
+            case Together(head=If(condition=condition) | While(condition=condition)):
+                used.update(dict.fromkeys(load.buffer for load in loads_of(condition)))
+            case For() | If() | While() | Declare() | Update() | Store() | Alloc() | Swap():
+                used.update(dict.fromkeys(load.buffer for load in loads(statement)))
+                used.update(dict.fromkeys(written(statement)))
+                writes.update(written(statement))
+                if isinstance(statement, Alloc):
+                    own.add(statement.buffer.name)
+            case _:
+                pass
+    return tuple(name for name in used if name not in own), frozenset(writes - own)
+
+
+def symbols_of_kernel(kernel: DeviceKernel) -> frozenset[Symbol]:
+    """The symbols in the subscripts and bounds of a kernel."""
+    read = set[Symbol]().union(*map(symbols_read, kernel.kernel.body))
+    for statement in kernel.walk():
+        if isinstance(statement, Shared | Slice | Alloc):
+            read.update(*map(symbols_of, statement.buffer.shape))
+    return frozenset(read)
+
+
+@dataclass(frozen=True)
+class DeviceProgram:
+    """A program with its kernels in the order of their launches."""
+
+    program: Program
+    kernels: tuple[DeviceKernel, ...]

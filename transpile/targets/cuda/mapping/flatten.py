@@ -1,0 +1,56 @@
+"""One subscript for every array: C++ has no arrays of runtime extents, and what is next to what in
+memory is the constant by which a subscript multiplies an index."""
+
+from __future__ import annotations
+
+from transpile.ir.dims import Index, Shape
+from transpile.ir.indices.row_major import product, recombine, row_major
+from transpile.ir.loop_ir import Alloc, Buffer, Kernel, Program, Statement
+from transpile.ir.loop_rewrite import map_accesses, seen_by, walk, with_bodies
+from transpile.util.frozen_records import replace
+
+
+def flatten(program: Program) -> Program:
+    """The program with all arrays in one dimension; numbers stay without any."""
+    groups = (program.inputs, program.outputs, program.temporaries, program.constants)
+    inputs, outputs, temporaries, constants = (tuple(map(_flat, group)) for group in groups)
+    return replace(
+        program,
+        kernels=tuple(_kernel(program, kernel) for kernel in program.kernels),
+        inputs=inputs,
+        outputs=outputs,
+        temporaries=temporaries,
+        constants=constants,
+        results=(),
+    )
+
+
+def _flat(buffer: Buffer) -> Buffer:
+    if len(buffer.shape) < 2:
+        return buffer
+    value = buffer.value if buffer.value is None else buffer.value.reshape(-1)
+    return replace(buffer, shape=(product(buffer.shape),), value=value)
+
+
+def _kernel(program: Program, kernel: Kernel) -> Kernel:
+    shapes = {name: buffer.shape for name, buffer in seen_by(program, kernel).items()}
+    for statement in walk(kernel.body):
+        if isinstance(statement, Alloc):
+            shapes[statement.buffer.name] = statement.buffer.shape
+
+    def on_access(name: str, index: Shape) -> Shape:
+        shape = shapes[name]
+        return index if len(shape) < 2 else (_position(index, shape),)
+
+    body = tuple(_with_flat_allocs(map_accesses(s, on_access)) for s in kernel.body)
+    return replace(kernel, body=body, shapes=())
+
+
+def _position(index: Shape, shape: Shape) -> Index:
+    return recombine(row_major(index, shape))
+
+
+def _with_flat_allocs(statement: Statement) -> Statement:
+    if isinstance(statement, Alloc):
+        return Alloc(_flat(statement.buffer))
+    return with_bodies(statement, lambda body: tuple(map(_with_flat_allocs, body)))

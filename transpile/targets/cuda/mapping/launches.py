@@ -1,0 +1,234 @@
+"""Cut the kernels of a program where the grid has to wait: into one kernel for each launch.
+
+A kernel of C is a sequence of loop nests that one thread runs, or a team. On a GPU a wide nest, one
+whose iterations are independent and have enough work, is spread over the grid, and what follows it
+is another launch. What stands between wide nests is run by one block. Scalars that outlive a launch
+are numbers in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from transpile.analysis.cost_model import work
+from transpile.ir.calls import Call
+from transpile.ir.dims import symbols_of
+from transpile.ir.loop_ir import (
+    Alloc,
+    Buffer,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Literal,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Swap,
+    Update,
+    While,
+)
+from transpile.ir.loop_rewrite import (
+    indices,
+    is_independent,
+    loads,
+    names_in,
+    names_read,
+    parts,
+    used_buffers,
+    walk,
+    written,
+)
+from transpile.symbols.identifiers import Names
+from transpile.targets.cuda.gpu import Gpu
+from transpile.util.frozen_records import dataclass, replace
+
+Body = tuple[Statement, ...]
+
+
+def cut_at_wide_nests(program: Program, gpu: Gpu) -> Program:
+    """The program with a kernel for each launch."""
+    names = Names(names_in(program))
+    kernels: list[Kernel] = []
+    temporaries = list(program.temporaries)
+    for kernel in program.kernels:
+        groups = _groups(kernel.body, gpu)
+        if len(groups) == 1:
+            kernels.append(kernel)
+            continue
+        cut = _Cut(kernel, groups, names)
+        kernels += cut.kernels()
+        temporaries += cut.temporaries
+    return replace(program, kernels=tuple(kernels), temporaries=tuple(temporaries))
+
+
+def is_wide(statement: Statement, gpu: Gpu) -> bool:
+    """True for what the whole grid is to run: a call, or a loop with independent iterations and
+    enough work."""
+    if isinstance(statement, Call):
+        return True
+    return may_be_spread(statement) and work(statement) >= gpu.least_grid_work
+
+
+def may_be_spread(statement: Statement) -> bool:
+    """True if the iterations of a loop are independent, and need no pointers that are swapped."""
+    return (
+        isinstance(statement, For)
+        and is_independent(statement)
+        and not any(isinstance(s, Swap) for s in walk(statement.body))
+    )
+
+
+def _groups(body: Body, gpu: Gpu) -> list[Body]:
+    """The statements of each launch."""
+    groups: list[list[Statement]] = [[]]
+    for statement in body:
+        if is_wide(statement, gpu):
+            behind = [s for s in groups[-1] if _may_follow(s, statement)]
+            groups[-1] = [s for s in groups[-1] if s not in behind]
+            groups += [[statement], behind]
+        else:
+            groups[-1].append(statement)
+    return [tuple(group) for group in groups if group]
+
+
+def _may_follow(statement: Statement, nest: Statement) -> bool:
+    """True for a scalar that begins as a number, and that a nest does not read."""
+    return (
+        isinstance(statement, Declare)
+        and isinstance(statement.value, Literal)
+        and statement.name not in names_read(nest)
+    )
+
+
+@dataclass(frozen=True)
+class _Scalar:
+    """A scalar of a kernel, and the number in memory by which other launches know it."""
+
+    declared: Declare
+    place: Buffer
+
+
+class _Cut:
+    """One kernel in several. `temporaries` are the arrays and numbers that outlive a launch."""
+
+    def __init__(self, kernel: Kernel, groups: Sequence[Body], names: Names) -> None:
+        self.kernel = kernel
+        self.names = names
+        used, writes = used_buffers(kernel)
+        self.copied = _copied(groups, frozenset(used) - writes)
+        self.groups = [g for g in (_without(g, self.copied) for g in groups) if g]
+        declared = [{s.name: s for s in g if isinstance(s, Declare)} for g in self.groups]
+        read = [_names_used(group, self.copied) for group in self.groups]
+        self.scalars: dict[str, _Scalar] = {}
+        for number, own in enumerate(declared):
+            elsewhere = set[str]().union(*(r for k, r in enumerate(read) if k != number))
+            for name in own.keys() & elsewhere:
+                place = Buffer(names.new(f"{name}_kept"), (), own[name].dtype)
+                self.scalars[name] = _Scalar(own[name], place)
+        self.arrays = self._arrays()
+        self.temporaries = [*self.arrays, *(s.place for s in self.scalars.values())]
+
+    def _arrays(self) -> list[Buffer]:
+        """The local arrays of the kernel that several launches use."""
+        users: dict[str, int] = {}
+        for group in self.groups:
+            for name in {n for s in walk(group) for n in _accessed(s)}:
+                users[name] = users.get(name, 0) + 1
+        allocated = [s.buffer for g in self.groups for s in g if isinstance(s, Alloc)]
+        return [b for b in allocated if users.get(b.name, 0) > 1]
+
+    def kernels(self) -> list[Kernel]:
+        """The kernels, numbered where there are several."""
+        moved = {b.name for b in self.arrays}
+        found = []
+        for group in self.groups:
+            body = tuple(s for s in group if not (isinstance(s, Alloc) and s.buffer.name in moved))
+            if body:
+                found.append(self._with_scalars(body))
+        if len(found) == 1:
+            return [replace(self.kernel, body=found[0])]
+        base = self.kernel.name.removesuffix("_kernel")
+        return [
+            replace(self.kernel, name=self.names.new(f"{base}_{number}"), body=body)
+            for number, body in enumerate(found, start=1)
+        ]
+
+    def _with_scalars(self, body: Body) -> Body:
+        """The statements behind those that read scalars, and before those that keep them."""
+        before: list[Statement] = []
+        own = {s.name for s in body if isinstance(s, Declare)}
+        used = _names_used(body, self.copied)
+        updated = {
+            s.target.name for s in walk(body) if isinstance(s, Update) and isinstance(s.target, Ref)
+        }
+        before += [s for name, s in self.copied.items() if name in used]
+        for name in sorted(used & self.scalars.keys() - own):
+            scalar = self.scalars[name]
+            number = Load(scalar.place.name, (), scalar.place.dtype)
+            before.append(replace(scalar.declared, value=number, constant=name not in updated))
+        after = [
+            Store(scalar.place.name, (), Ref(name, scalar.place.dtype))
+            for name, scalar in self.scalars.items()
+            if name in own | updated
+        ]
+        return (*before, *body, *after)
+
+
+def _copied(groups: Iterable[Body], fixed: frozenset[str]) -> dict[str, Declare]:
+    """The constants that every launch computes for itself: those before the first nest, of what
+    is `fixed` while the kernel runs."""
+    copied: dict[str, Declare] = {}
+    for statement in next(iter(groups)):
+        if not (isinstance(statement, Declare) and statement.constant):
+            break
+        if not fixed.issuperset(load.buffer for load in loads(statement)):
+            break
+        copied[statement.name] = statement
+    return copied
+
+
+def _without(body: Body, copied: dict[str, Declare]) -> Body:
+    return tuple(s for s in body if not (isinstance(s, Declare) and s in copied.values()))
+
+
+def _names_used(body: Body, copied: dict[str, Declare]) -> set[str]:
+    """The scalars of a kernel that statements read or update, and those that these are computed
+    from."""
+    used = _free_names(body)
+    for name in reversed(copied):
+        if name in used:
+            used |= _free_names((copied[name],))
+    return used
+
+
+def _free_names(body: Body) -> set[str]:
+    """The scalars that statements read or update, and do not declare: names are declared anew in
+    one nest after another."""
+    free: set[str] = set()
+    declared: set[str] = set()
+    for statement in body:
+        own = {part.name for part in parts(statement) if isinstance(part, Ref)}
+        own.update(s.name for index in indices(statement) for s in symbols_of(index))
+        match statement:
+            case For():
+                own |= _free_names(statement.body) - {statement.symbol.name}
+            case If():
+                own |= _free_names(statement.body) | _free_names(statement.orelse)
+            case While():
+                own -= {s.name for s in statement.test if isinstance(s, Declare)}
+                own |= _free_names((*statement.test, *statement.body))
+            case Update(target=Ref(name=name)):
+                own.add(name)
+            case _:
+                pass
+        free |= own - declared
+        if isinstance(statement, Declare):
+            declared.add(statement.name)
+    return free
+
+
+def _accessed(statement: Statement) -> set[str]:
+    return {load.buffer for load in loads(statement)} | set(written(statement))

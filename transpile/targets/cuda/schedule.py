@@ -1,0 +1,104 @@
+"""From lowered loops to the device program: passes over loops, cuts, the mapping, memory.
+
+The passes over loops are those of `schedule/` that are about no processor: they change iteration
+spaces and remove what is computed twice or never. Index sets are not split: a test that goes one
+way in almost all warps costs less than the launch of another kernel. A full reduction of many
+elements is made of block sums, as in C: these are the two passes of a reduction on a GPU, without
+atomics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from transpile.errors import UnsupportedError
+from transpile.intrinsics.callbacks import Callback
+from transpile.ir.calls import Call
+from transpile.ir.loop_ir import Alloc, Kernel, Program, Slot, Statement
+from transpile.ir.loop_rewrite import names_in, walk, with_bodies
+from transpile.ir.loop_verifier import check
+from transpile.options import Options
+from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
+from transpile.schedule.cleanup.local_cse import local_cse
+from transpile.schedule.cleanup.range_checks import simplify_range_checks
+from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
+from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
+from transpile.schedule.cleanup.unreachable import remove_unreachable
+from transpile.schedule.domain.coalesce import coalesce
+from transpile.schedule.domain.linearize import linearize
+from transpile.schedule.lanes.blocked_reductions import block_reductions
+from transpile.schedule.memory_plan import plan_memory
+from transpile.symbols.identifiers import Names
+from transpile.targets.cuda.device_ir import DeviceKernel, DeviceProgram, Slice, used_by
+from transpile.targets.cuda.gpu import USUAL, Gpu
+from transpile.targets.cuda.mapping.flatten import flatten
+from transpile.targets.cuda.mapping.grid import Mapper
+from transpile.targets.cuda.mapping.launches import cut_at_wide_nests
+from transpile.util.fp_environment import in_default_fp_environment
+from transpile.util.frozen_records import replace
+
+LOOP_PASSES: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
+    (linearize, "reshaped contiguous arrays are read by one linear subscript, without quotients"),
+    (remove_unreachable, "what follows the end of a call with an error is not reached"),
+    (remove_dead_scalars, "scalars that only other parts of a split loop read are dead code"),
+    (coalesce, "a nest over contiguous arrays becomes one long loop: no division for its indices"),
+    (block_reductions, "a full reduction is a reduction of block sums: two passes, no atomics"),
+    (replace_with_scalars, "a temporary of one element per iteration is a variable: a register"),
+    (settle_comparisons, "clamps and tests that the ranges of counters settle are removed"),
+    (local_cse, "common subexpressions of scalars are computed once"),
+    (simplify_range_checks, "a test that follows a clipped subscript asks for the range itself"),
+    (remove_dead_scalars, "what only choices read that were settled is dead code"),
+)
+
+
+@in_default_fp_environment
+def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> DeviceProgram:
+    """The kernels and launches of a lowered program.
+
+    Raises UnsupportedError for what there is not on GPUs yet, with the line of the user's code.
+    """
+    _refuse(program)
+    check(program)
+    for loop_pass, _ in LOOP_PASSES:
+        program = loop_pass(program, options)
+    check(program)
+    flat = cut_at_wide_nests(flatten(program), gpu)
+    mapper = Mapper(Names(names_in(flat)), gpu)
+    kernels = tuple(_with_slots(mapper.kernel(kernel)) for kernel in flat.kernels)
+    used = set().union(*(used_by(kernel)[0] for kernel in kernels))
+    temporaries = (b for b in (*flat.temporaries, *mapper.temporaries) if b.name in used)
+    flat = replace(flat, kernels=tuple(k.kernel for k in kernels), temporaries=tuple(temporaries))
+    return DeviceProgram(plan_memory(flat, options), kernels)
+
+
+def _refuse(program: Program) -> None:
+    """Raise UnsupportedError for programs that need the host, or another device, as they run."""
+    if program.communicates:
+        raise UnsupportedError(
+            f"{program.name} exchanges values with other devices: not on a GPU yet"
+        )
+    if program.lengths or program.required:
+        raise UnsupportedError(
+            f"{program.name} has a length that depends on values, or has to check sizes: not on a "
+            "GPU yet"
+        )
+    for kernel in program.kernels:
+        for statement in walk(kernel.body):
+            if isinstance(statement, Call) and isinstance(statement, Callback):
+                raise UnsupportedError(f"{kernel.source}: a kernel of a GPU cannot call Python")
+
+
+def _with_slots(kernel: DeviceKernel) -> DeviceKernel:
+    """The kernel whose loops know the slices of its arrays, for the plan of memory."""
+    homes = {s.buffer.name: s.home for s in kernel.walk() if isinstance(s, Slice)}
+    if not homes:
+        return kernel
+
+    def placed(statement: Statement) -> Statement:
+        if isinstance(statement, Alloc) and statement.buffer.name in homes:
+            return Alloc(statement.buffer, Slot(homes[statement.buffer.name], 0, True))
+        return with_bodies(statement, lambda body: tuple(map(placed, body)))
+
+    body = tuple(map(placed, kernel.kernel.body))
+    own: Kernel = replace(kernel.kernel, body=body)
+    return replace(kernel, kernel=own)
