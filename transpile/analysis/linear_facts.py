@@ -128,6 +128,13 @@ class Sums:
         found = interval(total, self.relations, self._range_of_name)
         return meet(known, found) or known
 
+    def difference(self, expr: Expr, name: str) -> Interval | None:
+        """The interval of what an integer is more than a scalar, if it is a sum with that."""
+        total = self.sum_of(expr)
+        if total is None or total.get(name) != 1:
+            return None
+        return interval(combined(total, {name: 1}, -1), self.relations, self._range_of_name)
+
     def sum_of(self, expr: Expr) -> Linear | None:
         """The sum of scalars that an integer is, if its arithmetic does not wrap around; a scalar
         that was declared as such a sum is that sum."""

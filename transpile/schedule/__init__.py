@@ -52,6 +52,7 @@ from transpile.schedule.lanes.trig_versions import version_trig_loops
 from transpile.schedule.memory_plan import plan_memory
 from transpile.schedule.parallelize import parallelize_loops
 from transpile.schedule.product_order import restore_product_order
+from transpile.schedule.scalar_choices import shape_choices
 from transpile.schedule.stack import move_arrays_off_stack
 from transpile.schedule.team_guards import guard_teams
 from transpile.schedule.vectorize import vectorize_loops
@@ -163,6 +164,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "a subscript outside of vector loops waits for a branch that is predicted, not for choices",
     ),
     (remove_dead_scalars, "what only choices read that were settled is dead code"),
+    (
+        shape_choices,
+        "choices of constants are branches in scalar code, stores under conditions are choices",
+    ),
     (version_trig_loops, "multiversioning: ordinary angles skip the reduction that huge ones need"),
     (
         move_arrays_off_stack,

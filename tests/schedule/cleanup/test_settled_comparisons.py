@@ -220,3 +220,28 @@ def test_drawn_loops_compute_the_same(drawn):
     f, starts = drawn
     with np.errstate(all="ignore"):
         settled(f, np.arange(5.0), np.int64(starts[0]), np.int64(starts[1]))
+
+
+def test_a_stack_pointer_does_not_wrap_around():
+    """It grows by what branches add, and is above 0 where the loop goes on."""
+
+    def f(x):
+        def step(state):
+            top, x, fuel = state
+            top = top - 1
+            x = x.at[top].set(x[top] + 1)
+            one = np.where((x[top] < 2) & (fuel > 0), top + 1, top)
+            x = x.at[one].set(0.5)
+            return np.where(fuel > 2, one + 1, one), x, fuel - 1
+
+        return lax.while_loop(lambda s: s[0] > 0, step, (np.int64(1), x, np.int64(5)))
+
+    assert "maximum" not in left(settled(f, np.zeros(4)))
+    assert "select" not in [
+        p.op
+        for k in settled(f, np.zeros(4)).kernels
+        for s in walk(k.body)
+        if isinstance(s, Declare) and s.symbol is not None
+        for p in parts(s)
+        if isinstance(p, Apply)
+    ]

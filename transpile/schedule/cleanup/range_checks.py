@@ -13,12 +13,24 @@ from functools import reduce
 
 from transpile.ir.contracts import contract
 from transpile.ir.dims import Dim, Index, symbols_of
-from transpile.ir.loop_ir import Apply, Declare, Expr, If, IndexValue, Program, Ref, Statement
-from transpile.ir.loop_rewrite import map_statement, with_bodies
+from transpile.ir.loop_ir import (
+    Apply,
+    Declare,
+    Expr,
+    If,
+    IndexValue,
+    Program,
+    Ref,
+    Statement,
+    Update,
+)
+from transpile.ir.loop_rewrite import map_statement, walk, with_bodies
 from transpile.ir.types import BOOL
 from transpile.options import Options
 from transpile.primitives.kinds import comparison_of
 from transpile.util.frozen_records import dataclass, replace, same
+
+Body = tuple[Statement, ...]
 
 
 @contract()
@@ -27,23 +39,38 @@ def simplify_range_checks(program: Program, options: Options) -> Program:
     return replace(program, kernels=tuple(replace(k, body=_body(k.body)) for k in program.kernels))
 
 
-def _body(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def _body(body: Body) -> Body:
     body = same(body, tuple(with_bodies(s, _body) for s in body))
-    if not body or not isinstance(body[-1], If) or body[-1].orelse:
-        return body
-    before, (tests, inner) = list(body[:-1]), _tests(body[-1])
+    number = len(body)
+    while number > 0:
+        number -= 1
+        match body[number]:
+            case If(orelse=()) as branch:
+                behind = body[number + 1 :]
+                before = _before(body[:number], branch, behind)
+                body = same(body, (*before, *behind))
+                number = len(before) - 1
+    return body
+
+
+def _before(body: Body, branch: If, behind: Body) -> Body:
+    """The statements up to a branch, given those behind it."""
+    before, (tests, inner) = list(body), _tests(branch)
     moved: list[Statement] = []
-    for subscript in [s for s in body[:-1] if isinstance(s, Declare)]:
+    for subscript in [s for s in body if isinstance(s, Declare)]:
         clamped = _clamped(subscript)
         if clamped is None or tests.count(clamped.test) != 1:
             continue
-        readers = [*before, *(If(t, ()) for t in tests if t != clamped.test)]
-        if not any(_reads(s, subscript) for s in readers):
+        readers = [*before, *behind, *(If(t, ()) for t in tests if t != clamped.test)]
+        between = body[body.index(subscript) + 1 :]
+        if not any(_reads(s, subscript) for s in readers) and not any(
+            _updates(s, clamped.unclamped) for s in walk(between)
+        ):
             before.remove(subscript)
             moved.append(replace(subscript, value=clamped.unclamped))
             tests[tests.index(clamped.test)] = clamped.in_range
     if not moved:
-        return body
+        return (*body, branch)
     inner = (*moved, *inner)
     for test in reversed(tests):
         inner = (If(test, inner),)
@@ -90,6 +117,10 @@ def _innermost(value: Expr) -> Expr:
     while isinstance(value, Apply) and value.primitive.chooses:
         value = value.args[0]
     return value
+
+
+def _updates(statement: Statement, scalar: Ref) -> bool:
+    return isinstance(statement, Update) and statement.target == scalar
 
 
 def _reads(statement: Statement, declared: Declare) -> bool:

@@ -60,6 +60,9 @@ Body = tuple[Statement, ...]
 # around, so that `p * p < n` bounds p.
 _THRESHOLDS = (-(2**31), 2**31)
 _MOST_ROUNDS = 5
+# A loop without a bound has fewer iterations than this, at one in a nanosecond for a year: its
+# counters do not wrap around.
+_MOST_TRIPS = 2**55
 
 
 @contract(destroys=(NO_DEAD_SCALARS,))
@@ -239,7 +242,7 @@ def _settle(
         for name in names:
             begin, now = facts.ranges[name], known.ranges[name]
             moved = _moved(begin, after.shifts.get(name, (0, 0)), trips)
-            known.bound(name, _widened(now, reached[name], moved, number))
+            known.bound(name, _widened(now, reached[name], moved, number, trips is not None))
     else:
         for name in names:
             known.forget(name)
@@ -258,22 +261,29 @@ def _before_next(begin: Interval, after: Facts, name: str, trips: int | None) ->
 
 
 def _moved(begin: Interval, shift: Interval | None, times: int | None) -> Interval | None:
-    """The interval of a scalar after up to so many shifts; None where it might wrap around."""
-    if shift is None or times is None:
+    """The interval of a scalar after up to so many shifts, or as many as a loop has; None where it
+    might wrap around."""
+    if shift is None:
         return None
-    steps = min(shift[0], 0) * times, max(shift[1], 0) * times
+    most = _MOST_TRIPS if times is None else times
+    steps = min(shift[0], 0) * most, max(shift[1], 0) * most
     moved = intervals.add(begin, steps)
     return moved if is_inside(moved, full(INT64)) else None
 
 
-def _widened(now: Interval, end: Interval, moved: Interval | None, number: int) -> Interval:
+def _widened(
+    now: Interval, end: Interval, moved: Interval | None, number: int, is_counted: bool
+) -> Interval:
     """An interval with what is known before an iteration and behind one, of ends that do not grow
     often."""
     if is_inside(end, now):
         return now
     if number == 0:
-        return hull(now, end if moved is None else moved)
-    least, most = _THRESHOLDS if number < _MOST_ROUNDS - 2 else full(INT64)
+        return hull(now, moved if moved is not None and is_counted else end)
+    is_last = number >= _MOST_ROUNDS - 2
+    if is_last and moved is not None:
+        return hull(now, moved)
+    least, most = full(INT64) if is_last else _THRESHOLDS
     low = now[0] if end[0] >= now[0] else min(end[0], least)
     high = now[1] if end[1] <= now[1] else max(end[1], most)
     return low, high
@@ -334,9 +344,10 @@ def _update(update: Update, value: Expr, facts: Facts) -> None:
 
 def _shift(value: Expr, target: Ref, facts: Facts) -> Interval | None:
     """The interval of the difference of a value and a scalar, where it is made of that scalar."""
+    difference = facts.difference(value, target.name)
+    if difference is not None:
+        return difference
     match value:
-        case Ref() if value == target:
-            return 0, 0
         case Apply(op="add", args=(x, y)):
             for moved, step in ((x, y), (y, x)):
                 shift = _shift(moved, target, facts)

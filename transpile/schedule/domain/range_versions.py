@@ -208,6 +208,12 @@ def _sum(x: Expr, y: Expr) -> Expr:
     return Apply("add", (x, y), INT64)
 
 
+def _product(x: Expr, factor: int) -> Expr:
+    if isinstance(x, Literal):
+        return Literal(np.int64(int(x.value) * factor), INT64)
+    return x if factor == 1 else Apply("multiply", (x, Literal(np.int64(factor), INT64)), INT64)
+
+
 def _total(index: Index, own: Symbol, counter: Expr) -> Expr:
     """A sum of symbols, one of which is a counter, in arithmetic that wraps around."""
     total: Expr = Literal(np.int64(0), INT64)
@@ -216,7 +222,7 @@ def _total(index: Index, own: Symbol, counter: Expr) -> Expr:
         if monomial:
             (symbol,) = monomial
             value = counter if symbol == own else IndexValue(Dim(((monomial, 1),)))
-            part = value if factor == 1 else Apply("multiply", (value, part), INT64)
+            part = _product(value, factor)
         total = _sum(total, part)
     return total
 

@@ -1,0 +1,110 @@
+"""Choices in scalar code: constants by branches, stores under conditions as choices."""
+
+import numpy as np
+import pytest
+from graphs import assert_same_results, lowered, run
+
+from transpile import lax
+from transpile.ir.loop_ir import Apply, Declare, If, Store
+from transpile.ir.loop_rewrite import walk
+from transpile.ir.loop_verifier import check
+from transpile.options import Options
+from transpile.schedule import schedule
+from transpile.schedule.scalar_choices import shape_choices
+
+pytestmark = pytest.mark.full_level
+
+
+def shaped(f, *args):
+    """The loops of a function after the schedule, which compute what those before it do."""
+    before = lowered(f, *args)
+    after = schedule(before, Options(openmp=False))
+    check(after)
+    assert_same_results(run(after, list(args)), run(before, list(args)))
+    return [s for k in after.kernels for s in walk(k.body)]
+
+
+def is_choice(statement):
+    value = getattr(statement, "value", None)
+    return isinstance(value, Apply) and value.op == "select"
+
+
+@pytest.mark.parametrize("x", [-3.0, -0.0, 0.0, 2.0, np.nan, np.inf])
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_constant_is_assigned_by_a_branch(x, is_last):
+    def f(x, table):
+        def step(i, state):
+            s, table = state
+            moved = s * 0.5 - table[i]
+            chosen = np.where(moved < 0, moved, 7.0) if is_last else np.where(moved < 0, 7.0, moved)
+            return chosen, table.at[i].set(chosen + s)
+
+        return lax.fori_loop(0, 5, step, (x, table))
+
+    statements = shaped(f, np.float64(x), np.arange(5.0))
+    assert any(isinstance(s, If) for s in statements)
+    assert not any(is_choice(s) for s in statements if isinstance(s, Declare))
+
+
+def larger(best, distance, v):
+    """What the inner loop of a knapsack does."""
+
+    def step(j, best):
+        t = best[j] + v
+        return lax.cond(
+            t > best[j + distance], lambda b: b.at[j + distance].set(t), lambda b: b, best
+        )
+
+    return lax.fori_loop(0, 4, step, best)
+
+
+def test_a_store_under_a_condition_is_a_choice():
+    """Its element is read in any case, and each iteration has one of its own."""
+    for distance in (0, 1, 3):
+        statements = shaped(
+            lambda b, v, d=distance: larger(b, d, v), np.array([3.0, 1, 7, 2, 9, 0, 1]), 2.0
+        )
+        assert any(isinstance(s, Store) and is_choice(s) for s in statements)
+
+
+def test_a_store_of_a_search_keeps_its_branch():
+    """Elements that other arrays choose, or that all iterations share, are stored where they
+    change."""
+
+    def scattered(best, at):
+        def step(j, best):
+            t = best[at[j]] * 0.5
+            return lax.cond(t > best[at[j]], lambda b: b.at[at[j]].set(t), lambda b: b, best)
+
+        return lax.fori_loop(0, 5, step, best)
+
+    def relaxed(d):
+        def step(j, d):
+            t = d[2] + d[j]
+            return lax.cond(t < d[j], lambda d: d.at[j].set(t), lambda d: d, d)
+
+        return lax.fori_loop(0, 5, step, d)
+
+    for f, args in (
+        (scattered, (np.arange(-3.0, 3), np.array([4, 1, 1, 0, 2]))),
+        (relaxed, (np.arange(-3.0, 3),)),
+    ):
+        assert not any(isinstance(s, Store) and is_choice(s) for s in shaped(f, *args))
+
+
+def test_an_element_that_is_read_under_the_condition_alone_is_stored_there():
+    """Nothing is stored where nothing was to be read."""
+
+    def f(x, y):
+        def step(j, x):
+            return lax.cond(y[j] > 0, lambda x: x.at[j].set(y[j] * 2), lambda x: x, x)
+
+        return lax.fori_loop(0, 5, step, x)
+
+    statements = shaped(f, np.arange(5.0), np.array([1.0, -1, 0, 2, 3]))
+    assert not any(isinstance(s, Store) and is_choice(s) for s in statements)
+
+
+def test_programs_without_choices_stay_as_they_are():
+    program = lowered(lambda x: x * 2, np.arange(5.0))
+    assert shape_choices(program, Options()) is program

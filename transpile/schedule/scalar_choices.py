@@ -1,0 +1,130 @@
+"""Choices in scalar code, in the form of which gcc makes the faster code.
+
+    t = x < 0 ? 0.0 : x                 ->      t = x;  if (x < 0) t = 0.0;
+    if (t > best[i]) best[i] = t;       ->      best[i] = t > best[i] ? t : best[i];
+
+A choice of a float or a constant goes through integer registers where it is one expression, which
+takes longer than the arithmetic around it. A store under a condition keeps a loop out of vector
+registers; where the element is read in any case, and each iteration has one of its own, storing
+what was there does no harm. Other loops keep the branch, which spares most stores of a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
+from transpile.ir.dims import Index, Symbol, terms_of
+from transpile.ir.loop_ir import (
+    Apply,
+    Declare,
+    Expr,
+    For,
+    If,
+    Literal,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+)
+from transpile.ir.loop_rewrite import (
+    accesses,
+    loads_of,
+    map_bodies,
+    parts,
+    subexpressions,
+    walk,
+    with_bodies,
+)
+from transpile.ir.types import BOOL
+from transpile.options import Options
+from transpile.util.frozen_records import changed, same
+
+Body = tuple[Statement, ...]
+_MOST_OPERATIONS = 3  # of a value that is computed in any case
+
+
+@contract(requires=(LANES_BOUND,), destroys=(SUBEXPRESSIONS_SHARED,))
+def shape_choices(program: Program, options: Options) -> Program:
+    """The program with such choices in its scalar code."""
+    return map_bodies(program, _body)
+
+
+def _body(body: Body) -> Body:
+    return same(body, tuple(_statements(body)))
+
+
+def _statements(body: Body) -> Iterator[Statement]:
+    for statement in body:
+        match statement:
+            case For(simd=True):
+                yield statement
+            case For():
+                yield with_bodies(_with_stores_in_any_case(statement), _body)
+            case Declare(value=Apply(op="select", args=args), constant=True, symbol=None):
+                yield from _by_branch(statement, *args)
+            case _:
+                yield with_bodies(statement, _body)
+
+
+def _by_branch(statement: Declare, test: Expr, x: Expr, y: Expr) -> Iterable[Statement]:
+    """The declaration of a choice between a float and a constant: the constant is assigned."""
+    target = Ref(statement.name, statement.dtype)
+    match x, y:
+        case (Literal(), Ref()) if statement.dtype.kind == "f":
+            assigned = If(test, (Update(target, "set", x),))
+            return changed(statement, value=y, constant=False), assigned
+        case (Ref(), Literal()) if statement.dtype.kind == "f":
+            opposite = Apply("logical_not", (test,), BOOL)
+            assigned = If(opposite, (Update(target, "set", y),))
+            return changed(statement, value=x, constant=False), assigned
+    return (statement,)
+
+
+def _with_stores_in_any_case(loop: For) -> For:
+    """The loop, if all it does is to declare constants and store one element under a condition."""
+    match loop.body[-1:]:
+        case (If(condition=test, body=(Store() as store,), orelse=()),):
+            before = loop.body[:-1]
+        case _:
+            return loop
+    is_plain = loop.ordered and loop.limit is None and not loop.parallel
+    if not is_plain or not all(isinstance(s, Declare) and s.symbol is None for s in before):
+        return loop
+    element = Load(store.buffer, store.index, store.value.dtype)
+    known = {load for s in before for load in loads_of(*parts(s))} | {*loads_of(test)}
+    operations = [p for p in subexpressions(store.value) if isinstance(p, Apply)]
+    if (
+        element not in known
+        or not known.issuperset(loads_of(store.value))
+        or len(operations) > _MOST_OPERATIONS
+        or not _are_in_step(loop, store)
+    ):
+        return loop
+    chosen = Apply("select", (test, store.value, element), element.dtype)
+    return changed(loop, body=(*before, Store(store.buffer, store.index, chosen)))
+
+
+def _are_in_step(loop: For, store: Store) -> bool:
+    """True if all subscripts of the array that is stored to are the same multiples of the counter,
+    but for what does not change: iterations that meet do so at a fixed distance."""
+    slopes = {
+        tuple(_slope(i, loop.symbol) for i in index)
+        for s in walk(loop.body)
+        for buffer, index in accesses(s)
+        if buffer == store.buffer
+    }
+    if len(slopes) != 1:
+        return False
+    (found,) = slopes
+    return any(found) and all(s in (-1, 0, 1) for s in found)
+
+
+def _slope(index: Index, own: Symbol) -> int | None:
+    """The multiple of a counter in a subscript; None if it is none."""
+    rest = {atom for monomial, _ in terms_of(index) if monomial != (own,) for atom in monomial}
+    is_sum = own not in rest and all(isinstance(atom, Symbol) for atom in rest)
+    return dict(terms_of(index)).get((own,), 0) if is_sum else None
