@@ -65,6 +65,7 @@ LATER = {
     ("executable", "transpile.build.link_libraries"): "a warm start links nothing",
     ("executable", "transpile.build.pool_linking"): "a warm start links nothing",
     ("executable", "transpile.build.processors"): "a warm start links nothing",
+    ("driver", "transpile.targets.cuda.gpu"): "for those who ask for CUDA",
     ("driver", "transpile.targets.cuda.render"): "for those who ask for CUDA",
     ("tracing", "transpile.build.compiler_probe"): "belongs to the first call",
     ("compiler", "jinja2"): "where a template is compiled, which is once",

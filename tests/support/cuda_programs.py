@@ -25,8 +25,8 @@ QUIET = ("-Wno-unused-function", "-Wno-tautological-compare")
 
 
 def lowered(graph, options):
-    """The loops of a graph, before any schedule."""
-    return Lowering(graph, options)._pipeline.lowered
+    """The loops of a graph for a GPU."""
+    return Lowering(graph, options)._pipeline.lowered_for_cuda
 
 
 def compiled(command):
@@ -114,7 +114,7 @@ def shape_of(buffer, sizes):
     return tuple(evaluate(d, sizes) for d in buffer.shape)
 
 
-def results(lowering, values, gpu=USUAL):
+def results(lowering, values, gpu=USUAL, runs=run):
     """The results of a lowered function, by CUDA on the CPU."""
-    program = lowering._pipeline.lowered
-    return run(program, cuda_text(program, lowering.options, gpu=gpu), values)
+    program = lowering._pipeline.lowered_for_cuda
+    return runs(program, cuda_text(program, lowering.options, gpu=gpu), values)

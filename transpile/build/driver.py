@@ -53,8 +53,10 @@ from transpile.util.lazy.imports import Later
 from transpile.util.lazy.loggers import Log
 
 if TYPE_CHECKING:
+    import transpile.targets.cuda.gpu as gpu
     import transpile.targets.cuda.render as render_cuda
 else:
+    gpu = Later("transpile.targets.cuda.gpu")
     render_cuda = Later("transpile.targets.cuda.render")
 
 logger = Log("transpile.build")
@@ -132,11 +134,18 @@ class Pipeline:
         with self._times.phase("render"):
             return self.rendered("program.h", for_c=True)
 
+    @cached_property
+    def lowered_for_cuda(self) -> Program:
+        """The fused loops of a program for a GPU."""
+        options = gpu.options_for(self.options)
+        return Pipeline(self.graph, options, self.donated, 0.0).lowered
+
     @property
     def cuda_text(self) -> str:
         """The text of a CUDA file."""
-        title = self._title(self.lowered)
-        return without_collector(lambda: render_cuda.cuda_text(self.lowered, self.options, title))
+        program = self.lowered_for_cuda
+        title = self._title(program)
+        return without_collector(lambda: render_cuda.cuda_text(program, self.options, title))
 
     def _title(self, program: Program) -> str:
         """The function, and where it is."""

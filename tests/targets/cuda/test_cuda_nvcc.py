@@ -1,40 +1,33 @@
-"""CUDA text as nvcc compiles it: without a warning, for two generations of GPUs. No GPU is needed.
+"""CUDA text as nvcc compiles it, without a warning, for two generations of GPUs; and as a GPU runs
+it, where there is one.
 
 `make cuda` has an environment with nvcc; elsewhere these tests are skipped.
 """
 
-import subprocess
-import sysconfig
-from pathlib import Path
+import ctypes
 
 import numpy as np
 import pytest
+from cuda_device import NO_NVCC, NVCC, compile_for, run_on_device, shared_object, why_not
+from cuda_programs import lowered
+from graphs import random_graph
 from primitive_programs import array_program, elementwise_program
-from test_cuda_primitives import BY_NAME, NOT_YET, some
-from test_cuda_programs import GPUS, PROGRAMS
+from test_cuda_primitives import BY_NAME, NOT_YET, check_arrays, check_elementwise, some
+from test_cuda_programs import GPUS, PROGRAMS, check_drawn, check_program
 from thorough import each
 
 import transpile
 from transpile.options import Options
-from transpile.runtime.executable import Lowering
 from transpile.targets.cuda.gpu import USUAL
 from transpile.targets.cuda.render import cuda_text
 
-# Where the package `nvidia-cuda-nvcc` puts it: the nvcc of a machine may be of any age.
-NVCC = next(iter(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*/bin/nvcc")), None)
-pytestmark = pytest.mark.skipif(
-    NVCC is None, reason="no nvcc in this environment: `make cuda` installs it, the extra `cuda`"
-)
-FLAGS = ("-std=c++17", "--fmad=false", "-cubin", "-Werror", "all-warnings")
+pytestmark = pytest.mark.skipif(NVCC is None, reason=NO_NVCC)
+on_a_gpu = pytest.mark.skipif(why_not() != "", reason=f"no GPU: {why_not()}")
 
 
 def compiled(text, folder, generation):
     """Compile a text for a GPU; AssertionError with what nvcc says."""
-    source = folder / "program.cu"
-    source.write_text(text)
-    words = [NVCC, *FLAGS, f"-arch={generation}", source, "-o", folder / "program.cubin"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, (done.stdout + done.stderr)[:8000]
+    compile_for(text, folder / "program.cubin", generation, "-cubin")
 
 
 @each("generation", ("sm_80", "sm_90"), ordinary=("sm_80",))
@@ -49,7 +42,7 @@ def test_programs(name, generation, tmp_path):
 @pytest.mark.parametrize("name", BY_NAME)
 def test_elementwise_primitives(name, generation, tmp_path):
     graph, _, _ = some(elementwise_program(BY_NAME[name]), lambda *_: True)
-    program = Lowering(graph, Options())._pipeline.lowered
+    program = lowered(graph, Options())
     compiled(cuda_text(program, Options()), tmp_path, generation)
 
 
@@ -58,7 +51,7 @@ def test_elementwise_primitives(name, generation, tmp_path):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_primitives_over_arrays(name, gpu, tmp_path):
     graph, _, _ = some(array_program(BY_NAME[name]), lambda _, case: case[0] not in NOT_YET)
-    program = Lowering(graph, Options())._pipeline.lowered
+    program = lowered(graph, Options())
     text = cuda_text(program, Options(), gpu=GPUS.get(gpu, USUAL))
     compiled(text, tmp_path, "sm_80")
 
@@ -67,3 +60,40 @@ def test_runtime_sizes(tmp_path):
     n = transpile.ShapeDtypeStruct(("n", 40), np.float64)
     text = transpile.jit(PROGRAMS["softmax"][0]).lower(n).as_text("cuda")
     compiled(text, tmp_path, "sm_80")
+
+
+def test_a_program_is_a_shared_object(shared_cache):
+    text = transpile.jit(PROGRAMS["softmax"][0]).lower(np.ones((3, 4))).as_text("cuda")
+    library = ctypes.CDLL(str(shared_object(text, "sm_80")))
+    library.softmax_workspace_size.restype = ctypes.c_size_t
+    assert library.softmax_workspace_size() == 0
+
+
+# ------------------------------------------------------------------------------------ on a GPU
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_on_a_gpu(name):
+    check_program(name, USUAL, run_on_device)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", BY_NAME)
+def test_elementwise_primitives_on_a_gpu(name):
+    check_elementwise(name, USUAL, run_on_device)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("gpu", ("usual", *GPUS))
+@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_primitives_over_arrays_on_a_gpu(name, gpu):
+    check_arrays(name, GPUS.get(gpu, USUAL), lambda _, case: case[0] not in NOT_YET, run_on_device)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_drawn_graphs_on_a_gpu(seed):
+    check_drawn(*random_graph(seed), Options(), USUAL, run_on_device)

@@ -1,23 +1,38 @@
 """Every primitive as CUDA, on the CPU: with the bits of NumPy or C, without a race, a barrier that
 some threads do not reach, or an access outside of arrays."""
 
+import importlib
+import pkgutil
+
 import numpy as np
 import pytest
-from cuda_programs import run
+from cuda_programs import lowered, run
 from primitive_programs import array_program, elementwise_program
 from thorough import THOROUGH, each
 
+from transpile import intrinsics
 from transpile.errors import UnsupportedError
+from transpile.ir.calls import Call
 from transpile.ir.graph import Graph
 from transpile.ir.types import DTYPES, SHORT_NAMES, kind_letter
 from transpile.options import Options
 from transpile.runtime.executable import Lowering
 from transpile.targets.cuda.gpu import Gpu
 from transpile.targets.cuda.render import cuda_text
+from transpile.targets.cuda.routines import has_routine
 from transpile.transforms.interpret import interpret
 
 # What there is not on GPUs yet. The list only becomes shorter.
-NOT_YET = ("fft", "conv_general_dilated")
+NOT_YET = ("fft",)
+# Intrinsics without a routine: those that only passes of C's schedule make, or that become other
+# loops; those that wait for their turn, some of them for the functions of LAPACK; those for which a
+# kernel would have to call the host.
+OF_C = {"matmul_panel_rows", "matmul_panels", "matmul_rows", "transpose_tile", "conv"}
+OF_C |= {"conv_planes_image", "conv_planes_panels"}
+TO_COME = {"fft", "fft_of_size", "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "householder"}
+TO_COME |= {"lu", "pivots_to_permutation", "qr", "schur", "sqrtm", "svd", "svdvals"}
+TO_COME |= {"triangular_solve"}
+OF_HOST = {"call_back"}
 BY_NAME = {SHORT_NAMES[d]: d for d in DTYPES}
 # Small launches: few threads to run one after the other, and several blocks.
 SMALL = {
@@ -43,10 +58,10 @@ def some(batch, keep):
     return graph, [x for _, x in inputs], cases
 
 
-def on_cuda(graph, values, gpu):
+def on_cuda(graph, values, gpu, runs):
     """The results of a graph as CUDA."""
-    program = Lowering(graph, Options())._pipeline.lowered
-    return run(program, cuda_text(program, Options(), gpu=gpu), values)
+    program = lowered(graph, Options())
+    return runs(program, cuda_text(program, Options(), gpu=gpu), values)
 
 
 def bits(x):
@@ -61,9 +76,13 @@ def bits(x):
 
 @each("name", tuple(BY_NAME), ("bool", "i32", "f32", "c128"))
 def test_elementwise_primitives_have_the_bits_of_c(name):
+    check_elementwise(name, Gpu(block=64, most_blocks=2), run)
+
+
+def check_elementwise(name, gpu, runs):
     batch = elementwise_program(BY_NAME[name])
     graph, values, cases = some(batch, lambda *_: True)
-    found = on_cuda(graph, values, Gpu(block=64, most_blocks=2))
+    found = on_cuda(graph, values, gpu, runs)
     expected = Lowering(graph, Options(extra_cflags=("-Werror",))).build()(values)
     wrong = [
         primitive
@@ -86,7 +105,6 @@ def near(x, y, dtype):
 @each("name", tuple(BY_NAME), ("bool", "f32", "c64"))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_primitives_over_arrays_are_those_of_numpy(name, gpu):
-    dtype = BY_NAME[name]
     tried = {}
 
     def keep(number, case):
@@ -95,8 +113,14 @@ def test_primitives_over_arrays_are_those_of_numpy(name, gpu):
         apart = (tried[case[0]] + list(SMALL).index(gpu)) % 9 == 0
         return case[0] not in NOT_YET and (THOROUGH or (apart and tried[case[0]] < 18))
 
+    check_arrays(name, SMALL[gpu], keep, run)
+
+
+def check_arrays(name, gpu, keep, runs):
+    """Compare the primitives over arrays of a dtype, of the cases to keep, with NumPy."""
+    dtype = BY_NAME[name]
     graph, values, cases = some(array_program(dtype), keep)
-    found, expected = on_cuda(graph, values, SMALL[gpu]), interpret(graph, values)
+    found, expected = on_cuda(graph, values, gpu, runs), interpret(graph, values)
     for (primitive, _, params, _), x, y in zip(cases, found, expected, strict=True):
         assert x.shape == np.shape(y), primitive
         assert near(x, np.asarray(y), dtype), (primitive, params, x, y)
@@ -108,4 +132,21 @@ def test_what_there_is_not_yet_says_so(name):
     graph, _, cases = some(batch, lambda _, case: case[0] == name)
     assert cases
     with pytest.raises(UnsupportedError, match="for device='cuda' yet"):
-        cuda_text(Lowering(graph, Options())._pipeline.lowered, Options())
+        cuda_text(lowered(graph, Options()), Options())
+
+
+def test_intrinsics_without_a_routine_are_these():
+    """The list only becomes shorter."""
+    for module in pkgutil.iter_modules(intrinsics.__path__):
+        importlib.import_module(f"transpile.intrinsics.{module.name}")
+    own = (c for c in all_intrinsics() if c.__module__.startswith("transpile.intrinsics."))
+    without = {c.name for c in own if not has_routine(c) and not c.communicates}
+    assert without == OF_C | TO_COME | OF_HOST
+
+
+def all_intrinsics(of=Call):
+    """The intrinsics that a program can have."""
+    for intrinsic in of.__subclasses__():
+        if hasattr(intrinsic, "name"):
+            yield intrinsic
+        yield from all_intrinsics(intrinsic)

@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 from composites import COMPOSITES
-from cuda_programs import results, run
+from cuda_programs import lowered, results, run
 from graphs import random_graph, small_machine
 from loop_graphs import random_loops
 from thorough import THOROUGH, each
@@ -14,7 +14,6 @@ import transpile
 from transpile import lax, nn, random
 from transpile.errors import UnsupportedError
 from transpile.options import Options
-from transpile.runtime.executable import Lowering
 from transpile.targets.cuda.gpu import Gpu
 from transpile.targets.cuda.render import cuda_text
 from transpile.transforms.interpret import interpret
@@ -56,6 +55,21 @@ def stencil(u):
     return lax.fori_loop(0, 5, step, u)
 
 
+def counted(u, n):
+    return lax.fori_loop(0, n, lambda _, u: u.at[1:-1].set(u[:-2] + u[2:] - u[1:-1]), u)
+
+
+def two_fields(u):
+    def step(_, fields):
+        u, v = fields
+        return u.at[1:-1].set(u[:-2] + v[2:]), v.at[1:-1].set(u[:-2] - v[1:-1])
+
+    def outer(k, fields):
+        return lax.fori_loop(0, 3, step, (fields[1] + k, fields[0]))
+
+    return lax.fori_loop(0, 5, outer, (u, 2 * u))
+
+
 def histogram(x, places):
     return transpile.numpy.zeros(10).at[places].add(x)
 
@@ -95,6 +109,8 @@ PROGRAMS = {
     "gradient": (transpile.value_and_grad(network), (WEIGHTS, X, RNG.normal(size=(33, 3)))),
     "attention": (attention, tuple(RNG.normal(size=(3, 21, 8)))),
     "stencil": (stencil, (RNG.normal(size=(20, 19)),)),
+    "counted": (counted, (RNG.normal(size=90), 3)),
+    "two_fields": (two_fields, (RNG.normal(size=90),)),
     "histogram": (histogram, (RNG.normal(size=400), RNG.integers(-10, 12, 400))),
     "recurrence": (recurrence, (RNG.normal(size=(6, 40)),)),
     "halving": (halving, (RNG.normal(size=200),)),
@@ -108,9 +124,9 @@ PROGRAMS = {
 }
 
 
-def check(lowering, values, gpu, expected):
+def check(lowering, values, gpu, expected, runs=run):
     """Compare the results of a program, as CUDA, with these."""
-    for x, y in zip(results(lowering, values, gpu), expected, strict=True):
+    for x, y in zip(results(lowering, values, gpu, runs), expected, strict=True):
         y = np.asarray(y)
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
         exact = {4: 2e-5, 8: 1e-11}.get(x.dtype.itemsize, 2e-2) if x.dtype.kind in "fc" else 0
@@ -120,12 +136,17 @@ def check(lowering, values, gpu, expected):
 @each("gpu", tuple(GPUS), ordinary=("wide",))
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_are_those_of_c(name, gpu):
+    check_program(name, GPUS[gpu], run)
+
+
+def check_program(name, gpu, runs):
+    """Compare one of PROGRAMS with C."""
     function, arguments = PROGRAMS[name]
-    lowered = transpile.jit(function).lower(*arguments)
+    stage = transpile.jit(function).lower(*arguments)
     values = [np.asarray(leaf) for leaf in transpile.tree.leaves(arguments)]
-    values = [values[k] for k in lowered.kept]
+    values = [values[k] for k in stage.kept]
     expected = transpile.tree.leaves(transpile.jit(function)(*arguments))
-    check(lowered._lowering, values, GPUS[gpu], expected)
+    check(stage._lowering, values, gpu, expected, runs)
 
 
 @each("name", tuple(COMPOSITES), ordinary=("statistics", "pooling"))
@@ -133,9 +154,9 @@ def test_gradients_of_composites(name):
     function, shape = COMPOSITES[name]
     x = np.abs(RNG.normal(size=shape)) + 0.5
     gradient = transpile.grad(lambda x: function(np, x))
-    lowered = transpile.jit(gradient).lower(x)
+    stage = transpile.jit(gradient).lower(x)
     expected = transpile.tree.leaves(transpile.jit(gradient)(x))
-    check(lowered._lowering, [x], WIDE, expected)
+    check(stage._lowering, [x], WIDE, expected)
 
 
 @pytest.mark.parametrize("seed", range(400 if THOROUGH else 10))
@@ -143,22 +164,26 @@ def test_gradients_of_composites(name):
 def test_drawn_graphs(seed):
     graph, values = random_loops(Random(seed)) if seed % 2 else random_graph(seed)
     options = Options(machine=small_machine(seed)) if seed % 3 == 1 else Options()
-    lowering = Lowering(graph, options)
-    gpu = list(GPUS.values())[seed % 3]
+    check_drawn(graph, values, options, list(GPUS.values())[seed % 3], run)
+
+
+def check_drawn(graph, values, options, gpu, runs):
+    """Compare a drawn graph with NumPy, unless there is something in it that CUDA has not yet."""
+    program = lowered(graph, options)
     try:
-        text = cuda_text(lowering._pipeline.lowered, options, gpu=gpu)
+        text = cuda_text(program, options, gpu=gpu)
     except UnsupportedError as error:
         assert "device='cuda'" in str(error)
         return
-    found = run(lowering._pipeline.lowered, text, values)
+    found = runs(program, text, values)
     for x, y in zip(found, interpret(graph, values), strict=True):
         assert np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"), (x, y)
 
 
 def test_runtime_sizes():
     n = transpile.ShapeDtypeStruct(("n", 40), np.float64)
-    lowered = transpile.jit(softmax).lower(n)
+    stage = transpile.jit(softmax).lower(n)
     for rows in (1, 50):
         x = RNG.normal(size=(rows, 40))
-        (found,) = results(lowered._lowering, [x], FEW)
+        (found,) = results(stage._lowering, [x], FEW)
         np.testing.assert_allclose(found, softmax(x), rtol=1e-13)

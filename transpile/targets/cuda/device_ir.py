@@ -1,6 +1,7 @@
 """The device program: kernels of threads, blocks and warps, and the launches of them.
 
-    DeviceProgram   = program: Program, kernels: DeviceKernel*
+    DeviceProgram   = program: Program, steps: Step*
+    Step            = DeviceKernel | HostLoop | HostSwaps | Swap
     DeviceKernel    = body: DeviceStatement*, the grid that it is launched on
     DeviceStatement = Statement | Spread | Together | Single | Combine | FromFirst | Barrier
                     | Shared | Slice | TeamCall
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from typing import Any
 
 from transpile.ir.dims import Index, Symbol, symbols_of
 from transpile.ir.loop_ir import (
@@ -239,8 +241,30 @@ def symbols_of_kernel(kernel: DeviceKernel) -> frozenset[Symbol]:
 
 
 @dataclass(frozen=True)
+class HostLoop:
+    """A loop that the host runs around launches."""
+
+    loop: For
+    steps: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class HostSwaps:
+    """Steps that exchange these pointers, which are as before behind them."""
+
+    names: tuple[str, ...]
+    steps: tuple[Any, ...]
+
+
+# What the host does: a launch, which is a kernel before it is mapped, loops of launches, and
+# exchanges of pointers between them.
+Step = Kernel | DeviceKernel | HostLoop | HostSwaps | Swap
+
+
+@dataclass(frozen=True)
 class DeviceProgram:
-    """A program with its kernels in the order of their launches."""
+    """A program, and what the host does for it, in order. Its kernels are those of the steps, one
+    for each, by which memory is planned."""
 
     program: Program
-    kernels: tuple[DeviceKernel, ...]
+    steps: tuple[Step, ...]

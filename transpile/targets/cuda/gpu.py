@@ -7,7 +7,9 @@ arrays are large: `Gpu(least_grid_work=1)`.
 
 from __future__ import annotations
 
-from transpile.util.frozen_records import dataclass
+from transpile.machine import Machine
+from transpile.options import Options
+from transpile.util.frozen_records import dataclass, replace
 
 # The threads that run in lockstep: of every GPU that CUDA knows.
 WARP = 32
@@ -40,3 +42,10 @@ class Gpu:
 
 
 USUAL = Gpu()
+
+
+def options_for(options: Options) -> Options:
+    """The options with which a program for a GPU is lowered: convolutions are sums of products, or
+    matrix products of patches, whatever their size, as C's routine runs on one thread."""
+    never = {"least_convolution_products": 1 << 62}
+    return replace(options, machine=Machine(**(options.machine.changes | never)))

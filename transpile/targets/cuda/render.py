@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from transpile.codegen.line_wrapping import type_text
 from transpile.codegen.plan.size_checks import range_text
 from transpile.codegen.scope import ProgramScope
 from transpile.codegen.templates.filling import filled_in
+from transpile.errors import InternalError
 from transpile.ir.dims import Symbol
 from transpile.ir.indices.row_major import blocks_of
-from transpile.ir.loop_ir import Buffer, Kernel, Program, Swap
+from transpile.ir.loop_ir import Buffer, For, Kernel, Program, Swap
 from transpile.ir.loop_rewrite import written
 from transpile.options import Options
 from transpile.symbols import c_helpers
@@ -17,6 +20,9 @@ from transpile.targets.cuda.device_ir import (
     Body,
     DeviceKernel,
     DeviceProgram,
+    HostLoop,
+    HostSwaps,
+    Step,
     symbols_of_kernel,
     used_by,
 )
@@ -49,6 +55,20 @@ class KernelText:
     scope: DeviceScope
     blocks: int | None
     launched: DeviceKernel
+    number: int
+
+
+@dataclass(frozen=True)
+class StepText:
+    """A step of the host, for the templates: a launch, a loop, steps that exchange pointers, which
+    have other names for what they were before, or an exchange of two."""
+
+    kind: str
+    kernel: KernelText | None = None
+    loop: For | None = None
+    swap: Swap | None = None
+    swapped: tuple[tuple[Buffer, str], ...] = ()
+    steps: tuple[StepText, ...] = ()
 
 
 @in_default_fp_environment
@@ -61,6 +81,11 @@ def cuda_text(lowered: Program, options: Options, title: str = "", gpu: Gpu = US
     return _Renderer(lowered, device, options, gpu).text(title or lowered.name)
 
 
+def _of_swaps(steps: Iterable[StepText]) -> tuple[str, ...]:
+    """The header for exchanges of pointers by the host."""
+    return ("utility",) if any(s.kind == "swap" or _of_swaps(s.steps) for s in steps) else ()
+
+
 class _Renderer:
     def __init__(self, lowered: Program, device: DeviceProgram, options: Options, gpu: Gpu) -> None:
         self.lowered = lowered
@@ -69,10 +94,12 @@ class _Renderer:
         self.shared = ProgramScope(self.program, options, CUDA, (None, None))
         self.teams = TeamNeeds()
         self.threads = gpu.block
+        self.kernels: list[KernelText] = []
 
     def text(self, title: str) -> str:
         """The whole file. Kernels are printed first, as they decide which functions it needs."""
-        kernels = [self._kernel(kernel) for kernel in self.device.kernels]
+        steps = self._steps(self.device.steps, self.program.sizes)
+        kernels = self.kernels
         printed = filled_in("cuda/kernels.cu.j2", kernels=kernels, dialect=CUDA)
         scope = self._scope(Kernel(title, ()))
         routines = self._routines(scope)
@@ -88,13 +115,17 @@ class _Renderer:
             dialect=CUDA,
             title=title,
             description=self._description(),
-            includes=(*CUDA.includes, *(CUDA.complex_includes if called else ())),
+            includes=(
+                *CUDA.includes,
+                *(CUDA.complex_includes if called else ()),
+                *_of_swaps(steps),
+            ),
             is_complex=is_complex or "complex" in code,
             complex_functions=called,
             helpers=helpers,
             functions=list(self.teams.functions.values()),
             routines=routines,
-            kernels=kernels,
+            steps=steps,
             printed=printed,
             counts_blocks=any(k.blocks is None for k in kernels),
             scope=scope,
@@ -136,7 +167,31 @@ class _Renderer:
         used = {p.buffer.name for kernel in kernels for p in kernel.parameters}
         return [b for b in (*self.program.inputs, *self.program.outputs) if b.name not in used]
 
-    def _kernel(self, device: DeviceKernel) -> KernelText:
+    def _steps(self, steps: Iterable[Step], known: tuple[Symbol, ...]) -> list[StepText]:
+        """What the host does, as templates get it; it knows the values of some symbols."""
+        texts: list[StepText] = []
+        for step in steps:
+            match step:
+                case DeviceKernel():
+                    self.kernels.append(self._kernel(step, known, len(self.kernels) + 1))
+                    texts.append(StepText("kernel", kernel=self.kernels[-1]))
+                case HostLoop():
+                    inner = self._steps(step.steps, (*known, step.loop.symbol))
+                    texts.append(StepText("loop", loop=step.loop, steps=tuple(inner)))
+                case HostSwaps():
+                    new, buffers = self.shared.names.new, self.program.buffers()
+                    # Nothing reads them behind the last step.
+                    names = () if step is self.device.steps[-1] else step.names
+                    swapped = tuple((buffers[n], new(f"{n}_before")) for n in names)
+                    inner = self._steps(step.steps, known)
+                    texts.append(StepText("swaps", swapped=swapped, steps=tuple(inner)))
+                case Swap():
+                    texts.append(StepText("swap", swap=step))
+                case _:
+                    raise InternalError(f"{step.name} is not mapped")
+        return texts
+
+    def _kernel(self, device: DeviceKernel, known: tuple[Symbol, ...], number: int) -> KernelText:
         kernel = device.kernel
         needed = blocks_of(device.items, device.per_block)
         blocks = min(max(needed, 1), device.most_blocks) if isinstance(needed, int) else None
@@ -145,12 +200,13 @@ class _Renderer:
         return KernelText(
             kernel.name,
             (*kernel.comment, f"{device.mapping[0].upper()}{device.mapping[1:]}."),
-            tuple(size for size in self.program.sizes if size in symbols),
+            tuple(size for size in known if size in symbols),
             parameters,
             device.body,
             self._scope(kernel),
             blocks,
             device,
+            number,
         )
 
     def _scope(self, kernel: Kernel) -> DeviceScope:

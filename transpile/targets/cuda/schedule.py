@@ -9,13 +9,13 @@ atomics.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from transpile.errors import UnsupportedError
 from transpile.intrinsics.callbacks import Callback
 from transpile.ir.calls import Call
 from transpile.ir.loop_ir import Alloc, Kernel, Program, Slot, Statement
-from transpile.ir.loop_rewrite import names_in, walk, with_bodies
+from transpile.ir.loop_rewrite import names_in, names_of_kernel, walk, with_bodies
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
@@ -29,7 +29,15 @@ from transpile.schedule.domain.linearize import linearize
 from transpile.schedule.lanes.blocked_reductions import block_reductions
 from transpile.schedule.memory_plan import plan_memory
 from transpile.symbols.identifiers import Names
-from transpile.targets.cuda.device_ir import DeviceKernel, DeviceProgram, Slice, used_by
+from transpile.targets.cuda.device_ir import (
+    DeviceKernel,
+    DeviceProgram,
+    HostLoop,
+    HostSwaps,
+    Slice,
+    Step,
+    used_by,
+)
 from transpile.targets.cuda.gpu import USUAL, Gpu
 from transpile.targets.cuda.mapping.flatten import flatten
 from transpile.targets.cuda.mapping.grid import Mapper
@@ -62,13 +70,49 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     for loop_pass, _ in LOOP_PASSES:
         program = loop_pass(program, options)
     check(program)
-    flat = cut_at_wide_nests(flatten(program), gpu)
-    mapper = Mapper(Names(names_in(flat)), gpu)
-    kernels = tuple(_with_slots(mapper.kernel(kernel)) for kernel in flat.kernels)
-    used = set().union(*(used_by(kernel)[0] for kernel in kernels))
-    temporaries = (b for b in (*flat.temporaries, *mapper.temporaries) if b.name in used)
-    flat = replace(flat, kernels=tuple(k.kernel for k in kernels), temporaries=tuple(temporaries))
-    return DeviceProgram(plan_memory(flat, options), kernels)
+    flat = flatten(program)
+    steps, temporaries = cut_at_wide_nests(flat, gpu)
+    mapper = Mapper(Names(_names_in(flat, steps)), gpu)
+    steps = tuple(_mapped(step, mapper) for step in steps)
+    used = set[str]().union(*(used_by(kernel)[0] for kernel in kernels_of(steps)))
+    there = (b for b in (*temporaries, *mapper.temporaries) if b.name in used)
+    flat = replace(flat, kernels=tuple(map(_as_kernel, steps)), temporaries=tuple(there))
+    return DeviceProgram(plan_memory(flat, options), steps)
+
+
+def kernels_of(steps: Iterable[Step]) -> Iterator[DeviceKernel]:
+    """The kernels of steps, in the order of their text."""
+    for step in steps:
+        if isinstance(step, DeviceKernel):
+            yield step
+        elif isinstance(step, HostLoop | HostSwaps):
+            yield from kernels_of(step.steps)
+
+
+def _names_in(program: Program, steps: Iterable[Step]) -> set[str]:
+    """The names in a program that has been cut."""
+    names = names_in(program)
+    for step in steps:
+        if isinstance(step, Kernel):
+            names |= {step.name} | names_of_kernel(step)
+        elif isinstance(step, HostLoop | HostSwaps):
+            names |= _names_in(program, step.steps)
+    return names
+
+
+def _mapped(step: Step, mapper: Mapper) -> Step:
+    """A step with its kernels mapped to the grid."""
+    if isinstance(step, Kernel):
+        return _with_slots(mapper.kernel(step))
+    if isinstance(step, HostLoop | HostSwaps):
+        return replace(step, steps=tuple(_mapped(inner, mapper) for inner in step.steps))
+    return step
+
+
+def _as_kernel(step: Step) -> Kernel:
+    """All statements of a step: what it uses is alive as long as it goes on."""
+    first, *others = [kernel.kernel for kernel in kernels_of((step,))]
+    return replace(first, body=(*first.body, *(s for k in others for s in k.body)))
 
 
 def _refuse(program: Program) -> None:

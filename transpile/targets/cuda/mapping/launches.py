@@ -3,16 +3,16 @@
 A kernel of C is a sequence of loop nests that one thread runs, or a team. On a GPU a wide nest, one
 whose iterations are independent and have enough work, is spread over the grid, and what follows it
 is another launch. What stands between wide nests is run by one block. Scalars that outlive a launch
-are numbers in memory.
+are numbers in memory. Loops of users around wide nests, whose bounds the host knows, are its loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from transpile.analysis.cost_model import work
 from transpile.ir.calls import Call
-from transpile.ir.dims import symbols_of
+from transpile.ir.dims import Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -42,26 +42,46 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.symbols.identifiers import Names
+from transpile.targets.cuda.device_ir import HostLoop, HostSwaps, Step
 from transpile.targets.cuda.gpu import Gpu
 from transpile.util.frozen_records import dataclass, replace
 
 Body = tuple[Statement, ...]
 
 
-def cut_at_wide_nests(program: Program, gpu: Gpu) -> Program:
-    """The program with a kernel for each launch."""
+def cut_at_wide_nests(program: Program, gpu: Gpu) -> tuple[tuple[Step, ...], tuple[Buffer, ...]]:
+    """What the host does for a program, a kernel for each launch; and the temporaries that there
+    are then."""
     names = Names(names_in(program))
-    kernels: list[Kernel] = []
+    steps: list[Step] = []
     temporaries = list(program.temporaries)
     for kernel in program.kernels:
-        groups = _groups(kernel.body, gpu)
-        if len(groups) == 1:
-            kernels.append(kernel)
+        items = _items(kernel.body, frozenset(program.sizes), gpu)
+        leaves = list(_leaves(items))
+        if len(items) == 1 and leaves == items:
+            steps.append(kernel)
             continue
-        cut = _Cut(kernel, groups, names)
-        kernels += cut.kernels()
+        cut = _Cut(kernel, leaves, names)
+        made = _as_steps(items, dict(zip(leaves, cut.kernels(), strict=True)))
+        swapped = sorted({name for s in _swaps(items) for name in (s.first, s.second)})
+        steps += [HostSwaps(tuple(swapped), made)] if swapped else made
         temporaries += cut.temporaries
-    return replace(program, kernels=tuple(kernels), temporaries=tuple(temporaries))
+    return tuple(steps), tuple(temporaries)
+
+
+def _as_steps(items: Sequence[_Item], kernels: Mapping[_Leaf, Kernel | None]) -> tuple[Step, ...]:
+    """The steps of the host for parts of a kernel; a part of which nothing is left has none."""
+    steps: list[Step] = []
+    for item in items:
+        match item:
+            case _Leaf():
+                kernel = kernels[item]
+                steps += [] if kernel is None else [kernel]
+            case _Loop():
+                steps.append(HostLoop(item.loop, _as_steps(item.items, kernels)))
+            case Swap():
+                steps.append(item)
+    return tuple(steps)
 
 
 def is_wide(statement: Statement, gpu: Gpu) -> bool:
@@ -81,17 +101,85 @@ def may_be_spread(statement: Statement) -> bool:
     )
 
 
-def _groups(body: Body, gpu: Gpu) -> list[Body]:
-    """The statements of each launch."""
-    groups: list[list[Statement]] = [[]]
-    for statement in body:
+@dataclass(frozen=True, eq=False)
+class _Leaf:
+    """Statements of one launch."""
+
+    body: Body
+
+
+@dataclass(frozen=True, eq=False)
+class _Loop:
+    """A loop that the host runs."""
+
+    loop: For
+    items: tuple[_Item, ...]
+
+
+_Item = _Leaf | _Loop | Swap
+
+
+def _items(body: Body, known: frozenset[Symbol], gpu: Gpu) -> list[_Item]:
+    """The parts of a body; the host knows the values of some symbols.
+
+    Pointers that are exchanged inside a launch are so to its end: what follows belongs to it.
+    """
+    items: list[_Item] = []
+    group: list[Statement] = []
+
+    def close(*behind: Statement) -> None:
+        kept = [s for s in group if s not in behind]
+        if kept:
+            items.append(_Leaf(tuple(kept)))
+        group[:] = behind
+
+    for position, statement in enumerate(body):
         if is_wide(statement, gpu):
-            behind = [s for s in groups[-1] if _may_follow(s, statement)]
-            groups[-1] = [s for s in groups[-1] if s not in behind]
-            groups += [[statement], behind]
+            close(*(s for s in group if _may_follow(s, statement)))
+            items.append(_Leaf((statement,)))
+        elif (loop := _of_host(statement, known, gpu)) is not None:
+            close()
+            items.append(loop)
+        elif isinstance(statement, Swap) and items and not group:
+            items.append(statement)
+        elif any(isinstance(s, Swap) for s in walk((statement,))):
+            group += body[position:]
+            break
         else:
-            groups[-1].append(statement)
-    return [tuple(group) for group in groups if group]
+            group.append(statement)
+    close()
+    return items
+
+
+def _of_host(statement: Statement, known: frozenset[Symbol], gpu: Gpu) -> _Loop | None:
+    """A loop as the host runs it, if it can and has wide nests to launch; else None."""
+    if not isinstance(statement, For) or statement.limit is not None:
+        return None
+    if not symbols_of(statement.start) | symbols_of(statement.stop) <= known:
+        return None
+    items = _items(statement.body, known | {statement.symbol}, gpu)
+    leaves = list(_leaves(items))
+    if not any(is_wide(leaf.body[0], gpu) for leaf in leaves):
+        return None
+    if any(isinstance(s, Swap) for leaf in leaves for s in walk(leaf.body)):
+        return None
+    return _Loop(statement, tuple(items))
+
+
+def _leaves(items: Iterable[_Item]) -> Iterator[_Leaf]:
+    for item in items:
+        if isinstance(item, _Leaf):
+            yield item
+        elif isinstance(item, _Loop):
+            yield from _leaves(item.items)
+
+
+def _swaps(items: Iterable[_Item]) -> Iterator[Swap]:
+    for item in items:
+        if isinstance(item, Swap):
+            yield item
+        elif isinstance(item, _Loop):
+            yield from _swaps(item.items)
 
 
 def _may_follow(statement: Statement, nest: Statement) -> bool:
@@ -114,12 +202,13 @@ class _Scalar:
 class _Cut:
     """One kernel in several. `temporaries` are the arrays and numbers that outlive a launch."""
 
-    def __init__(self, kernel: Kernel, groups: Sequence[Body], names: Names) -> None:
+    def __init__(self, kernel: Kernel, leaves: Sequence[_Leaf], names: Names) -> None:
         self.kernel = kernel
         self.names = names
+        groups = [leaf.body for leaf in leaves]
         used, writes = used_buffers(kernel)
         self.copied = _copied(groups, frozenset(used) - writes)
-        self.groups = [g for g in (_without(g, self.copied) for g in groups) if g]
+        self.groups = [_without(group, self.copied) for group in groups]
         declared = [{s.name: s for s in g if isinstance(s, Declare)} for g in self.groups]
         read = [_names_used(group, self.copied) for group in self.groups]
         self.scalars: dict[str, _Scalar] = {}
@@ -140,21 +229,20 @@ class _Cut:
         allocated = [s.buffer for g in self.groups for s in g if isinstance(s, Alloc)]
         return [b for b in allocated if users.get(b.name, 0) > 1]
 
-    def kernels(self) -> list[Kernel]:
-        """The kernels, numbered where there are several."""
+    def kernels(self) -> list[Kernel | None]:
+        """The kernel of each group, None of those that become empty."""
         moved = {b.name for b in self.arrays}
-        found = []
+        found: list[Kernel | None] = []
+        base, number = self.kernel.name.removesuffix("_kernel"), 0
         for group in self.groups:
             body = tuple(s for s in group if not (isinstance(s, Alloc) and s.buffer.name in moved))
-            if body:
-                found.append(self._with_scalars(body))
-        if len(found) == 1:
-            return [replace(self.kernel, body=found[0])]
-        base = self.kernel.name.removesuffix("_kernel")
-        return [
-            replace(self.kernel, name=self.names.new(f"{base}_{number}"), body=body)
-            for number, body in enumerate(found, start=1)
-        ]
+            if not body:
+                found.append(None)
+                continue
+            number += 1
+            name = self.names.new(f"{base}_{number}")
+            found.append(replace(self.kernel, name=name, body=self._with_scalars(body)))
+        return found
 
     def _with_scalars(self, body: Body) -> Body:
         """The statements behind those that read scalars, and before those that keep them."""
