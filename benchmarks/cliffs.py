@@ -5,8 +5,10 @@
 Each program is a few statements over the whole of the NumPy surface (the grammar of `make fuzz`) on
 arrays of the sizes at which time is spent. A process of its own draws it, compiles it, compares the
 results and times both in turns; what counts is the quotient of the best times. Programs that come
-out slower are measured again, with more turns. The end says which share is at least as fast, the
-geometric mean, the slowest twenty with their texts, and what took the compiler long.
+out slower are measured again, with more turns, and at the end in processes of their own: other work
+on the machine is no cliff. The end says which share is at least as fast, the geometric mean, the
+slowest twenty with their texts, what took the compiler long, in processor seconds, and how busy the
+machine was.
 
 Where JAX is installed, here or in the Python of `--python`, it runs the same programs in a process
 of its own (`benchmarks.cliffs_jax`), in turns with ours. The programs that it runs, with NumPy's
@@ -21,7 +23,6 @@ import resource
 import signal
 import sys
 import tempfile
-import time
 import traceback
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
@@ -40,7 +41,8 @@ from transpile.runtime import fast_call
 
 MEMORY = 8 << 30  # bytes of address space: what a drawn outer product does not fit into is refused
 PATIENCE = 40  # seconds for a program in all
-LONG = 3.0  # seconds that no compilation should take
+LONG = 3.0  # processor seconds that no first call should take
+AGAIN = 4  # processes in which a program that seems slow is measured again
 SHOWN = 20
 SHOWN_AGAINST_JAX = 5
 ENDED = "no answer"  # why JAX has no time, where its process has to be begun anew
@@ -48,8 +50,9 @@ ENDED = "no answer"  # why JAX has no time, where its process has to be begun an
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a program: seconds of a call and of the first one, or why there are none.
-    `refused` says why JAX has none; it is empty also where JAX was not asked."""
+    """What came of a program: seconds of a call, and processor seconds of the first one with its
+    compiler's, or why there are none. `refused` says why JAX has none; it is empty also where JAX
+    was not asked."""
 
     seed: int
     text: str
@@ -133,12 +136,12 @@ def measure(seed, jax=None):
         text = describe(program)
         want = function(*arguments)
         compiled = transpile.jit(function)
-        start = time.perf_counter()
+        start = processor_seconds()
         try:
             got = compiled(*arguments)
         except (transpile.errors.TranspileError, NotImplementedError, *REFUSALS) as error:
             return Outcome(seed, text, failure=f"{type(error).__name__}: {error}".split("\n")[0])
-        first = time.perf_counter() - start
+        first = processor_seconds() - start
         _, said = judged(Oracle(program), program, got)
         if said:
             return Outcome(seed, text, first=first, failure=f"results differ: {said}")
@@ -153,6 +156,11 @@ def measure(seed, jax=None):
             return outcome
         signal.alarm(2 * PATIENCE)  # JAX has a compiler, too
         return beside_jax(outcome, lambda: compiled(*arguments), jax)
+
+
+def processor_seconds():
+    """Of this process and of the compilers that it has run."""
+    return sum(os.times()[:4])
 
 
 def describe(program):
@@ -204,6 +212,23 @@ def outcomes_of(seeds, jax=None):
     return outcomes
 
 
+def settled(outcomes):
+    """The outcomes, with those that seem slow measured again: the best times of all processes."""
+    return [again(outcome) for outcome in outcomes]
+
+
+def again(outcome):
+    """An outcome with the best times of more processes, until it is no slower than NumPy."""
+    for _ in range(AGAIN):
+        if outcome.failure or outcome.ratio >= 1:
+            break
+        other = in_a_process(outcome.seed)
+        if not other.failure:
+            best = min(outcome.numpy, other.numpy), min(outcome.ours, other.ours)
+            outcome = replace(outcome, numpy=best[0], ours=best[1])
+    return outcome
+
+
 def shown(outcome):
     """A program and what came of it."""
     if outcome.failure:
@@ -218,15 +243,16 @@ def report(outcomes):
     ratios = np.array([o.ratio for o in timed])
     lines = [f"\n{shown(o)}" for o in (*timed[:SHOWN], *(o for o in outcomes if o.failure))]
     slow = [o for o in timed if o.first > LONG]
-    lines += [f"\ncompiled in {o.first:.1f} s  seed {o.seed}\n{o.text}" for o in slow]
+    lines += [f"\nfirst call {o.first:.1f} s  seed {o.seed}\n{o.text}" for o in slow]
     if not timed:
         return "\n".join(lines)
     firsts = [o.first for o in timed]
     lines.append(
         f"\n{len(timed)} programs: {np.mean(ratios >= 1):.1%} at least as fast as NumPy,"
         f" {np.sum(ratios < 0.8)} under 0.8, geometric mean {mean(ratios):.2f},"
-        f" least {ratios[0]:.2f}; {len(outcomes) - len(timed)} without a time; first calls: median"
-        f" {np.median(firsts):.2f} s, longest {max(firsts):.2f} s, {len(slow)} over {LONG:.0f} s"
+        f" least {ratios[0]:.2f}; {len(outcomes) - len(timed)} without a time; first calls, in"
+        f" processor seconds: median {np.median(firsts):.2f}, longest {max(firsts):.2f},"
+        f" {len(slow)} over {LONG:.0f}"
     )
     return "\n".join(lines + jax_report(timed))
 
@@ -273,8 +299,9 @@ def main():
         os.environ["TRANSPILE_CACHE_DIR"] = cache
         fast_call.module()  # for all processes: each would begin with a compiler for it
         jax = stack.enter_context(contextlib.closing(Jax(python, cache))) if python else None
-        outcomes = outcomes_of(range(asked.seed, asked.seed + asked.count), jax)
+        outcomes = settled(outcomes_of(range(asked.seed, asked.seed + asked.count), jax))
     print(report(outcomes))
+    print(f"load {os.getloadavg()[1]:.1f} on {os.cpu_count()} processors")
 
 
 if __name__ == "__main__":

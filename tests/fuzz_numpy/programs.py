@@ -18,9 +18,19 @@ ULPS = 6
 # Which of 0.0 and -0.0 is larger, or comes first, depends in NumPy on the place in the array.
 _OF_TWO_ZEROS = re.compile("max|min|clip|sort|median|quantile|percentile|partition")
 # Of whose results each has rounding errors of all elements.
-_OF_ALL = re.compile(r"fft\.i?r?fft\(|linalg")
+_OF_ALL = re.compile(r"fft\.i?r?fft\(|linalg|np\.(?:unwrap|cov|corrcoef)\(")
+# Of a matrix that is computed in the same statement, whose errors grow with its condition.
+_OF_MATRIX = re.compile(r"^(np\.linalg\.(?:det|inv))\((.*)\)$")
+# NumPy's determinants are exponentials of sums of logarithms: of the errors of these.
+_BY_LOGARITHMS = re.compile(r"linalg\.det")
+# Whose elements are sums of as many terms as there are before them.
+_CUMULATIVE = re.compile(r"cumsum|cumprod|add\.accumulate")
 # Of a matrix that is as long as an operand, which may be a column.
 _SQUARE = re.compile(r"np\.eye\((\w+)\.shape\[-2\]\)")
+_NAME = re.compile(r"\b[vx]\d+\b")
+# What takes as many operations, or elements, as the product of its operands' sizes.
+_OF_PAIRS = re.compile(r"np\.(?:convolve|meshgrid|outer|multiply\.outer|kron)\(")
+_MOST_PAIRS = 10**9
 # What NumPy raises where it refuses a statement: another one is drawn.
 REFUSALS = (ValueError, TypeError, IndexError, ArithmeticError, MemoryError)
 
@@ -51,21 +61,24 @@ class Program:
         names = {"np": np, **self.arguments}
         for name, text, rounds in self.statements:
             around = names
+            operands = [np.asarray(names[x]) for x in _NAME.findall(text) if x in names]
             if noise is not None and _OF_TWO_ZEROS.search(text):
                 around = {k: with_zeros(v, zero) for k, v in around.items()}
             if noise is not None and rounds:
                 around = {k: astray(noise, v) for k, v in around.items()}
+                around["astray"] = lambda x, o=operands: astray_as_a_whole(noise, x, o)
+                text = _OF_MATRIX.sub(r"\1(astray(\2))", text)
             exec(f"{name} = {text}", around)
             value = around[name]
             if noise is not None and _OF_TWO_ZEROS.search(text):
                 value = with_zeros(np.asarray(value), zero)
             if noise is not None and _OF_ALL.search(text):
-                value = astray_as_a_whole(noise, np.asarray(value))
+                value = astray_as_a_whole(noise, np.asarray(value), operands)
             # A scalar of NumPy's counts as the array that it is here: of its own arithmetic it has
             # little that arrays have not, such as another dtype for powers of bools.
-            names[name] = np.asarray(
-                astray(noise, value) if noise is not None and rounds else value
-            )
+            if noise is not None and rounds:
+                value = astray(noise, value, _ulps(text, operands, value))
+            names[name] = np.asarray(value)
         return names
 
     def text(self):
@@ -82,11 +95,25 @@ class Program:
         return replace(self, **parts)
 
 
-def astray(noise, value):
+def _ulps(text, operands, value):
+    """Units of the last digit that a statement's result may be off: more of them where many terms
+    are added one by one, and for exponentials of sums of logarithms."""
+    value = np.asarray(value)
+    terms = max((x.size for x in operands), default=1)
+    terms /= 1 if _CUMULATIVE.search(text) else max(value.size, 1)
+    ulps = np.maximum(ULPS, ULPS / 8 * terms**0.5)
+    if _BY_LOGARITHMS.search(text):
+        size = np.abs(value.astype(np.complex128))
+        known = np.isfinite(size) & (size > 0)
+        ulps = ulps * np.maximum(1, np.abs(np.log(np.where(known, size, 1))))
+    return ulps
+
+
+def astray(noise, value, ulps=ULPS):
     """A value whose floats are a few units of the last digit away."""
     if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "fc":
         return value
-    step = ULPS * float(np.finfo(value.dtype).eps)
+    step = ulps * float(np.finfo(value.dtype).eps)
     shape = np.shape(value)
     if value.dtype.kind == "c":
         size = np.abs(value.astype(np.complex128))
@@ -105,11 +132,14 @@ def with_zeros(value, zero):
     return np.where(value == 0, value.dtype.type(zero), value)[()]
 
 
-def astray_as_a_whole(noise, value):
-    """A value whose errors are those of its largest element."""
+def astray_as_a_whole(noise, value, operands=()):
+    """A value whose errors are those of its largest element, in the precision of the coarsest of
+    the operands that it is computed of, each element as a sum along their longest axis."""
     if value.dtype.kind not in "fc" or not np.isfinite(value).all():
         return value
-    step = ULPS * float(np.finfo(value.dtype).eps) * np.max(np.abs(value), initial=0)
+    eps = max(float(np.finfo(x.dtype).eps) for x in (value, *operands) if x.dtype.kind in "fc")
+    longest = max((extent for x in operands for extent in x.shape), default=1)
+    step = max(ULPS, ULPS / 8 * longest**0.5) * eps * np.max(np.abs(value), initial=0)
     off = noise.uniform(-1, 1, np.shape(value))
     off = off + 1j * noise.uniform(-1, 1, np.shape(value)) if value.dtype.kind == "c" else off
     return (value + step * off).astype(value.dtype)
@@ -156,6 +186,10 @@ def _accepted(text, name, values, most):
         try:
             if any(_square(values[operand]) > most for operand in _SQUARE.findall(text)):
                 return None  # its inverse takes minutes
+            if _OF_PAIRS.search(text):
+                sizes = [float(np.size(values[operand])) for operand in _NAME.findall(text)]
+                if np.prod(sizes) > _MOST_PAIRS:
+                    return None
             exec(f"{name} = {text}", names)
         except REFUSALS:
             return None

@@ -303,6 +303,27 @@ def test_eigenvalues_are_complex_whatever_they_are(shared_cache):
     assert not np.any(w.imag)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("extent", [3, 64, 65, 150])
+def test_determinants_overflow_only_as_a_whole(dtype, extent):
+    limits = np.finfo(dtype)
+    for size in (limits.max / 2, limits.tiny * 2, limits.max**0.25):
+        diagonal = np.full(extent, size, dtype)
+        diagonal[1::2] = 1 / diagonal[1::2]
+        diagonal[extent // 2 * 2 - 1 :] = -1.25 if dtype[0] == "f" else 1.25j
+        diagonal[0] = 1
+        x = np.diag(diagonal)
+        want = L.det(x.astype("c16" if dtype[0] == "c" else "f8"))
+        found = transpile.jit(L.det)(x)
+        np.testing.assert_allclose(found, want, rtol=4 * extent * limits.eps)
+        value, _ = transpile.value_and_grad(lambda x: np.real(L.det(x)))(x)
+        np.testing.assert_array_equal(value, np.real(found))
+    largest = np.full(extent, limits.max, dtype)
+    largest[0] *= 1 if dtype[0] == "f" else 0.5 + 0.25j
+    with np.errstate(all="ignore"):
+        assert_equal_values(transpile.jit(L.det)(np.diag(largest)), L.det(np.diag(largest)))
+
+
 def test_results_have_names():
     found = transpile.jit(L.svd)(np.eye(3))
     assert found.S.shape == (3,) and found.Vh is found[2]

@@ -86,3 +86,17 @@ def test_mantissas_and_exponents(dtype):
     assert_bits(np.frexp, x[np.isfinite(x)])
     assert_bits(lambda x: np.frexp(x)[0], x)
     assert not transpile.jit(lambda x: np.frexp(x)[1])(x[~np.isfinite(x)]).any()
+
+
+def test_exponents_are_summed_beside_a_product_of_significands():
+    # gcc 12 moved the addition into a branch of the loop, and lost some lanes of the sum.
+    def product(x):
+        exponents = np.frexp(x)[1]
+        exponent = np.sum(exponents)
+        factor = np.prod(np.ldexp(x, -exponents))
+        rest = np.frexp(factor)[1]
+        return np.ldexp(np.ldexp(factor, -rest), exponent + rest)
+
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=64)
+        np.testing.assert_allclose(transpile.jit(product)(x), np.prod(x), rtol=1e-13)

@@ -175,9 +175,13 @@ class _Renderer:
         constants, binary = constants_of(program, self.convention.reads_bytes)
         summary = summary_of(program.kernels)
         is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
-        is_at_fault = summary.reduces_short_integers
-        gcc_flags = gcc_faults.flags_around_faults(reduces_short_integers=is_at_fault)
-        contract = [*self._contract(summary), *_notes(effort, gcc_flags)]
+        faults = gcc_faults.flags_around_faults(
+            reduces_short_integers=summary.reduces_short_integers, loses_lanes=summary.loses_lanes
+        )
+        straight = gcc_faults.flags_for_lanes(
+            is_in_lanes=summary.is_in_lanes, is_branched=summary.is_branched
+        )
+        contract = [*self._contract(summary), *_notes(effort, faults)]
         runs_threads = summary.is_parallel or c_helpers.runs_threads(helpers)
         metadata = metadata_of(program, self.options, runs_threads) if for_c else None
         linked = linked_helpers(needs.large, self.options, self.dialect)
@@ -217,7 +221,7 @@ class _Renderer:
             linked=tuple(linked.values()),
             for_python=for_python if linked else "",
             effort=effort,
-            gcc_flags=gcc_flags,
+            gcc_flags=(*faults, *(flag for flag in straight if flag not in faults)),
             runs_threads=runs_threads,
         )
 

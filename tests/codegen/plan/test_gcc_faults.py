@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import one_in, tries
 
-from transpile import jit
+from transpile import jit, lax
 
 pytestmark = pytest.mark.full_level
 
@@ -72,3 +72,21 @@ def test_only_programs_that_could_meet_the_fault_are_built_around_it():
     assert note in text(lambda x: (x > 0).astype(np.int16) - x.astype(np.int16))
     assert note not in text(lambda x: x.sum())
     assert note not in text(lambda x: (x > 0).any() | (x.astype(np.float32).max() > 1))
+
+
+def flags_of(function, *arguments):
+    return jit(function).lower(*arguments).compile().build_info().flags
+
+
+def test_chained_choices_stay_choices_where_loops_are_lanes():
+    x = np.arange(300, dtype=np.uint16)
+
+    def quotients(x):
+        return np.floor_divide(x // x, x // x)
+
+    def until(x):
+        return lax.while_loop(lambda x: x.sum() < 1000, lambda x: x * 2, x + 1)
+
+    assert "-fno-thread-jumps" in flags_of(quotients, x)
+    assert "-fno-thread-jumps" not in flags_of(until, x)
+    np.testing.assert_array_equal(jit(quotients)(x), (x > 0).astype(np.uint16))

@@ -106,6 +106,20 @@ def test_values_that_are_complex_or_reduced_in_few_bits_are_found_anywhere():
     assert not summary(Update(wide, "add", Literal(1, wide.dtype))).reduces_short_integers
 
 
+def test_sums_of_integers_beside_other_results_in_lanes_are_at_fault():
+    acc, other = Ref("acc", INT64), Ref("acc2", FLOAT64)
+    counted, summed = Update(acc, "add", Literal(1, INT64)), Update(other, "add", X)
+
+    def loop(*body, simd=True):
+        return summary(For(Symbol("i", 0, 8), 8, body, simd=simd))
+
+    assert loop(counted, summed).loses_lanes
+    assert not loop(counted).loses_lanes and not loop(summed, summed).loses_lanes
+    assert not loop(counted, summed, simd=False).loses_lanes
+    assert loop(PLAIN).is_in_lanes and not loop(PLAIN, simd=False).is_in_lanes
+    assert summary(If(Literal(True, BOOL), (PLAIN,))).is_branched and not loop(PLAIN).is_branched
+
+
 def test_the_summary_of_kernels_is_that_of_all_of_them():
     copy = TransposeTile(4, 8, 8, Strided(X, (8, 1)), Strided(Load("y", (0,), FLOAT64)))
     kernels = [
@@ -116,4 +130,4 @@ def test_the_summary_of_kernels_is_that_of_all_of_them():
     assert summary_of(kernels).intrinsics == {TransposeTile}
     assert summary_of(kernels).is_marked and not summary_of(kernels[:2]).is_marked
     assert length(kernels) == sum(length([kernel]) for kernel in kernels)
-    assert summary_of([]) == Summary(0, False, False, False, False, frozenset())
+    assert summary_of([]) == Summary(0, *[False] * 7, frozenset())

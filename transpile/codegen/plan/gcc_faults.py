@@ -1,19 +1,27 @@
-"""Flags that avoid a miscompilation by gcc, for the programs that it may affect.
+"""Flags against faults of gcc, for the programs that they may affect.
 
 gcc 12 vectorises sums, minima and maxima of several terms in straight-line code (SLP), also after
 it has unrolled a loop. Where the terms are comparisons converted to integers of 8 or 16 bits, it
 uses the vector mask in their place, in which a true lane has all bits set:
 `(uint8_t)(x[0] > 0) + ... + (uint8_t)(x[3] > 0)` of four true terms is 252. Wider integers are
 converted correctly.
+
+Jump threading makes branches of choices that follow from each other, as those of a quotient of
+quotients. gcc does not vectorise such a loop. Or gcc 12 puts the addition to a sum of integers into
+a branch, masks that, and takes the masked load of the sum and its store for different memory: lanes
+are lost. Scalar code with branches is faster for jump threading.
 """
 
 from __future__ import annotations
 
-from transpile.ir.loop_ir import DType
+from collections.abc import Sequence
+
+from transpile.ir.loop_ir import DType, Ref, Statement, Update
 
 _REDUCING = {"add", "subtract", "maximum", "minimum"}
 _LARGEST = 2  # bytes
 _NO_STRAIGHT_LINE_VECTORS = ("-fno-tree-slp-vectorize",)
+_NO_NEW_BRANCHES = ("-fno-thread-jumps",)
 
 
 def is_short_reduction(op: str, dtype: DType) -> bool:
@@ -21,9 +29,22 @@ def is_short_reduction(op: str, dtype: DType) -> bool:
     return op in _REDUCING and dtype.kind in "iu" and dtype.itemsize <= _LARGEST
 
 
-def flags_around_faults(*, reduces_short_integers: bool) -> tuple[str, ...]:
+def loses_lanes(statements: Sequence[Statement]) -> bool:
+    """Tell whether gcc could lose lanes of a sum in a loop in lanes with this body: of integers,
+    beside something else that is computed of the same choices."""
+    updates = [s for s in statements if isinstance(s, Update) and isinstance(s.target, Ref)]
+    return len(updates) > 1 and any(s.target.dtype.kind in "iu" and s.op == "add" for s in updates)
+
+
+def flags_around_faults(*, reduces_short_integers: bool, loses_lanes: bool) -> tuple[str, ...]:
     """gcc's additional flags without which a program may be miscompiled."""
-    return _NO_STRAIGHT_LINE_VECTORS if reduces_short_integers else ()
+    flags = _NO_STRAIGHT_LINE_VECTORS if reduces_short_integers else ()
+    return (*flags, *_NO_NEW_BRANCHES) if loses_lanes else flags
+
+
+def flags_for_lanes(*, is_in_lanes: bool, is_branched: bool) -> tuple[str, ...]:
+    """gcc's additional flags without which it may not vectorise a program's loops in lanes."""
+    return _NO_NEW_BRANCHES if is_in_lanes and not is_branched else ()
 
 
 def notes(flags: tuple[str, ...]) -> list[str]:

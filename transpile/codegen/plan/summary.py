@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from transpile.codegen.c_functions import dtype_of_column, infix
-from transpile.codegen.plan.gcc_faults import is_short_reduction
+from transpile.codegen.plan.gcc_faults import is_short_reduction, loses_lanes
 from transpile.ir.calls import Call
 from transpile.ir.dims import Index, Symbol
 from transpile.ir.loop_ir import (
@@ -19,6 +19,7 @@ from transpile.ir.loop_ir import (
     Declare,
     Expr,
     For,
+    If,
     Kernel,
     Literal,
     Load,
@@ -26,6 +27,7 @@ from transpile.ir.loop_ir import (
     Statement,
     Store,
     Update,
+    While,
 )
 from transpile.ir.loop_rewrite import indices, parts, walk
 from transpile.util.frozen_records import dataclass, memoized
@@ -42,6 +44,9 @@ class Summary:
     length                  the names and numbers in their statements, as C has them
     is_complex              a value is complex, though perhaps no array is
     reduces_short_integers  gcc 12 may err (`gcc_faults.py`)
+    loses_lanes             likewise
+    is_in_lanes             the iterations of a loop are lanes
+    is_branched             there is a branch, or a loop until a condition fails
     is_parallel             the iterations of a loop are shared among threads
     is_marked               a loop has a directive of OpenMP
     intrinsics              the routines that are called
@@ -50,6 +55,9 @@ class Summary:
     length: int
     is_complex: bool
     reduces_short_integers: bool
+    loses_lanes: bool
+    is_in_lanes: bool
+    is_branched: bool
     is_parallel: bool
     is_marked: bool
     intrinsics: frozenset[type[Call]]
@@ -62,6 +70,9 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
         sum(s.length for s in each),
         any(s.is_complex for s in each),
         any(s.reduces_short_integers for s in each),
+        any(s.loses_lanes for s in each),
+        any(s.is_in_lanes for s in each),
+        any(s.is_branched for s in each),
         any(s.is_parallel for s in each),
         any(s.is_marked for s in each),
         frozenset().union(*(s.intrinsics for s in each)),
@@ -71,7 +82,8 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
 @memoized
 def _summary(kernel: Kernel) -> Summary:
     length = 0
-    is_complex = reduces_short = is_parallel = is_marked = False
+    is_complex = reduces_short = loses = in_lanes = is_branched = False
+    is_parallel = is_marked = False
     intrinsics: set[type[Call]] = set()
     for statement in walk(kernel.body):
         length += _length(statement)
@@ -86,11 +98,16 @@ def _summary(kernel: Kernel) -> Summary:
             case For():
                 is_parallel = is_parallel or statement.parallel
                 is_marked = is_marked or statement.parallel or statement.simd
+                in_lanes = in_lanes or statement.simd
+                loses = loses or (statement.simd and loses_lanes(statement.body))
+            case If() | While():
+                is_branched = True
             case Call():
                 intrinsics.add(type(statement))
             case _:
                 pass
-    return Summary(length, is_complex, reduces_short, is_parallel, is_marked, frozenset(intrinsics))
+    marks = is_complex, reduces_short, loses, in_lanes, is_branched, is_parallel, is_marked
+    return Summary(length, *marks, frozenset(intrinsics))
 
 
 def _length(statement: Statement) -> int:

@@ -192,6 +192,9 @@ def matrix_power(a: Array, n: int) -> Any:
 
 # ---------------------------------------------------------------------------------- determinants
 
+# So many numbers of at least a half have a product that is no subnormal number, of float32 either.
+_SIGNIFICANDS = 64
+
 
 def _parity(pivots: Any, dtype: Any) -> Any:
     """1 or -1: the sign of the permutation that the pivots make."""
@@ -208,9 +211,66 @@ def _trace(x: Any) -> Any:
     return np.sum(_diagonal(x), axis=-1)
 
 
+def _product(x: Any, sign: Any) -> Any:
+    """The product along the last axis, times a sign. No part of it overflows unless the whole does:
+    significands are multiplied, and exponents added."""
+    extent = x.shape[-1]
+    if isinstance(extent, int) and extent <= 2:
+        return np.prod(x, axis=-1) * sign
+    exponent: Any = 0
+    for _ in range(_rounds(extent)):
+        exponents = _exponents(x)
+        x, exponent = _scaled(x, -exponents), exponent + np.sum(exponents, axis=-1)
+        blocks = (x.shape[-1] + _SIGNIFICANDS - 1) // _SIGNIFICANDS
+        ones = fill(1, (*x.shape[:-1], blocks * _SIGNIFICANDS - x.shape[-1]), x.dtype)
+        x = np.concatenate([x, ones], axis=-1)
+        x = np.prod(x.reshape((*x.shape[:-1], blocks, _SIGNIFICANDS)), axis=-1)
+    x = np.prod(x, axis=-1) * sign
+    exponents = _exponents(x)
+    return _of_parts(_scaled(x, -exponents), exponent + exponents)
+
+
+def _rounds(extent: Any) -> int:
+    """How many products of blocks leave one block at most; two for all runtime sizes that fit into
+    memory."""
+    if not isinstance(extent, int):
+        return 2
+    rounds = 1
+    while _SIGNIFICANDS ** (rounds + 1) < extent:
+        rounds += 1
+    return rounds
+
+
+def _exponents(x: Any) -> Any:
+    """Of numbers between 0.5 and 1; of complex ones, for the larger part."""
+    if x.dtype.kind == "c":
+        x = np.maximum(np.absolute(np.real(x)), np.absolute(np.imag(x)))
+    return np.frexp(x)[1]
+
+
+def _scaled(x: Any, exponents: Any) -> Any:
+    """x times these powers of two."""
+    if x.dtype.kind != "c":
+        return np.ldexp(x, exponents)
+    return apply("complex", np.ldexp(np.real(x), exponents), np.ldexp(np.imag(x), exponents))
+
+
+def _of_parts(x: Any, exponents: Any) -> Any:
+    """Significands times powers of two. Complex infinities have NaN beside a part that is 0, as in
+    NumPy, which multiplies a complex sign by a size."""
+    scaled = _scaled(x, exponents)
+    if x.dtype.kind != "c":
+        return scaled
+    parts = np.real(scaled), np.imag(scaled)
+    overflow = np.logical_or(*map(np.isinf, parts))
+    nan = real_dtype(x.dtype).type(np.nan)
+    zeros = [np.logical_and(overflow, np.equal(part, 0)) for part in parts]
+    return apply("complex", *(np.where(z, nan, p) for z, p in zip(zeros, parts, strict=True)))
+
+
 def _determinant(a: Any) -> list[Any]:
     factors, pivots, _ = bind(primitives.lu, a)
-    return [np.prod(_diagonal(factors), axis=-1) * _parity(pivots, a.dtype)]
+    return [_product(_diagonal(factors), _parity(pivots, a.dtype))]
 
 
 def _determinant_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
@@ -220,8 +280,8 @@ def _determinant_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any
     n = a.shape[-1]
     factors, pivots, permutation = bind(primitives.lu, a)
     diagonal = _diagonal(factors)
-    before = np.prod(diagonal[..., :-1], axis=-1) * _parity(pivots, a.dtype)
-    whole = before * diagonal[..., -1]
+    parity = _parity(pivots, a.dtype)
+    before, whole = _product(diagonal[..., :-1], parity), _product(diagonal, parity)
     regular = np.not_equal(before, 0)[..., None, None]
     last = np.equal(apply("iota", shape=(n,), dimension=0, dtype=INT64), n - 1)
     corner = np.logical_and(last[:, None], last)
@@ -236,7 +296,8 @@ def _determinant_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any
 
 @implements_linalg(np.linalg.det)
 def det(a: Array) -> Any:
-    """The determinants of a stack of square matrices: the products of the pivots of LU factors.
+    """The determinants of a stack of square matrices: the products of the pivots of LU factors,
+    which overflow only where the determinant does.
 
     Differentiable at singular matrices too. Raises LinAlgError for what is not square.
     """

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import (
     CANONICAL_DOTS,
@@ -24,8 +22,9 @@ from transpile.ir.contracts.graphs import (
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE
-from transpile.ir.types import BOOL, INT64
+from transpile.ir.types import BOOL
 from transpile.machine import USUAL, Machine
+from transpile.passes.expand.arg_reductions import expand_arg_reduction
 from transpile.passes.expand.convolutions import expand_convolution
 from transpile.passes.expand.windows import expand_window
 from transpile.primitives import axes, elementwise, indexing, reductions
@@ -51,7 +50,7 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         if _is_long_search(equation, builder.machine):
             value = int(equation.primitive is reductions.argmax)
             return [builder.apply(reductions.first_of, equation.inputs[0], value=value)]
-        return [_arg_reduction(builder, equation)]
+        return [expand_arg_reduction(builder, equation)]
     if equation.primitive.kind == "reduce" and equation.inputs[0].type.dtype == BOOL:
         return _truth(builder, equation)
     if equation.primitive is reductions.reduce_sum and equation.output.type.dtype.kind == "c":
@@ -68,36 +67,6 @@ def _is_long_search(equation: Equation, machine: Machine) -> bool:
     is_last = x.type.dtype == BOOL and equation.params["axis"] == x.type.ndim - 1
     is_known = all(isinstance(extent, int) for extent in x.type.shape)
     return is_last and is_known and isinstance(row, int) and row >= machine.shortest_bool_search
-
-
-def _arg_reduction(builder: Builder, equation: Equation) -> Var:
-    """argmax: the least index of an element that is the maximum, or a NaN.
-
-    Two plain reductions vectorise; a loop that carries a value and its index does not.
-    """
-    (x,) = equation.inputs
-    axis: int = equation.params["axis"]
-    if x.type.shape[axis] == 1:
-        shape = equation.output.type.shape
-        first = Const(np.int64(0))
-        return builder.apply(axes.broadcast_in_dim, first, shape=shape, broadcast_dimensions=())
-    reduce = (
-        reductions.reduce_max if equation.primitive is reductions.argmax else reductions.reduce_min
-    )
-    kept = tuple(a for a in range(x.type.ndim) if a != axis)
-    best = builder.apply(reduce, x, axes=(axis,))
-    best_everywhere = builder.apply(
-        axes.broadcast_in_dim, best, shape=x.type.shape, broadcast_dimensions=kept
-    )
-    is_best = builder.apply(elementwise.equal, x, best_everywhere)
-    if x.type.dtype.kind in "fc":
-        is_best = builder.apply(
-            elementwise.logical_or, is_best, builder.apply(elementwise.isnan, x)
-        )
-    position = builder.apply(axes.iota, shape=x.type.shape, dimension=axis, dtype=INT64)
-    sentinel = Const(np.int64(np.iinfo(np.int64).max))
-    candidates = builder.apply(elementwise.select, is_best, position, sentinel)
-    return builder.apply(reductions.reduce_min, candidates, axes=(axis,))
 
 
 def _truth(builder: Builder, equation: Equation) -> Sequence[Atom] | None:

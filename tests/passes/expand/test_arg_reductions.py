@@ -1,0 +1,68 @@
+"""Positions of extremes in long rows: found in the blocks that have them."""
+
+import numpy as np
+import pytest
+from helpers import assert_equal_values
+from thorough import each
+
+import transpile
+from transpile.passes.expand.arg_reductions import BLOCK
+
+DTYPES = ["?", "i1", "u1", "i4", "u8", "f2", "f4", "f8"]
+LENGTHS = [2 * BLOCK - 1, 2 * BLOCK, 2 * BLOCK + 1, 5 * BLOCK + 17]
+
+
+def drawn(dtype, shape, seed):
+    """Numbers with many ties."""
+    return np.random.default_rng(seed).integers(0, 60, shape).astype(dtype)
+
+
+def assert_as_numpy(x, axis=None):
+    def positions(x):
+        return np.argmax(x, axis=axis), np.argmin(x, axis=axis)
+
+    for got, want in zip(transpile.jit(positions)(x), positions(x), strict=True):
+        assert_equal_values(got, np.asarray(want))
+
+
+@each("dtype", DTYPES, ordinary=("u1", "f4"))
+@each("length", LENGTHS, ordinary=(2 * BLOCK, 5 * BLOCK + 17))
+def test_the_first_of_equal_numbers_is_taken(dtype, length, shared_cache):
+    x = drawn(dtype, length, length)
+    for where in (0, BLOCK - 1, length - BLOCK, length - 1):
+        x[where:] = 63  # the last block begins in the one before
+        assert_as_numpy(x)
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 2 * BLOCK + 5), (2, 3, 3 * BLOCK), (2 * BLOCK + 5, 3), (2, 2 * BLOCK, 2, 3)]
+)
+def test_each_row_has_a_block_of_its_own(shape, shared_cache):
+    x = np.random.default_rng(0).normal(size=shape)
+    for axis in (None, *range(x.ndim)):
+        assert_as_numpy(x, axis)
+        assert_as_numpy((x * 2).astype(np.int8), axis)
+    assert_as_numpy(x.T, 0)
+
+
+@each("dtype", ["f4", "f8"], ordinary=("f8",))
+def test_the_first_nan_is_the_extreme(dtype, shared_cache):
+    x = np.zeros(3 * BLOCK + 7, dtype)
+    assert_as_numpy(x)
+    for value in (-0.0, -np.inf, np.inf, np.nan):
+        for where in (len(x) - 1, len(x) - BLOCK, 2 * BLOCK, 5):
+            x[where] = value
+            assert_as_numpy(x)
+        x[:] = value
+        assert_as_numpy(x)
+
+
+def test_an_operand_that_is_computed_is_so_where_it_is_looked_for(shared_cache):
+    x = np.random.default_rng(1).normal(size=4 * BLOCK)
+    got = transpile.jit(lambda x: np.argmax(np.abs(x) * 3))(x)
+    assert got == np.argmax(np.abs(x))
+
+
+def test_everything_is_read_once():
+    text = transpile.jit(np.argmax).lower(np.ones(10 * BLOCK)).as_text("loops")
+    assert text.count(str(10 * BLOCK)) == text.count(f"[{10 * BLOCK}]")  # no loop over all of it

@@ -1,0 +1,124 @@
+"""The positions of extremes: argmax and argmin as plain reductions.
+
+Two reductions vectorise; a loop that carries a value and its position does not. The second one
+reads everything once more, so long rows are cut into blocks: the extreme of each, the first block
+that has that of all, and the position in this block alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transpile.ir.dims import Index
+from transpile.ir.graph import Atom, Const, Equation, Var
+from transpile.ir.graph_rewrite import Builder
+from transpile.ir.indices.row_major import product
+from transpile.ir.types import INT64
+from transpile.primitives import axes, elementwise, indexing, reductions
+
+# Elements of a block: few for the second reduction, many for the lanes of the first.
+BLOCK = 1024
+# Columns that are looked at one by one in their blocks.
+WIDEST = 64
+
+
+def expand_arg_reduction(builder: Builder, equation: Equation) -> Var:
+    """argmax: the least index of an element that is the maximum, or a NaN."""
+    (x,) = equation.inputs
+    axis: int = equation.params["axis"]
+    is_max = equation.primitive is reductions.argmax
+    if x.type.shape[axis] == 1:
+        first = Const(np.int64(0))
+        shape = equation.output.type.shape
+        return builder.apply(axes.broadcast_in_dim, first, shape=shape, broadcast_dimensions=())
+    if _is_cut(x, axis):
+        return _in_blocks(builder, x, axis, is_max)
+    return _position(builder, x, axis, _extreme(builder, x, axis, is_max))
+
+
+def _is_cut(x: Atom, axis: int) -> bool:
+    """True for rows of several blocks, and for such columns of narrow matrices, of numbers that are
+    compared in lanes."""
+    shape, row = x.type.shape, x.type.shape[axis]
+    if not all(isinstance(extent, int) and extent > 0 for extent in shape):
+        return False
+    is_narrow = product(shape[axis + 1 :]) <= WIDEST
+    return is_narrow and row >= 2 * BLOCK and x.type.dtype.kind in "biuf"
+
+
+def _extreme(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
+    reduce = reductions.reduce_max if is_max else reductions.reduce_min
+    return builder.apply(reduce, x, axes=(axis,))
+
+
+def _position(builder: Builder, x: Atom, axis: int, best: Atom) -> Var:
+    """The least index along an axis at which the extreme, or a NaN, stands."""
+    kept = tuple(a for a in range(x.type.ndim) if a != axis)
+    best_everywhere = builder.apply(
+        axes.broadcast_in_dim, best, shape=x.type.shape, broadcast_dimensions=kept
+    )
+    is_best = builder.apply(elementwise.equal, x, best_everywhere)
+    if x.type.dtype.kind in "fc":
+        is_best = builder.apply(
+            elementwise.logical_or, is_best, builder.apply(elementwise.isnan, x)
+        )
+    position = builder.apply(axes.iota, shape=x.type.shape, dimension=axis, dtype=INT64)
+    sentinel = Const(np.int64(np.iinfo(np.int64).max))
+    candidates = builder.apply(elementwise.select, is_best, position, sentinel)
+    return builder.apply(reductions.reduce_min, candidates, axes=(axis,))
+
+
+def _in_blocks(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
+    """The last block ends with the row, and may begin in the one before."""
+    shape, length = x.type.shape, x.type.shape[axis]
+    outer, inner = product(shape[:axis]), product(shape[axis + 1 :])
+    x = builder.apply(axes.reshape, x, shape=(outer, length, inner))
+    count = length // BLOCK
+    whole = _part(builder, x, 0, count * BLOCK)
+    whole = builder.apply(axes.reshape, whole, shape=(outer, count, BLOCK, inner))
+    best = _extreme(builder, whole, 2, is_max)
+    if length % BLOCK:
+        last = _extreme(builder, _part(builder, x, length - BLOCK, length), 1, is_max)
+        last = builder.apply(axes.reshape, last, shape=(outer, 1, inner))
+        best = builder.apply(axes.concatenate, best, last, dimension=1)
+    extreme = _extreme(builder, best, 1, is_max)
+    block = _position(builder, best, 1, extreme)
+    begin = builder.apply(elementwise.multiply, block, _number(BLOCK))
+    begin = builder.apply(elementwise.minimum, begin, _number(length - BLOCK))
+    within = _position(builder, _blocks_from(builder, x, begin), 1, extreme)
+    position = builder.apply(elementwise.add, begin, within)
+    return builder.apply(axes.reshape, position, shape=(*shape[:axis], *shape[axis + 1 :]))
+
+
+def _part(builder: Builder, x: Atom, start: Index, limit: Index) -> Var:
+    """A part of the middle axis."""
+    outer, _, inner = x.type.shape
+    return builder.apply(
+        axes.slice_, x, start=(0, start, 0), limit=(outer, limit, inner), strides=(1, 1, 1)
+    )
+
+
+def _blocks_from(builder: Builder, x: Atom, begin: Atom) -> Var:
+    """Of each row along the middle axis the block that begins at an index of its own."""
+    outer, length, inner = x.type.shape
+    shape = (outer, BLOCK, inner)
+    index: Atom = builder.apply(
+        axes.broadcast_in_dim, begin, shape=shape, broadcast_dimensions=(0, 2)
+    )
+    # The position in memory: of the row's beginning, in the row, of the column.
+    for dimension, stride in ((1, 1), (0, length)):
+        if shape[dimension] > 1:
+            offset = builder.apply(axes.iota, shape=shape, dimension=dimension, dtype=INT64)
+            offset = builder.apply(elementwise.multiply, offset, _number(stride))
+            index = builder.apply(elementwise.add, index, offset)
+    if inner > 1:
+        index = builder.apply(elementwise.multiply, index, _number(inner))
+        column = builder.apply(axes.iota, shape=shape, dimension=2, dtype=INT64)
+        index = builder.apply(elementwise.add, index, column)
+    flat = builder.apply(axes.reshape, x, shape=(product(x.type.shape),))
+    return builder.apply(indexing.gather, flat, index, axes=(0,), mode=indexing.PROMISED)
+
+
+def _number(value: Index) -> Const:
+    assert isinstance(value, int)
+    return Const(np.int64(value))
