@@ -117,6 +117,10 @@ class Machine:
     shortest_selection: int = 64
     # The first True of longer rows is searched for, rather than the least position of all of them.
     shortest_bool_search: int = 256
+    # argmax of longer rows finds the block that has it, of so many elements: few for the search in
+    # it, many for the lanes of its maximum. Of matrices with more columns it looks at all elements.
+    search_block: int = 1024
+    widest_blocked_search: int = 64
     # Scratch memory of the rows that are sorted at a time.
     sort_bytes: int = 1 << 24
 

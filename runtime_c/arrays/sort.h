@@ -20,6 +20,9 @@ enum { SORT_FEW = 48, SORT_MANY = 8192, SORT_DIGIT = 8, SORT_LARGE_DIGIT = 11 };
 /* The longest rows that are sorted by the network, and the bytes of a vector of keys. */
 enum { SORT_SHORT = 512, SORT_BYTES = 64 };
 
+/* So many elements are compared with their neighbours before it is asked whether one descends. */
+enum { SORT_CHECKED = 256 };
+
 /* With up to this number of elements, one thread is faster than several. */
 enum { SORT_SHARED = 16384 };
 
@@ -175,12 +178,62 @@ static inline U *sort_row_keys_U(int64_t n, U *scratch)
     return keys;
 }
 
+/* Copies a row as long as it ascends; true if all of it does. */
+__attribute__((always_inline))
+static inline bool sort_copy_ascending_as_U(int64_t format, int64_t n, const char *x,
+                                            int64_t stride, char *out)
+{
+    for (int64_t i = 0; i < n; i += SORT_CHECKED) {
+        const int64_t end = i + SORT_CHECKED < n ? i + SORT_CHECKED : n;
+        const int64_t last = end < n ? end : n - 1;
+        U descends = 0;
+        if (stride == 1) { /* a loop of its own, which vector registers can run */
+            #pragma omp simd reduction(|:descends)
+            for (int64_t j = i; j < last; j++) {
+                descends |= sort_key_U(format, sort_load_U(x, j + 1))
+                    < sort_key_U(format, sort_load_U(x, j));
+            }
+        } else {
+            for (int64_t j = i; j < last; j++) {
+                descends |= sort_key_U(format, sort_load_U(x, (j + 1) * stride))
+                    < sort_key_U(format, sort_load_U(x, j * stride));
+            }
+        }
+        if (descends) {
+            return false;
+        }
+        if (stride == 1) {
+            memcpy(out + i * (int64_t)sizeof(U), x + i * (int64_t)sizeof(U),
+                   (size_t)(end - i) * sizeof(U));
+        } else {
+            for (int64_t j = i; j < end; j++) {
+                sort_store_U(out, j * stride, sort_load_U(x, j * stride));
+            }
+        }
+    }
+    return true;
+}
+
+/* The same, with loops of their own for each kind of numbers. */
+static inline bool sort_copy_ascending_U(int64_t format, int64_t n, const char *x, int64_t stride,
+                                         char *out)
+{
+    if (format == SORT_UNSIGNED) {
+        return sort_copy_ascending_as_U(SORT_UNSIGNED, n, x, stride, out);
+    }
+    return format < 0 ? sort_copy_ascending_as_U(SORT_SIGNED, n, x, stride, out)
+        : sort_copy_ascending_as_U(format, n, x, stride, out);
+}
+
 /* Sorts one row of n elements, `stride` apart. Elements that compare equal with different bits
    (zeros of both signs, NaNs) keep their order. */
 __attribute__((noinline))
 static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride, char *out,
                        U *scratch)
 {
+    if (sort_copy_ascending_U(format, n, x, stride, out)) {
+        return;
+    }
     if (stride == 1) { /* a loop of its own, which vector registers can run */
         for (int64_t i = 0; i < n; i++) {
             scratch[i] = sort_key_U(format, sort_load_U(x, i));

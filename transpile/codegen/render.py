@@ -175,12 +175,7 @@ class _Renderer:
         constants, binary = constants_of(program, self.convention.reads_bytes)
         summary = summary_of(program.kernels)
         is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
-        faults = gcc_faults.flags_around_faults(
-            reduces_short_integers=summary.reduces_short_integers, loses_lanes=summary.loses_lanes
-        )
-        straight = gcc_faults.flags_for_lanes(
-            is_in_lanes=summary.is_in_lanes, is_branched=summary.is_branched
-        )
+        faults, gcc_flags = _gcc_flags(summary)
         contract = [*self._contract(summary), *_notes(effort, faults)]
         runs_threads = summary.is_parallel or c_helpers.runs_threads(helpers)
         metadata = metadata_of(program, self.options, runs_threads) if for_c else None
@@ -221,7 +216,7 @@ class _Renderer:
             linked=tuple(linked.values()),
             for_python=for_python if linked else "",
             effort=effort,
-            gcc_flags=(*faults, *(flag for flag in straight if flag not in faults)),
+            gcc_flags=gcc_flags,
             runs_threads=runs_threads,
         )
 
@@ -403,9 +398,20 @@ def strided_entry(program: Program, scope: ProgramScope, options: Options) -> st
     )
 
 
-def _notes(effort: compile_budget.Effort, gcc_flags: tuple[str, ...]) -> list[str]:
+def _gcc_flags(summary: Summary) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The flags without which gcc may err, and all of gcc's flags."""
+    faults = gcc_faults.flags_around_faults(
+        reduces_short_integers=summary.reduces_short_integers, loses_lanes=summary.loses_lanes
+    )
+    lanes = gcc_faults.flags_for_lanes(
+        is_in_lanes=summary.is_in_lanes, is_branched=summary.is_branched
+    )
+    return faults, tuple(dict.fromkeys((*faults, *lanes)))
+
+
+def _notes(effort: compile_budget.Effort, faults: tuple[str, ...]) -> list[str]:
     """The lines of the C file about how it is compiled."""
-    return [*compile_budget.notes(effort), *gcc_faults.notes(gcc_flags)]
+    return [*compile_budget.notes(effort), *gcc_faults.notes(faults)]
 
 
 def exchanges(body: tuple[Statement, ...]) -> bool:

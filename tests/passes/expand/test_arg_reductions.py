@@ -6,8 +6,9 @@ from helpers import assert_equal_values
 from thorough import each
 
 import transpile
-from transpile.passes.expand.arg_reductions import BLOCK
+from transpile.machine import USUAL
 
+BLOCK = USUAL.search_block
 DTYPES = ["?", "i1", "u1", "i4", "u8", "f2", "f4", "f8"]
 LENGTHS = [2 * BLOCK - 1, 2 * BLOCK, 2 * BLOCK + 1, 5 * BLOCK + 17]
 

@@ -14,12 +14,8 @@ from transpile.ir.graph import Atom, Const, Equation, Var
 from transpile.ir.graph_rewrite import Builder
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import INT64
+from transpile.machine import Machine
 from transpile.primitives import axes, elementwise, indexing, reductions
-
-# Elements of a block: few for the second reduction, many for the lanes of the first.
-BLOCK = 1024
-# Columns that are looked at one by one in their blocks.
-WIDEST = 64
 
 
 def expand_arg_reduction(builder: Builder, equation: Equation) -> Var:
@@ -31,19 +27,19 @@ def expand_arg_reduction(builder: Builder, equation: Equation) -> Var:
         first = Const(np.int64(0))
         shape = equation.output.type.shape
         return builder.apply(axes.broadcast_in_dim, first, shape=shape, broadcast_dimensions=())
-    if _is_cut(x, axis):
+    if _is_cut(x, axis, builder.machine):
         return _in_blocks(builder, x, axis, is_max)
     return _position(builder, x, axis, _extreme(builder, x, axis, is_max))
 
 
-def _is_cut(x: Atom, axis: int) -> bool:
+def _is_cut(x: Atom, axis: int, machine: Machine) -> bool:
     """True for rows of several blocks, and for such columns of narrow matrices, of numbers that are
     compared in lanes."""
     shape, row = x.type.shape, x.type.shape[axis]
     if not all(isinstance(extent, int) and extent > 0 for extent in shape):
         return False
-    is_narrow = product(shape[axis + 1 :]) <= WIDEST
-    return is_narrow and row >= 2 * BLOCK and x.type.dtype.kind in "biuf"
+    is_narrow = product(shape[axis + 1 :]) <= machine.widest_blocked_search
+    return is_narrow and row >= 2 * machine.search_block and x.type.dtype.kind in "biuf"
 
 
 def _extreme(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
@@ -70,21 +66,21 @@ def _position(builder: Builder, x: Atom, axis: int, best: Atom) -> Var:
 
 def _in_blocks(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
     """The last block ends with the row, and may begin in the one before."""
-    shape, length = x.type.shape, x.type.shape[axis]
+    shape, length, size = x.type.shape, x.type.shape[axis], builder.machine.search_block
     outer, inner = product(shape[:axis]), product(shape[axis + 1 :])
     x = builder.apply(axes.reshape, x, shape=(outer, length, inner))
-    count = length // BLOCK
-    whole = _part(builder, x, 0, count * BLOCK)
-    whole = builder.apply(axes.reshape, whole, shape=(outer, count, BLOCK, inner))
+    count = length // size
+    whole = _part(builder, x, 0, count * size)
+    whole = builder.apply(axes.reshape, whole, shape=(outer, count, size, inner))
     best = _extreme(builder, whole, 2, is_max)
-    if length % BLOCK:
-        last = _extreme(builder, _part(builder, x, length - BLOCK, length), 1, is_max)
+    if length % size:
+        last = _extreme(builder, _part(builder, x, length - size, length), 1, is_max)
         last = builder.apply(axes.reshape, last, shape=(outer, 1, inner))
         best = builder.apply(axes.concatenate, best, last, dimension=1)
     extreme = _extreme(builder, best, 1, is_max)
     block = _position(builder, best, 1, extreme)
-    begin = builder.apply(elementwise.multiply, block, _number(BLOCK))
-    begin = builder.apply(elementwise.minimum, begin, _number(length - BLOCK))
+    begin = builder.apply(elementwise.multiply, block, _number(size))
+    begin = builder.apply(elementwise.minimum, begin, _number(length - size))
     within = _position(builder, _blocks_from(builder, x, begin), 1, extreme)
     position = builder.apply(elementwise.add, begin, within)
     return builder.apply(axes.reshape, position, shape=(*shape[:axis], *shape[axis + 1 :]))
@@ -101,7 +97,7 @@ def _part(builder: Builder, x: Atom, start: Index, limit: Index) -> Var:
 def _blocks_from(builder: Builder, x: Atom, begin: Atom) -> Var:
     """Of each row along the middle axis the block that begins at an index of its own."""
     outer, length, inner = x.type.shape
-    shape = (outer, BLOCK, inner)
+    shape = (outer, builder.machine.search_block, inner)
     index: Atom = builder.apply(
         axes.broadcast_in_dim, begin, shape=shape, broadcast_dimensions=(0, 2)
     )
