@@ -22,6 +22,9 @@
    Tiles are shared out in ever smaller chunks: a thread that begins late, or that the system stops
    for a while, does less of them, and the others wait for no more than a chunk.
 
+   Where B is the transpose of A in the same memory, C is symmetric, and what is above its diagonal
+   is copied.
+
    Each element of C is a sum of chains of multiply-adds, in the order of k, split at the same
    indices for the same k: its value depends on neither m, n, the strides, the number of threads nor
    the vector width. */
@@ -37,7 +40,7 @@ enum { MATMUL_HALF = MATMUL_ROWS / 2 };
 enum { MATMUL_FEW = 32, MATMUL_LONG = 4096, MATMUL_PARTS = 48 };
 
 enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64,
-       MATMUL_COPY = 128 * 128, MATMUL_NEAR = 1024 };
+       MATMUL_COPY = 128 * 128, MATMUL_NEAR = 1024, MATMUL_MIRRORED = 16 };
 
 enum { MATMUL_COLUMNS_F = 2 * LANES_F };
 
@@ -299,6 +302,23 @@ static void matmul_small_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
+/* Copies what is below the diagonal of C[n][n] to above it, a block at a time. */
+static void matmul_mirror_F(int64_t n, F *c, int64_t c_row)
+{
+    #pragma omp parallel for NUM_THREADS schedule(guided) if (n * n > MATMUL_SMALL)
+    for (int64_t i0 = 0; i0 < n; i0 += MATMUL_MIRRORED) {
+        int64_t i_end = matmul_min(n, i0 + MATMUL_MIRRORED);
+        for (int64_t j0 = i0; j0 < n; j0 += MATMUL_MIRRORED) {
+            int64_t j_end = matmul_min(n, j0 + MATMUL_MIRRORED);
+            for (int64_t i = i0; i < i_end; i++) {
+                for (int64_t j = i < j0 ? j0 : i + 1; j < j_end; j++) {
+                    c[i * c_row + j] = c[j * c_row + i];
+                }
+            }
+        }
+    }
+}
+
 /* The blocked product. Each loop over tiles is a parallel loop. */
 static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                             const F *a, int64_t a_row, int64_t a_col,
@@ -313,6 +333,8 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     bool pack_a = a_col != 1 && n > 2 * wide;
     bool is_near = b_row >= 0 && b_row * (int64_t)sizeof(F) <= MATMUL_NEAR;
     bool pack_b = b_col != 1 || (m > 8 * tall && !is_near);
+    /* A and B are transposes of each other; the order of two factors does not matter */
+    bool is_gram = a == b && m == n && a_row == b_col && a_col == b_row;
     for (int64_t j0 = 0; j0 < n; j0 += n_part) {
         int64_t columns = matmul_min(n_part, n - j0);
         /* columns of B that are read in place: whole tiles, or whole vectors */
@@ -336,6 +358,8 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                 for (int64_t group = 0; group < columns; group += MATMUL_GROUP * wide) {
                     for (int64_t i = 0; i < rows; i += tall) {
                         int64_t end = matmul_min(columns, group + MATMUL_GROUP * wide);
+                        /* of a symmetric C the tiles that are not above the diagonal */
+                        end = is_gram ? matmul_min(end, i0 + i + tall - j0) : end;
                         for (int64_t j = group; j < end; j += wide) {
                             matmul_tile_F(
                                 matmul_min(tall, rows - i), matmul_min(wide, columns - j), depth,
@@ -349,6 +373,9 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                 }
             }
         }
+    }
+    if (is_gram) {
+        matmul_mirror_F(n, c, c_row);
     }
 }
 

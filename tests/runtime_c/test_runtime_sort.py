@@ -227,6 +227,18 @@ def test_integers_in_a_narrow_range_and_in_order_are_sorted(library):
             np.testing.assert_array_equal(order, np.argsort(y, kind="stable"))
 
 
+@given(st.sampled_from(DTYPES[1:-2]), st.integers(0, 999), st.sampled_from([3, 5000]))
+@settings(max_examples=tries(40), deadline=None)
+def test_rows_that_ascend_up_to_an_element_are_sorted(library, dtype, seed, span):
+    drawn = any_bits(dtype, (3, 1000, 1), seed, span)
+    x = np.sort(drawn, 1, kind="stable")  # of zeros of both signs as they came
+    np.testing.assert_array_equal(call(library, "sort", x, 1).view("u1"), x.view("u1"))
+    for place in (1, 255, 256, 257, 999):
+        x[0, place], x[1, place - 1] = x[0, 0], x[1, -1]
+        found = call(library, "sort", x, 1)
+        assert found.tobytes() == np.sort(x, 1, kind="stable").tobytes()
+
+
 @pytest.fixture(scope="module")
 def quicksorts(tmp_path_factory):
     """Libraries with the quicksorts in the vectors of this processor, and in the least ones."""
