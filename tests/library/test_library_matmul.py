@@ -59,8 +59,8 @@ def test_products_with_the_own_transpose_are_those_of_a_copy(dtype):
     # Blocks of rows and of the sum, and edges of tiles.
     for shape in ((130, 70), (70, 700), (1050, 90)):
         x = np.random.default_rng(0).normal(size=shape).astype(dtype)
-        got = transpile.jit(lambda x: (x.T @ x, x @ x.T))(x)
-        want = transpile.jit(lambda x, y: (x.T @ y, x @ y.T))(x, x.copy())
+        got = jit(lambda x: (x.T @ x, x @ x.T))(x)
+        want = jit(lambda x, y: (x.T @ y, x @ y.T))(x, x.copy())
         for ours, other in zip(got, want, strict=True):
             np.testing.assert_array_equal(ours, other)
             np.testing.assert_array_equal(ours, ours.T)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.fusion.guarded_choice import guarded
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, is_within, symbols_of
 from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.ir.graph_rewrite import counts_of
@@ -217,7 +218,7 @@ class Elements:
         result = self._where(tests, x, tuple(inner))
         fill = self.element(value, ())
         for test in reversed(tests):
-            result = Apply("select", (test, result, fill), result.dtype)
+            result = guarded(test, result, fill)
         return result
 
     def _unrolled(self, equation: Equation, index: Shape) -> Expr:
@@ -349,7 +350,7 @@ class Elements:
         inner = tuple(places[a] if a in places else next(left) for a in range(x.type.ndim))
         result = self._where(tests, x, inner)
         for test in reversed(tests):
-            result = Apply("select", (test, result, fill), result.dtype)
+            result = guarded(test, result, fill)
         return result
 
     def starts(self, starts: Sequence[Atom], shape: Shape, sizes: Shape) -> Shape:
@@ -378,7 +379,7 @@ class Elements:
         result = self._where(tests, update, inner)
         otherwise = self.element(x, index)
         for test in reversed(tests):
-            result = Apply("select", (test, result, otherwise), result.dtype)
+            result = guarded(test, result, otherwise)
         return result
 
 
@@ -389,10 +390,10 @@ def _chosen(pieces: list[tuple[Index, Expr]], index: Index) -> Expr:
         middle = len(pieces) // 2
         first, second = _chosen(pieces[:middle], index), _chosen(pieces[middle:], index)
         is_first = Within(index, 0, pieces[middle - 1][0])
-        return Apply("select", (is_first, first, second), first.dtype)
+        return guarded(is_first, first, second)
     result = pieces[-1][1]
     for limit, piece in reversed(pieces[:-1]):
-        result = Apply("select", (Within(index, 0, limit), piece, result), piece.dtype)
+        result = guarded(Within(index, 0, limit), piece, result)
     return result
 
 

@@ -231,14 +231,12 @@ def _product(x: Any, sign: Any) -> Any:
 
 
 def _rounds(extent: Any) -> int:
-    """How many products of blocks leave one block at most; two for all runtime sizes that fit into
-    memory."""
-    if not isinstance(extent, int):
-        return 2
+    """How many products of blocks leave one number; for runtime sizes three, for more than memory
+    has."""
     rounds = 1
-    while _SIGNIFICANDS ** (rounds + 1) < extent:
+    while isinstance(extent, int) and _SIGNIFICANDS**rounds < extent:
         rounds += 1
-    return rounds
+    return rounds if isinstance(extent, int) else 3
 
 
 def _exponents(x: Any) -> Any:

@@ -64,6 +64,7 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.types import BOOL, INT64
 from transpile.machine import Machine
 from transpile.options import Options
+from transpile.primitives.elementwise import COMPLEX_PARTS, make_complex
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, memoized, replace, same
 
@@ -338,6 +339,9 @@ def resolved(expr: Expr) -> Expr:
     match expr:
         case Apply(op="select", args=(Literal(value=condition), x, y)):
             return x if condition else y
+        case Apply(args=(Apply(args=(x,)) as real, Apply(args=(y,)) as imag)) if x == y:
+            parts = real.primitive, imag.primitive
+            return x if expr.primitive is make_complex and parts == COMPLEX_PARTS else expr
         case Apply(args=(x, y)) if expr.dtype == BOOL:
             return _resolved_truth(expr, x, y)
     return expr
