@@ -25,5 +25,5 @@ def test_elements_behind_the_end_are_no_operands_of_a_function(name, dtype):
 
 
 def test_a_part_of_a_complex_array_that_is_copied_is_copied_whole():
-    text = transpile.jit(lambda x: np.concatenate([x, x * 2])).lower(X).as_text()
+    text = transpile.jit(lambda x: np.concatenate([x, x + 1])).lower(X).as_text()
     assert "creal" not in text and "cimag" not in text

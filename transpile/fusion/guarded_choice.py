@@ -7,27 +7,30 @@ operands are all computed: also elements behind the end of an array. So these ch
 from __future__ import annotations
 
 from transpile.ir.loop_ir import Apply, Expr, Literal
+from transpile.ir.primitive import Primitive
 from transpile.ir.types import real_dtype
+from transpile.primitives.elementwise import COMPLEX_PARTS, make_complex, select
 
 
 def guarded(test: Expr, value: Expr, otherwise: Expr) -> Expr:
     """The value where the test holds, which is not computed elsewhere."""
     if value.dtype.kind != "c":
-        return Apply("select", (test, value, otherwise), value.dtype)
-    part = real_dtype(value.dtype)
+        return Apply(select.name, (test, value, otherwise), value.dtype)
+    dtype = real_dtype(value.dtype)
     parts = [
-        Apply("select", (test, _part(value, name), _part(otherwise, name)), part)
-        for name in ("real", "imag")
+        Apply(select.name, (test, _part(value, place), _part(otherwise, place)), dtype)
+        for place in range(2)
     ]
-    return Apply("complex", tuple(parts), value.dtype)
+    return Apply(make_complex.name, tuple(parts), value.dtype)
 
 
-def _part(x: Expr, name: str) -> Expr:
+def _part(x: Expr, place: int) -> Expr:
     """The real or imaginary part of a complex number."""
+    primitive: Primitive = COMPLEX_PARTS[place]
     match x:
         case Literal(value=value):
-            return Literal(getattr(value, name), real_dtype(x.dtype))
-        case Apply(op="complex", args=(real, imaginary)):
-            return real if name == "real" else imaginary
+            return Literal(primitive.numpy(value), real_dtype(x.dtype))
+        case Apply() if x.primitive is make_complex:
+            return x.args[place]
         case _:
-            return Apply(name, (x,), real_dtype(x.dtype))
+            return Apply(primitive.name, (x,), real_dtype(x.dtype))
