@@ -40,6 +40,8 @@ class Trace:
     written    for the Var of an array that was assigned to: its new value
     rebuilt    for a view and the new value of its base: the view's new value
     items      for an array made by basic indexing: its base, and the index of each axis
+    picked     for a view that traced numbers choose, by a gather: the index of each axis of what
+               it gathers from, where that can be extended; else None
     own        results of view primitives that own their memory in NumPy
     origin     the source of equations that a transformation makes
     refused    the error of a conversion to a Python value
@@ -62,6 +64,7 @@ class Trace:
     written: dict[Var, Var] = field(default_factory=dict)
     rebuilt: dict[tuple[Var, Var], Var] = field(default_factory=dict)
     items: dict[Var, tuple[Var, Any]] = field(default_factory=dict)
+    picked: dict[Var, Any] = field(default_factory=dict)
     own: set[Var] = field(default_factory=set)
     origin: Source | None = None
     active: bool = True
@@ -104,11 +107,24 @@ class Trace:
         if view is None:
             return self._captured(value)
         if var not in self.mirrored:
-            (base,) = view.inputs
+            base, *indices = view.inputs
             assert isinstance(base, Var)  # `viewed` has no views of constants
-            (here,) = self.copy(view, [Tracer(self, self._seen(Tracer(value.owner, base)))])
-            self.mirrored[var] = value, here.original
+            here = [
+                i if isinstance(i, Const) else self._captured(Tracer(value.owner, i))
+                for i in indices
+            ]
+            base = self._seen(Tracer(value.owner, base))
+            self.mirrored[var] = value, self._made_anew(view, base, here)
+            if var in value.owner.picked:
+                self.picked[self.mirrored[var][1]] = value.owner.picked[var]
         return self.mirrored[var][1]
+
+    def _made_anew(self, view: Equation, base: Var, indices: Sequence[Atom]) -> Var:
+        """The view of another base."""
+        output = Var(view.output.type, view.output.name)
+        inputs = (base, *indices)
+        self.add(Equation(view.primitive, inputs, view.params, (output,), view.source))
+        return output
 
     def append(
         self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]
@@ -191,8 +207,11 @@ class Trace:
     # array are recomputed by the same equations from the new value.
 
     def viewed(self, var: Var) -> Equation | None:
-        """The equation of a value that is a view, whose operand is its base; None for others."""
+        """The equation of a value that is a view, whose first operand is its base; None for
+        others."""
         equation = self.producers.get(var)
+        if var in self.picked:
+            return equation
         if equation is None or equation.primitive.kind != "view" or var in self.own:
             return None
         (x,) = equation.inputs
@@ -202,7 +221,7 @@ class Trace:
     def is_new(self, var: Var, since: int) -> bool:
         """True if an array aliases none that is older than so many equations."""
         while (view := self.viewed(var)) is not None:
-            (base,) = view.inputs
+            base = view.inputs[0]
             assert isinstance(base, Var)  # `viewed` has no views of constants
             var = self.newest(base)
         return self.births.get(var, -1) >= since
@@ -224,8 +243,9 @@ class Trace:
                 continue
             key = (equation.output, var)
             if key not in self.rebuilt:
-                (tracer,) = self.copy(equation, [Tracer(self, var)])
-                self.rebuilt[key] = tracer._variable
+                self.rebuilt[key] = self._made_anew(equation, var, equation.inputs[1:])
+                if equation.output in self.picked:
+                    self.picked[self.rebuilt[key]] = self.picked[equation.output]
             var = self.rebuilt[key]
         return var
 

@@ -247,10 +247,12 @@ class Plan:
 def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan:
     """The plan of a key that has arrays, or traced numbers."""
     arrays = any(e.is_array for e in key)
+    # Known numbers beside traced ones, too: an element is then written where it lies.
     chosen = [
         (number, e)
         for number, e in enumerate(key)
-        if e.is_array or (e.is_number and (arrays or isinstance(e.value, Tracer)))
+        if e.is_array
+        or (e.is_number and (arrays or isinstance(e.value, Tracer) or _is_known(e, shape)))
     ]
     positions = [p for p, _ in chosen]
     together = positions == list(range(positions[0], positions[-1] + 1))
@@ -304,6 +306,10 @@ def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan
         or (any(inside) and len(common) == 1)
         or (not any(inside) and known and _are_distinct(checked, common)),
     )
+
+
+def _is_known(entry: Entry, shape: Shape) -> bool:
+    return isinstance(entry.value, int) and isinstance(shape[entry.axis or 0], int)
 
 
 _MODES = {

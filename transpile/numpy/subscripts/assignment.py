@@ -27,6 +27,7 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.basic import (
     Selection,
+    extended,
     is_item,
     put_selected,
     set_item,
@@ -34,10 +35,10 @@ from transpile.numpy.subscripts.basic import (
     update_item,
 )
 from transpile.primitives import axes as primitives
-from transpile.primitives.indexing import COMBINES
+from transpile.primitives.indexing import CLIP, COMBINES, FILL, gather, scatter
 from transpile.primitives.rules import apply
 from transpile.trace.bytecode.made_arrays import check_assignment
-from transpile.trace.trace import current_trace, is_assignable
+from transpile.trace.trace import Trace, bind, current_trace, is_assignable
 from transpile.trace.tracer import BINARY, UFUNC_METHODS, Tracer
 
 # ---------------------------------------------------------------------------------------- storing
@@ -55,7 +56,7 @@ def store(x: Tracer, value: Any, since: int) -> None:
     while (view := trace.viewed(var)) is not None:
         behind = Tracer(trace, view.inputs[0])  # type: ignore[arg-type]  # a Const has no views
         var = behind.variable
-        value = _put_back(view, Tracer(trace, var), value)
+        value = _put_back(trace, view, Tracer(trace, var), value)
     if not isinstance(value, Tracer) or not trace.is_new(trace.newest(value.variable), since):
         value = apply("copy", value)
     changed = value.variable
@@ -85,11 +86,16 @@ def replace_value(x: Tracer, value: Tracer, since: int) -> None:
     store(_own(x), value, since)
 
 
-def _put_back(view: Equation, behind: Tracer, value: Any) -> Any:
+def _put_back(trace: Trace, view: Equation, behind: Tracer, value: Any) -> Any:
     """The base array of a view after the view has been assigned this value.
 
     A view of all elements is undone by its inverse; a slice leaves the others as they are.
     """
+    if view.primitive is gather:
+        indices = [Tracer(trace, i) if isinstance(i, Var) else i for i in view.inputs[1:]]
+        mode = FILL if view.params["mode"] == CLIP else view.params["mode"]
+        params = {"axes": view.params["axes"], "mode": mode, "combine": "set", "unique": True}
+        return bind(scatter, behind, value, *indices, **params)
     if view.primitive is primitives.slice_:
         start, limit, strides = (view.params[name] for name in ("start", "limit", "strides"))
         return put_selected(behind, list(map(Selection, start, limit, strides)), value)
@@ -107,6 +113,11 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
     if is_item(x, key, value):
         return
     x = _own(x)
+    while (picked := x.owner.picked.get(x.original)) is not None:
+        further = extended(picked, x.shape, key)
+        if further is None:
+            break
+        x, key = Tracer(x.owner, x.owner.producers[x.original].inputs[0]), further  # type: ignore[arg-type]  # a view is of a Var
     since = len(x.owner.equations)
     store(x, set_item(x, key, as_operand(value)), since)
 

@@ -34,7 +34,13 @@ from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.advanced import Entry, entries, known_value, plan, take_planned
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
-from transpile.primitives.indexing import COMBINES, PROMISED, dynamic_update_slice, scatter
+from transpile.primitives.indexing import (
+    COMBINES,
+    PROMISED,
+    dynamic_update_slice,
+    gather,
+    scatter,
+)
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer, add_method
 from transpile.util.frozen_records import dataclass
@@ -68,7 +74,10 @@ def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = Non
     if not _is_basic(parsed):
         planned = plan(parsed, x.shape, mode, writes=False)
         inner = basic_item(x, entries(planned.basic, x.shape))
-        return take_planned(inner, planned, fill_value)
+        taken = take_planned(inner, planned, fill_value)
+        if mode is None and all(not e.is_array for e in parsed) and not _is_scalar(key, taken):
+            _note_view(x, key, parsed, inner, taken)
+        return taken
     item = basic_item(x, parsed)
     if _is_basic(given) and not _is_scalar(key, item):
         item.owner.items[item.original] = (x.original, _selected(x, parsed))
@@ -77,6 +86,33 @@ def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = Non
         return bind(elementwise.copy, item)
     item.owner.own.add(item.original)
     return item
+
+
+def _note_view(x: Tracer, key: Any, parsed: list[Entry], inner: Tracer, item: Tracer) -> None:
+    """Record that an item which traced numbers choose is a view, as NumPy's is."""
+    trace, var = item.owner, item.original
+    trace.items[var] = (x.original, _compared(key))
+    while trace.producers[var].primitive is not gather:  # axes in another order, or new ones
+        var = trace.producers[var].inputs[0]  # type: ignore[assignment]  # a Var, as it is traced
+    is_extended = var is item.original and inner is x
+    trace.picked[var] = tuple(e.value for e in parsed) if is_extended else None
+
+
+def _compared(key: Any) -> Any:
+    """A key whose traced numbers are compared by what they stand for."""
+    if isinstance(key, tuple):
+        return tuple(map(_compared, key))
+    return key.variable if isinstance(key, Tracer) else key
+
+
+def extended(picked: tuple[Any, ...], shape: Shape, key: Any) -> tuple[Any, ...] | None:
+    """The key of the base for `key` of a view of this shape that was picked by numbers; None where
+    one cannot say it so."""
+    parsed = [e for e in entries(key, shape) if e.value is not Ellipsis]
+    if any(e.axis is None or not (e.is_number or isinstance(e.value, slice)) for e in parsed):
+        return None
+    rest = iter(e.value for e in parsed)
+    return tuple(next(rest) if isinstance(part, slice) else part for part in picked)
 
 
 def _is_scalar(key: Any, item: Tracer) -> bool:
@@ -91,9 +127,13 @@ def is_item(x: Tracer, key: Any, value: Any) -> bool:
     value` then changes nothing."""
     if not isinstance(value, Tracer) or value.original not in value.owner.items:
         return False
+    base, chosen = value.owner.items[value.original]
+    if x.original is not base:
+        return False
+    if value.original in value.owner.picked:
+        return bool(_compared(key) == chosen)
     parsed = entries(key, x.shape)
-    taken = (x.original, _selected(x, parsed)) if _is_basic(parsed) else None
-    return taken == value.owner.items[value.original]
+    return _is_basic(parsed) and _selected(x, parsed) == chosen
 
 
 def _selected(x: Tracer, parsed: list[Entry]) -> tuple[list[Selection], list[Any]]:

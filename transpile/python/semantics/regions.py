@@ -90,7 +90,7 @@ class Region:
         inputs = {here: var for var, (_, here) in trace.captures.items()}
         for outer, (tracer, here) in list(trace.mirrored.items()):
             root: Atom = here
-            while root not in inputs and (view := trace.producers[root]).primitive.kind == "view":  # type: ignore[index]  # a Var: constants have no views
+            while root not in inputs and (view := trace.viewed(root)) is not None:  # type: ignore[arg-type]  # a Var: constants have no views
                 root = view.inputs[0]
             # A view that is made of another value than that of an input is of an assigned array.
             if root in inputs and inputs[root] not in assigned:  # type: ignore[index]  # a Var
