@@ -53,8 +53,8 @@ class Conversions:
             except UnrolledError as unrolled:
                 self.rolled.pop(unrolled.site, None)
                 self.unrolled[unrolled.site] = unrolled.reason
-            except HandledError as error:
-                raise errors.UnsupportedError(str(error)) from None
+            except HandledError as handled:
+                raise handled.error from None
             except EndedError as ended:
                 raise ended.error from None
             except errors.TracerError as error:

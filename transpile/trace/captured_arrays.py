@@ -169,11 +169,17 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
     tried = functools.partial(_with_made_arrays, attempt, function)
     if THREAD.python is not None or not THREAD.converts or not CONVERSIONS:
         return tried()
+    refusals: list[errors.TracerError] = []
+    long = False
     try:
-        return _with_longest(MOST_EQUATIONS, tried) if THREAD.longest is None else tried()
+        longest = MOST_EQUATIONS if THREAD.longest is None else THREAD.longest
+        traced = _with_longest(longest, tried, refusals)
+        if not refusals:
+            return traced
+        # An `except` of the user's has seen the error, and the trace is of what it does then.
+        conversions = CONVERSIONS[0](refusals[0])
     except errors.ConcretizationTypeError as failure:
         conversions = CONVERSIONS[0](failure)
-        long = False
     except LongTraceError:
         conversions = CONVERSIONS[0](None)
         long = True
@@ -186,9 +192,10 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
     return result
 
 
-def _with_longest(longest: int | None, run: Callable[[], T]) -> T:
+def _with_longest(longest: int | None, run: Callable[[], T], refusals: Any = None) -> T:
     def begin() -> None:
         THREAD.longest = longest
+        THREAD.refusals = refusals
 
     return between(begin, run, as_before())
 

@@ -38,6 +38,11 @@ class Trace:
                equations so far); None where all values are abstract
     captures   for a Var of an outer trace: its tracer, and the input that stands for it here
     written    for the Var of an array that was assigned to: its new value
+    roots      for the later values of an array that was assigned to: its first one
+    copies     for the first value of an array: those of others which are this very array where a
+               traced bool holds; it is None where nobody knows
+    fixed      for the first value of an array that holds NumPy's arrays, as a list does: these
+    stale      for the first value of an array that may not be used any more: why
     rebuilt    for a view and the new value of its base: the view's new value
     items      for an array made by basic indexing: its base, and the index of each axis
     picked     for a view that traced numbers choose, by a gather: the index of each axis of what
@@ -62,6 +67,10 @@ class Trace:
     captures: dict[Var, tuple[Tracer, Var]] = field(default_factory=dict)
     known: dict[Var, Any] | None = None
     written: dict[Var, Var] = field(default_factory=dict)
+    roots: dict[Var, Var] = field(default_factory=dict)
+    copies: dict[Var, list[tuple[Var, Any]]] = field(default_factory=dict)
+    fixed: dict[Var, Sequence[Any]] = field(default_factory=dict)
+    stale: dict[Var, str] = field(default_factory=dict)
     rebuilt: dict[tuple[Var, Var], Var] = field(default_factory=dict)
     items: dict[Var, tuple[Var, Any]] = field(default_factory=dict)
     picked: dict[Var, Any] = field(default_factory=dict)
@@ -226,6 +235,12 @@ class Trace:
             var = self.newest(base)
         return self.births.get(var, -1) >= since
 
+    def root_of(self, var: Var) -> Var:
+        """The first value of the array that has this value, or that it is a view of."""
+        while (view := self.viewed(var)) is not None:
+            var = view.inputs[0]  # type: ignore[assignment]  # a Var, as it is viewed
+        return self.roots.get(var, var)
+
     def newest(self, var: Var) -> Var:
         """The current value of the array that once had this value."""
         chain: list[Equation] = []
@@ -237,6 +252,8 @@ class Trace:
                 break
             chain.append(equation)
             var = equation.inputs[0]  # type: ignore[assignment]  # a Var, as it is viewed
+        if self.stale and (reason := self.stale.get(self.roots.get(var, var))):
+            raise errors.UnsupportedError(f"{user_source()}: {reason}")
         for equation in reversed(chain):
             if equation.inputs[0] is var:
                 var = equation.output

@@ -244,6 +244,8 @@ class Tracer:
             f"{self.owner.name!r} ({self.owner.source}). {reason} {hint() or advice}"
         )
         self.owner.refused = problem
+        if THREAD.refusals is not None:
+            THREAD.refusals.append(problem)
         raise problem
 
     def __bool__(self) -> bool:

@@ -38,6 +38,7 @@ class _Thread(threading.local):
     scope: str = ""  # of `named_scope`
     axes: tuple[Any, ...] = ()  # that `vmap` has given names
     sites: frozenset[Any] | None = None  # of calls that make traced arrays; None: nobody retries
+    refusals: Any = None  # collects errors where Python asked for a value; None: nobody asks
     record: Any = None  # collects what a trace meets of the user's Python
     python: Any = None  # how functions are converted from source; None: they are not
     converts: bool = True  # whether they may be

@@ -157,6 +157,27 @@ def lcm(x: Any, y: Any) -> Any:
     return apply("quotient", x, safe) * y
 
 
+def multiply_modulo(x: Any, y: Any, z: Any) -> Any:
+    """By doubling, as no product has twice the bits: below 2**63 a sum of two fits."""
+    dtype, unsigned = x.dtype, np.dtype(f"u{x.dtype.itemsize}")
+    size = np.absolute(z).astype(unsigned)
+
+    def step(total: Any, double: Any, left: Any, size: Any) -> list[Any]:
+        one = np.ones((), unsigned)
+        total = np.where((left & one) != 0, _truncated_remainder(total + double, size), total)
+        double = _truncated_remainder(double + double, size)
+        return [total, double, apply("right_shift", left, one), size]
+
+    is_negative = (x < 0) != (y < 0)
+    x, y = (_truncated_remainder(np.absolute(v).astype(unsigned), size) for v in (x, y))
+    x, y, size = np.broadcast_arrays(x, y, size)
+    begin = [np.zeros_like(x), x, y, size]
+    rest = while_loop(lambda _, __, left, ___: np.any(left != 0), step, begin)[0].astype(dtype)
+    rest = np.where(is_negative, -rest, rest)
+    rest = np.where((rest != 0) & ((rest < 0) != (z < 0)), rest + z, rest)
+    return np.where(z == 0, np.zeros_like(rest), rest)
+
+
 def subscript(x: Any, y: Any) -> Any:
     """From the end where it is negative, and the nearest place that is there."""
     zero = np.zeros((), x.dtype)
@@ -184,6 +205,7 @@ EXPANSIONS: Rules = {
         np.isnan(x), x, np.where(x == 0, y, (x > 0).astype(x.dtype))
     ),
     "lcm": lcm,
+    "multiply_modulo": multiply_modulo,
     "less": less,
     "less_equal": less_equal,
     "logical_and": _of_truths("logical_and"),

@@ -247,13 +247,7 @@ class Plan:
 def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan:
     """The plan of a key that has arrays, or traced numbers."""
     arrays = any(e.is_array for e in key)
-    # Known numbers beside traced ones, too: an element is then written where it lies.
-    chosen = [
-        (number, e)
-        for number, e in enumerate(key)
-        if e.is_array
-        or (e.is_number and (arrays or isinstance(e.value, Tracer) or _is_known(e, shape)))
-    ]
+    chosen = [(number, e) for number, e in enumerate(key) if _is_chosen(e, shape, arrays)]
     positions = [p for p, _ in chosen]
     together = positions == list(range(positions[0], positions[-1] + 1))
     common = _common([e.value for _, e in chosen])
@@ -308,8 +302,13 @@ def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan
     )
 
 
-def _is_known(entry: Entry, shape: Shape) -> bool:
-    return isinstance(entry.value, int) and isinstance(shape[entry.axis or 0], int)
+def _is_chosen(entry: Entry, shape: Shape, arrays: bool) -> bool:
+    """Whether an entry becomes indices: arrays, and numbers; known ones beside traced ones, too, so
+    that an element is written where it lies."""
+    if entry.is_array or not entry.is_number:
+        return entry.is_array
+    is_known = isinstance(entry.value, int) and isinstance(shape[entry.axis or 0], int)
+    return arrays or isinstance(entry.value, Tracer) or is_known
 
 
 _MODES = {

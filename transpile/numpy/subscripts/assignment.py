@@ -20,6 +20,7 @@ from transpile.ir.types import BOOL
 from transpile.numpy.core.promotion import (
     as_array,
     as_operand,
+    broadcast_in_dim,
     convert,
     shape_of,
     unsupported,
@@ -35,10 +36,11 @@ from transpile.numpy.subscripts.basic import (
     update_item,
 )
 from transpile.primitives import axes as primitives
+from transpile.primitives import elementwise
 from transpile.primitives.indexing import CLIP, COMBINES, FILL, gather, scatter
 from transpile.primitives.rules import apply
-from transpile.trace.bytecode.made_arrays import check_assignment
-from transpile.trace.trace import Trace, bind, current_trace, is_assignable
+from transpile.trace.bytecode.made_arrays import check_assignment, check_shared
+from transpile.trace.trace import Trace, bind, current_trace, is_assignable, the_trace
 from transpile.trace.tracer import BINARY, UFUNC_METHODS, Tracer
 
 # ---------------------------------------------------------------------------------------- storing
@@ -59,10 +61,76 @@ def store(x: Tracer, value: Any, since: int) -> None:
         value = _put_back(trace, view, Tracer(trace, var), value)
     if not isinstance(value, Tracer) or not trace.is_new(trace.newest(value.variable), since):
         value = apply("copy", value)
+    for array in trace.fixed.get(trace.roots.get(var, var), ()):
+        check_shared(array)
+        raise unsupported(
+            f"`{user_source().text}` assigns at a traced index into an array of a list, or of its "
+            f"surroundings, which stays what it is until the program runs. Let the list be an "
+            f"array: numpy.stack(arrays)"
+        )
     changed = value.variable
     if not changed.name:
         changed.name = var.name or name
+    _stand_for(trace, var, changed)
+
+
+def _stand_for(trace: Trace, var: Var, changed: Var) -> None:
     trace.written[var] = changed
+    trace.roots[changed] = trace.roots.get(var, var)
+    if trace.copies:
+        _reflect(trace, trace.roots[changed], changed)
+
+
+def share(one: Tracer, other: Tracer, holds: Any) -> None:
+    """Record that two arrays of the active trace are one and the same in NumPy where a traced bool
+    holds, or, with None, that they may share memory: what is assigned to one is then seen in the
+    other, or that one cannot be used any more."""
+    trace = the_trace()
+    first, second = (trace.root_of(x) for x in (trace.atom(one), trace.atom(other)))  # type: ignore[arg-type]  # of a tracer
+    if first is not second:
+        trace.copies.setdefault(first, []).append((second, holds))
+        trace.copies.setdefault(second, []).append((first, holds))
+
+
+def unclear(x: Tracer, why: str) -> None:
+    """Record that nobody knows what an array of the active trace is from here on."""
+    trace = the_trace()
+    var = trace.root_of(trace.atom(x))  # type: ignore[arg-type]  # of a tracer
+    trace.stale[var] = why
+    if not trace.written:  # or nobody would look
+        trace.written[Var(var.type)] = var
+
+
+def _reflect(trace: Trace, root: Var, changed: Var) -> None:
+    """What is assigned to an array is seen in those that are the same one."""
+    met, pending = {root}, [(root, changed)]
+    while pending:
+        root, changed = pending.pop()
+        for other, holds in trace.copies.get(root, ()):
+            if other in met or other in trace.stale:
+                continue
+            met.add(other)
+            if holds is None or other.type != root.type:
+                name = f"{other.name!r}" if other.name else "an array"
+                trace.stale[other] = (
+                    f"{name} may share memory with an array that was assigned to at "
+                    f"{user_source()} (`{user_source().text}`), as traced values decided which of "
+                    f"several arrays a variable is. Let the variable be a copy: x = y.copy()."
+                )
+                continue
+            last = trace.newest(other)
+            (seen,) = trace.append(
+                elementwise.select,
+                [_spread(holds, other), Tracer(trace, changed), Tracer(trace, last)],
+                {},
+            )
+            trace.written[last] = seen.original
+            trace.roots[seen.original] = other
+            pending.append((other, seen.original))
+
+
+def _spread(holds: Any, like: Var) -> Any:
+    return broadcast_in_dim(holds, like.type.shape, ())
 
 
 def _own(x: Tracer) -> Tracer:

@@ -95,7 +95,9 @@ def _note_view(x: Tracer, key: Any, parsed: list[Entry], inner: Tracer, item: Tr
     while trace.producers[var].primitive is not gather:  # axes in another order, or new ones
         var = trace.producers[var].inputs[0]  # type: ignore[assignment]  # a Var, as it is traced
     is_extended = var is item.original and inner is x
-    trace.picked[var] = tuple(e.value for e in parsed) if is_extended else None
+    trace.picked[item.original] = trace.picked[var] = (
+        tuple(e.value for e in parsed if e.value is not Ellipsis) if is_extended else None
+    )
 
 
 def _compared(key: Any) -> Any:

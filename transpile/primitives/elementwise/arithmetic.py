@@ -8,6 +8,7 @@ line are in `derivatives.py`.
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -239,3 +240,20 @@ fmin = combining(
 )
 gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
 lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu", commutative=True)
+
+
+def _multiply_modulo(x: Any, y: Any, z: Any) -> Any:
+    wide = (np.asarray(v).astype(object) for v in (x, y, np.where(z == 0, 1, z)))
+    one, other, modulus = wide
+    return np.where(z == 0, 0, np.asarray(one * other % modulus, z.dtype))
+
+
+# As Python multiplies integers modulo a third, without a product that wraps around.
+multiply_modulo = elementwise(
+    "multiply_modulo",
+    _multiply_modulo,
+    "multiply_modulo(x, y, z)",
+    dtypes="i",
+    weight=8,
+    speculatable=False,
+)

@@ -13,11 +13,20 @@ from transpile import errors, tree
 from transpile.ir.graph import Equation, Var
 from transpile.ir.graph_rewrite import may_repeat
 from transpile.ir.source_info import user_source
-from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
+from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
 from transpile.lax.control.branches import bind_cond
 from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives.effects.failures import fail
-from transpile.python.semantics.containers import unchanging
+from transpile.python.objects.containers import unchanging
+from transpile.python.objects.references import (
+    Row,
+    check_copies,
+    is_object,
+    leave,
+    row_of,
+    share_among,
+    share_with,
+)
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
     EndedError,
@@ -247,6 +256,7 @@ def _chosen(
     assigned: dict[Var, Tracer] = {}
     for region in regions:
         assigned |= region.assigned()
+    check_copies([region.trace for region in regions], assigned.values())
     bodies = []
     for number, region in enumerate(regions):
         outputs = [
@@ -261,7 +271,26 @@ def _chosen(
     for tracer, value in zip(assigned.values(), values[len(columns.pairs) :], strict=True):
         replace_value(tracer, value, since)
     chosen = [as_result(value, "") for value in values]
+    _note_shared(holds, regions, columns, chosen)
     return tuple(part(chosen) for part in parts)
+
+
+def _note_shared(
+    holds: Tracer, regions: Sequence[Region], columns: _Columns, chosen: Sequence[Any]
+) -> None:
+    """Record which arrays the results are, for what is assigned to them later."""
+    for number, region in enumerate(regions):
+        leave(region.trace)
+        here = [
+            (result, pair[number])
+            for result, pair in zip(chosen, columns.pairs, strict=False)
+            if is_object(result) and pair[number] is not _Zeros
+        ]
+        if here:
+            condition = np.logical_not(holds) if number else holds
+            for result, value in here:
+                share_with(result, value, region.trace, condition)
+            share_among(here, region.trace, condition)
 
 
 def _ends(equation: Equation) -> bool:
@@ -284,6 +313,9 @@ def _merged(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any
     """How the value of a variable is made of the results."""
     if one is other or (type(one) is Unbound and type(other) is Unbound):
         return lambda _: one
+    for value in (one, other):
+        if type(value) is Unbound:
+            value.is_used = True
     if one is _Never or other is _Never:
         return _only(name, other if one is _Never else one, other is _Never, columns)
     flags = [_flag(x) for x in (one, other)]
@@ -336,8 +368,11 @@ def _rebuilt(name: str, structure: tree.TreeDef, parts: Any, flag: Any, results:
 
 
 def _leaf(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any], Any]:
-    if one is other:
+    if one is other or _is_same(one, other):
         return lambda _: one
+    row = row_of(one)
+    if row is not None and row.is_like(other_row := row_of(other)):
+        return _row(row, other_row, columns)
     known = other if one is _Zeros else one
     if one is _Zeros or other is _Zeros:
         if not is_array(known):
@@ -352,6 +387,22 @@ def _leaf(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any],
     elif not is_array(one) and not is_array(other) and type(one) is type(other) and one == other:
         return lambda _: one
     raise _differing(name, one, other)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """True for one array that is there before both paths."""
+    if not isinstance(one, Tracer) or not isinstance(other, Tracer):
+        return False
+    return one.owner is other.owner and one.original is other.original
+
+
+def _row(row: Row, other: Any, columns: _Columns) -> Callable[[Any], Any]:
+    """A view, at the numbers of the path that is taken."""
+    parts = [
+        columns.add(one, two, ArrayType((), INT64))
+        for one, two in zip(row.numbers, other.numbers, strict=True)
+    ]
+    return lambda results: row.at([part(results) for part in parts])
 
 
 def _differing(name: str, one: Any, other: Any) -> Exception:

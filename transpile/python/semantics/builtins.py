@@ -14,7 +14,8 @@ from transpile import debug, lax
 from transpile.ir.dims import Dim
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64
-from transpile.numpy.core.promotion import weaken
+from transpile.numpy.core.promotion import as_array, strengthen, weaken
+from transpile.primitives import elementwise
 from transpile.python.semantics.branches import choose, if_, not_
 from transpile.python.semantics.exceptions import as_python, raise_, traced_values, with_values
 from transpile.python.semantics.generators import Generated
@@ -38,7 +39,7 @@ from transpile.python.semantics.numbers import (
 )
 from transpile.python.semantics.values import is_array, truth
 from transpile.trace.bytecode.call_resolution import resolved
-from transpile.trace.trace import current_trace
+from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
 
@@ -267,7 +268,7 @@ def round_(number: Any, ndigits: Any = None) -> Any:
 
 
 def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
-    """`pow`; with a modulus, that of integers, exact for moduli below 2**50."""
+    """`pow`; with a modulus, that of integers."""
     if mod is None:
         return base**exp
     if not any_unknown((base, exp, mod)):
@@ -282,10 +283,10 @@ def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
 
 
 def _times(one: Any, other: Any, mod: Any) -> Any:
-    """A product modulo `mod`: its multiple to subtract from a product that may wrap around is
-    estimated in floating point."""
-    multiple = as_integer(np.floor(as_float(one) * as_float(other) / as_float(mod)))
-    return (one * other - multiple * mod) % mod
+    """A product modulo `mod`."""
+    return as_integer(
+        bind(elementwise.multiply_modulo, *(strengthen(as_array(x)) for x in (one, other, mod)))
+    )
 
 
 def _power(base: Any, exp: Any, mod: Any) -> Any:
@@ -311,7 +312,7 @@ def _inverse(number: Any, mod: Any) -> Any:
     begin = number % mod, mod, 1, 0
     divisor, _, inverse, _ = while_(lambda a, b, x, y: b != 0, step, (), names, begin)
     if_(abs(divisor) == 1, lambda: (), _not_invertible, (), ())
-    return inverse * divisor % mod
+    return _times(inverse, divisor, mod)
 
 
 def _not_invertible() -> tuple[()]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile import errors
 from transpile.ir.dims import Dim
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS
@@ -64,8 +65,15 @@ def text(*pieces: Any) -> Any:
     return made if made.values() else made.formatted(())
 
 
+_OWN = (errors.TranspileError, errors.TracerError)
+
+
 class HandledError(BaseException):
-    """Ends a trace in which a handler would be for an exception of the program."""
+    """Ends a trace in which a user's handler would be for an exception of the program, or for what
+    a trace cannot do, which is `error`."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 @contextmanager
@@ -75,8 +83,26 @@ def handled(kinds: Callable[[], Any]) -> Iterator[None]:
     handlers.append(kinds)
     try:
         yield
+    except _OWN as error:  # Python, which has values, would not raise it
+        if any(issubclass(type(error), kind) and not _is_own(kind) for kind in _classes(kinds())):
+            raise HandledError(error) from None
+        raise
     finally:
         handlers.pop()
+
+
+def _classes(kinds: Any) -> Iterator[type[BaseException]]:
+    """The classes of handlers, each of which may be for several."""
+    for kind in kinds:
+        if isinstance(kind, tuple):
+            yield from _classes(kind)
+        else:
+            yield kind
+
+
+def _is_own(kind: type[BaseException]) -> bool:
+    """True for a class of the package's errors, which is asked for by name."""
+    return issubclass(kind, _OWN)
 
 
 def raise_(later: Callable[[], Any], cause: Any) -> None:
@@ -90,8 +116,11 @@ def raise_(later: Callable[[], Any], cause: Any) -> None:
         raise error from cause
     if any(isinstance(error, kinds()) for kinds in THREAD.python.handlers):
         raise HandledError(
-            f"{user_source()}: a program cannot handle the {type(error).__name__} that it raises "
-            f"where a traced value decides. Write what the handler does in the place of the raise."
+            errors.UnsupportedError(
+                f"{user_source()}: a program cannot handle the {type(error).__name__} that it "
+                f"raises where a traced value decides. Write what the handler does in the place of "
+                f"the raise."
+            )
         )
     error.__cause__ = cause
     raising = _Raising(error)
@@ -121,6 +150,7 @@ def _failed(message: Any) -> AssertionError:
 def bound(value: Any) -> Any:
     """The value of a variable that some path reaches without one."""
     if type(value) is Unbound:
+        value.is_used = True
         _raised(value.name)
         raise EndedError(_unbound(value.name))  # what would be done with the value is never done
     if type(value) is not Maybe:

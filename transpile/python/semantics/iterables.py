@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
+from transpile.numpy.subscripts.assignment import share
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import raise_
 from transpile.python.semantics.values import array_type, is_array
@@ -165,7 +166,14 @@ def _are_alike(leaves: Sequence[Any]) -> bool:
 def _stacked(values: Sequence[Any]) -> Any:
     """Numbers, or arrays of one shape, as a traced array."""
     parts = [x.as_value() if isinstance(x, Dim) else x for x in values]
-    return traced_array(np.stack(parts))
+    stack = traced_array(np.stack(parts))
+    for part in parts:
+        if isinstance(part, Tracer) and part.ndim:
+            share(stack, part, None)
+    arrays = [x for x in parts if isinstance(x, np.ndarray) and x.ndim]
+    if arrays:
+        the_trace().fixed[stack.original] = arrays
+    return stack
 
 
 def traced_array(array: Any) -> Tracer:

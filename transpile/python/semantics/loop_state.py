@@ -13,6 +13,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
 from transpile.numpy.core.promotion import convert
 from transpile.primitives import axes
+from transpile.python.objects.references import Object, Row, row_of
 from transpile.python.semantics.branches import described
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
@@ -31,7 +32,8 @@ class State:
     """The variables of a loop, and which of their leaves are carried.
 
     A variable that the body may only update in place (`x += y`) is the array itself, as long as no
-    other object is assigned to it. One that has no value before the loop is zero, beside a flag.
+    other object is assigned to it. One that has no value before the loop is zero, beside a flag. A
+    row of an array is carried as the numbers that choose it, as long as it is one of that array.
     """
 
     def __init__(
@@ -39,17 +41,21 @@ class State:
     ) -> None:
         self.names = names
         self.types: list[ArrayType] = []
+        self._given = list(zip(names, values, is_updated, strict=True))
         self._initial: list[Any] = []
         self._labels: list[str] = []
-        self._parts = [
-            self._part(name, value, updated)
-            for name, value, updated in zip(names, values, is_updated, strict=True)
-        ]
+        self._without_rows: set[str] = set()
         self._results: Sequence[Any] = ()
+        self._begin()
+
+    def _begin(self) -> None:
+        for record in (self.types, self._initial, self._labels):
+            record.clear()
+        self._parts = [self._part(*given) for given in self._given]
 
     def _part(self, name: str, value: Any, is_updated: bool) -> Any:
         if type(value) is Unbound:
-            return value
+            return Unbound(value.name)
         if is_updated and isinstance(value, Tracer) and value.ndim:
             return _Same(value)
         flag = None
@@ -57,8 +63,13 @@ class State:
             flag = self._carry(value.is_bound, "")
             value = value.value
         leaves, structure = flatten_arrays(value)
-        slots = [self._carry(x, name) if is_array(x) else _Static(x) for x in leaves]
-        return _Carried(structure, slots, flag, name=name)
+        return _Carried(structure, [self._slot(x, name) for x in leaves], flag, name=name)
+
+    def _slot(self, value: Any, name: str) -> Any:
+        row = None if name in self._without_rows else row_of(value)
+        if row is not None:
+            return _Chosen(row, [self._carry(np.asarray(k), "") for k in row.numbers])
+        return self._carry(value, name) if is_array(value) else _Static(value)
 
     def _carry(self, value: Any, name: str) -> int:
         self.types.append(array_type(value))
@@ -87,7 +98,7 @@ class State:
             elif type(part) is _Same:
                 values.append(part.value)
             elif part.is_new and not behind:
-                values.append(Unbound(part.name))
+                values.append(part.unbound)
             else:
                 value = part.of(leaves)
                 is_sure = part.flag is None or (behind and part.is_new and at_least_once)
@@ -106,13 +117,29 @@ class State:
                     changed = True
             elif type(part) is Unbound:
                 if type(result) is not Unbound:
-                    self._bind(number, result, region)
+                    changed |= self._bind(number, part, result, region)
             elif not part.is_new:
+                if self._ceases_to_be_row(part, result):
+                    self._without_rows.add(part.name)
+                    self._begin()
+                    return True
                 changed |= self._widen(number, part, result)
         return changed
 
-    def _bind(self, number: int, result: Any, region: Region) -> None:
-        """A variable that the body binds first."""
+    def _ceases_to_be_row(self, part: _Carried, result: Any) -> bool:
+        if not any(isinstance(slot, _Chosen) for slot in part.slots):
+            return False
+        leaves, structure = flatten_arrays(result.value if type(result) is Maybe else result)
+        return structure != part.structure or any(
+            isinstance(slot, _Chosen) and not slot.row.is_like(row_of(leaf))
+            for slot, leaf in zip(part.slots, leaves, strict=True)
+        )
+
+    def _bind(self, number: int, unbound: Unbound, result: Any, region: Region) -> bool:
+        """A variable that the body binds first; True where an iteration may ask for the value that
+        an earlier one has given it."""
+        given = self._given[number][1]
+        given.is_used = True  # where there is no iteration, it has the value of before
         name = self.names[number]
         value = result.value if type(result) is Maybe else result
         leaves, structure = flatten_arrays(value)
@@ -123,7 +150,10 @@ class State:
             )
         flag = self._add(ArrayType((), BOOL), "", region)
         self._initial[flag] = np.bool_(False)
-        self._parts[number] = _Carried(structure, slots, flag, is_new=True, name=name)
+        is_asked_for = unbound.is_used or type(result) is Maybe
+        before = None if is_asked_for else unbound
+        self._parts[number] = _Carried(structure, slots, flag, unbound=before, name=name)
+        return is_asked_for
 
     def _add(self, kind: ArrayType, name: str, region: Region) -> int:
         self.types.append(kind)
@@ -141,12 +171,12 @@ class State:
             return True
         leaves, structure = flatten_arrays(result.value if type(result) is Maybe else result)
         if structure != part.structure:
-            before = part.structure.unflatten(
-                [self._initial[s] if isinstance(s, int) else s.value for s in part.slots]
-            )
+            before = part.structure.unflatten(list(map(self._before, part.slots)))
             raise _unsettled(name, described(before), described(result))
         changed = False
         for slot, leaf in zip(part.slots, leaves, strict=True):
+            if isinstance(slot, _Chosen):
+                continue
             if isinstance(slot, _Static):
                 if is_array(leaf) or not (leaf is slot.value or leaf == slot.value):
                     raise _unsettled(name, described(slot.value), described(leaf))
@@ -157,6 +187,25 @@ class State:
             changed |= kind != self.types[slot]
             self.types[slot] = kind
         return changed
+
+    def _before(self, slot: Any) -> Any:
+        """A leaf before the loop."""
+        if isinstance(slot, int):
+            value = self._initial[slot]
+            return _of_type(value, self.types[slot]) if value is None else value
+        return slot.row.at(slot.row.numbers) if isinstance(slot, _Chosen) else slot.value
+
+    def objects(self) -> list[Object]:
+        """The arrays that it carries as they are."""
+        objects = []
+        for part, result in zip(self._parts, self._results, strict=True):
+            if type(part) is not _Carried:
+                continue
+            value = result.value if type(result) is Maybe else result
+            for slot, leaf in zip(part.slots, flatten_arrays(value)[0], strict=True):
+                if isinstance(slot, int) and self.types[slot].ndim:
+                    objects.append(Object(slot, part.name, self._initial[slot], leaf))
+        return objects
 
     def outputs(self, region: Region) -> list[Any]:
         """The carry behind an iteration."""
@@ -171,6 +220,11 @@ class State:
             for slot, leaf in zip(part.slots, flatten_arrays(value)[0], strict=True):
                 if isinstance(slot, int):
                     outputs[slot] = region.atom(leaf, self.types[slot])
+                elif isinstance(slot, _Chosen):
+                    row = row_of(leaf)
+                    assert row is not None  # or it would have ceased to be carried as one
+                    for number, k in zip(slot.numbers, row.numbers, strict=True):
+                        outputs[number] = region.atom(k, self.types[number])
         return outputs
 
 
@@ -188,9 +242,17 @@ class _Static:
         self.value = value
 
 
+class _Chosen:
+    """A leaf that is a row of an array: one of the kind, and the positions of its numbers."""
+
+    def __init__(self, row: Row, numbers: list[int]) -> None:
+        self.row = row
+        self.numbers = numbers
+
+
 class _Carried:
     """A variable that is carried: the positions of its leaves, and that of the flag whether it has
-    a value; `is_new` where it has none before the loop."""
+    a value; `unbound` is what it is before each iteration, where nothing asks for that."""
 
     def __init__(
         self,
@@ -198,20 +260,28 @@ class _Carried:
         slots: list[Any],
         flag: int | None,
         *,
-        is_new: bool = False,
+        unbound: Unbound | None = None,
         name: str,
     ) -> None:
         self.structure = structure
         self.slots = slots
         self.flag = flag
-        self.is_new = is_new
+        self.unbound = unbound
         self.name = name
+
+    @property
+    def is_new(self) -> bool:
+        """True where each iteration binds it before it is read."""
+        return self.unbound is not None
 
     def of(self, leaves: Sequence[Any]) -> Any:
         """The value, of the leaves of all variables."""
-        return self.structure.unflatten(
-            [leaves[s] if isinstance(s, int) else s.value for s in self.slots]
-        )
+        return self.structure.unflatten([self._leaf(slot, leaves) for slot in self.slots])
+
+    def _leaf(self, slot: Any, leaves: Sequence[Any]) -> Any:
+        if isinstance(slot, _Chosen):
+            return slot.row.at([leaves[k] for k in slot.numbers])
+        return leaves[slot] if isinstance(slot, int) else slot.value
 
 
 def _of_type(value: Any, kind: ArrayType) -> Any:

@@ -22,8 +22,9 @@ from transpile.primitives import axes
 from transpile.primitives.control import primitives
 from transpile.primitives.rules import bind_call
 from transpile.python.loop_hints import NotUnrolled, Unrolled
+from transpile.python.objects.containers import unchanging
+from transpile.python.objects.references import Objects
 from transpile.python.semantics.branches import and_, as_result, if_, not_
-from transpile.python.semantics.containers import unchanging
 from transpile.python.semantics.iterables import Items, items_of
 from transpile.python.semantics.loop_state import State
 from transpile.python.semantics.regions import Region
@@ -131,6 +132,10 @@ def _length(equation: Equation) -> int:
     return 1 + sum(_length(inner) for graph in graphs_in(equation) for inner in graph.equations)
 
 
+def _has_axes(value: Any) -> bool:
+    return isinstance(value, Tracer | np.ndarray) and value.ndim > 0
+
+
 def _unchanged(*values: Any) -> tuple[Any, ...]:
     return values
 
@@ -236,6 +241,8 @@ class _Loop:
         region = self._traced(state, lambda number, *now: body(items.item(number), *now), [_INDEX])
         outputs = state.outputs(region)
         assigned = region.assigned()
+        objects = Objects(state.objects(), region, region.trace.inputs[1:])
+        objects.check(assigned.values())
         outputs += [region.final(var, tracer) for var, tracer in assigned.items()]
         region.settle_views(assigned)
         number, *carry = region.trace.inputs
@@ -262,38 +269,67 @@ class _Loop:
                 graph=graph,
                 consts=count,
             )
-        return self._behind(state, results, assigned, since, at_least_once)
+        return self._behind(state, results, assigned, since, objects, items.length, at_least_once)
 
     def _until_stopped(
         self, items: Items, body: Body, values: tuple[Any, ...], at_least_once: bool
     ) -> tuple[Any, ...]:
         """As a loop with a counter, which ends at its last item or at a flag."""
-        inner = _Loop((*self.names, ""), self.stops)
-        inner.is_updated = [*self.is_updated, False]
 
         def condition(*now: Any) -> Any:
             return now[-1] < items.length
 
         def step(*now: Any) -> tuple[Any, ...]:
-            return *body(items.item(now[-1]), *now[:-1]), now[-1] + 1
+            return body(items.item(now[-1]), *now[:-1])
 
-        return inner.conditional(condition, step, (*values, 0), at_least_once)[:-1]
+        return self._with_counter(condition, step, values, at_least_once)
 
     def conditional(
+        self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """As a loop that asks before each iteration. Its iterations are counted where variables may
+        exchange arrays."""
+        pairs = zip(values, self.is_updated, strict=True)
+        if any(_has_axes(x) and not is_updated for x, is_updated in pairs):
+            asked, done = condition, body
+            condition = lambda *now: asked(*now[:-1])  # noqa: E731
+            body = lambda *now: done(*now[:-1])  # noqa: E731
+            return self._with_counter(condition, body, values, False)
+        return self._conditional(condition, body, values, False, False)
+
+    def _with_counter(
         self,
         condition: Callable[..., Any],
         body: Body,
         values: tuple[Any, ...],
-        at_least_once: bool = False,
+        at_least_once: bool,
     ) -> tuple[Any, ...]:
-        """As a loop that asks before each iteration."""
+        """As a loop whose last variable is the number of its iterations so far."""
+        inner = _Loop((*self.names, ""), self.stops)
+        inner.is_updated = [*self.is_updated, False]
+
+        def step(*now: Any) -> tuple[Any, ...]:
+            return *body(*now), now[-1] + 1
+
+        return inner._conditional(condition, step, (*values, 0), at_least_once, True)[:-1]
+
+    def _conditional(
+        self,
+        condition: Callable[..., Any],
+        body: Body,
+        values: tuple[Any, ...],
+        at_least_once: bool,
+        is_counted: bool,
+    ) -> tuple[Any, ...]:
         state = State(self.names, self.is_updated, values)
         region = self._traced(state, body, [])
         test = Region("condition", state.types, [var.name for var in region.trace.inputs])
-        now = state.values(test.parameters)
-        holds = test.atom(test.run(lambda: self._goes_on(condition, now)))
+        parameters = test.parameters
+        holds = test.atom(test.run(lambda: self._goes_on(condition, state.values(parameters))))
         outputs = state.outputs(region)
         assigned = region.assigned()
+        objects = Objects(state.objects(), region, region.trace.inputs)
+        objects.check(assigned.values())
         if test.assigned():
             raise errors.UnsupportedError(
                 f"{user_source()}: the condition of `{user_source().text}` assigns to an array. "
@@ -317,7 +353,8 @@ class _Loop:
             body=graphs[1],
             consts=len(captured),
         )
-        return self._behind(state, results, assigned, since, at_least_once)
+        count = as_result(results[len(state.types) - 1], "") if is_counted else None
+        return self._behind(state, results, assigned, since, objects, count, at_least_once)
 
     def _goes_on(self, condition: Callable[..., Any], values: Sequence[Any]) -> Any:
         """The test before an iteration: no flag is set, and the condition holds."""
@@ -333,9 +370,13 @@ class _Loop:
             region = Region("loop", [*leading, *state.types], names)
             parameters = region.parameters
             first, carry = parameters[: len(leading)], parameters[len(leading) :]
-            now = state.values(carry)
+            now: list[Any] = []
+
+            def call(now: Any = now, first: Any = first, carry: Any = carry) -> Any:
+                now += state.values(carry)
+                return body(*first, *now)
+
             try:
-                call = partial(body, *first, *now)
                 results = unchanging(partial(region.run, call), body)
             except EndedError:  # an exception ends each iteration
                 results = tuple(now)
@@ -349,6 +390,8 @@ class _Loop:
         results: Sequence[Any],
         assigned: dict[Var, Tracer],
         since: int,
+        objects: Objects,
+        iterations: Any,
         at_least_once: bool,
     ) -> tuple[Any, ...]:
         count = len(state.types)
@@ -358,4 +401,6 @@ class _Loop:
             as_result(x if isinstance(x, Tracer | Const) else constant(x), name)
             for x, name in zip(results[:count], state.leaf_names(), strict=True)
         ]
+        for number, array in objects.settle(named, iterations).items():
+            named[number] = array
         return tuple(state.values(named, behind=True, at_least_once=at_least_once))

@@ -14,12 +14,16 @@ from transpile.util.interrupt_safety import THREAD
 
 
 class Unbound:
-    """The value of a variable that has none; "" is the function's result."""
+    """The value of a variable that has none; "" is the function's result.
 
-    __slots__ = ("name",)
+    is_used  it has been asked for, or is one of two values that a traced one chooses from
+    """
+
+    __slots__ = ("is_used", "name")
 
     def __init__(self, name: str = "") -> None:
         self.name = name
+        self.is_used = False
 
     def __repr__(self) -> str:
         return f"<{self.name or 'the result'} has no value>"

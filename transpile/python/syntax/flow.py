@@ -21,6 +21,7 @@ class Flow:
 
     live     by id of an `if` or a loop: what is read behind it, or by its next iteration
     entered  by id of an `if`: what its branches read of what was there before
+    needed   by id of an `if`: of which variables the value of before is read, in it or behind it
     bound    by id of an `if` or a loop: what is bound on every path to it
     unbound  ids of the reads that some path reaches without a value
     """
@@ -30,6 +31,7 @@ class Flow:
     ) -> None:
         self.live: dict[int, Variables] = {}
         self.entered: dict[int, tuple[Variables, Variables]] = {}
+        self.needed: dict[int, Variables] = {}
         self.bound: dict[int, Variables] = {}
         self.unbound: set[int] = set()
         names = names_of(body)
@@ -52,6 +54,7 @@ class Flow:
                 self.live[id(node)] = live | self._always
                 then, otherwise = (self._backward(b, live) for b in (node.body, node.orelse))
                 self.entered[id(node)] = then, otherwise
+                self.needed[id(node)] = then | otherwise | self._always
                 return then | otherwise | names_of([node.test]).read
             case ast.For() | ast.While():
                 return self._before_loop(node, live)

@@ -250,7 +250,11 @@ class Statements:
     def _call(self, name: str, arguments: list[ast.expr], state: list[str], at: ast.AST) -> Any:
         """Call an operation on the state, which is assigned to the variables."""
         call = self._expressions.call(name, *arguments, at=at)
-        call.keywords = [ast.keyword(variable, _load(variable)) for variable in state]
+        needed = self._flow.needed.get(id(at), state)
+        call.keywords = [
+            ast.keyword(name, _load(name) if name in needed else ast.Constant(None))
+            for name in state
+        ]
         if not state:
             return _placed(ast.Expr(call), at)
         return _placed(ast.Assign([_variables(state, ast.Store())], call), at)

@@ -99,6 +99,19 @@ def check_subscript(array: Any, key: Any) -> None:
             raise AssignedError(site)
 
 
+def check_shared(array: Any) -> None:
+    """Raise AssignedError for an array that the trace has made, and that a variable would be where
+    a traced value says so."""
+    if isinstance(array, np.ndarray) and array.ndim and THREAD.sites is not None:
+        root = root_of(array)
+        for trace in reversed(THREAD.traces):
+            reference, site = trace.made.get(id(root), (None, None))
+            if reference is not None and reference() is root:
+                raise AssignedError(site)
+            if not trace.is_region:
+                return
+
+
 def _is_traced(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_is_traced, value))

@@ -1,0 +1,1 @@
+"""Objects that statements change: arrays and their views, lists and dicts."""
