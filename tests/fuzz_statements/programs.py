@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Lengths of the arrays, by name and kind: `a` and `b` of floats, `k` of integers, `m` of rows.
+# Lengths of the arrays, by name and kind: `a` and `b` of floats, `k` of integers, `m` of rows, `s`
+# of single floats, `h` of short integers.
 FLOATS, INTEGERS, ROWS = {"a": 6, "b": 5}, {"k": 5}, {"m": (3, 4)}
-PARAMETERS = ("x", "y", "n", *FLOATS, *INTEGERS, *ROWS)
+SINGLES, SHORTS = {"s": 4}, {"h": 4}
+PARAMETERS = ("x", "y", "n", *FLOATS, *INTEGERS, *ROWS, *SINGLES, *SHORTS)
 MOST_DEEP = 3
 LOOPS = ("counted", "counted", "items", "while")
 
@@ -33,6 +35,8 @@ class Program:
         arrays = [np.round(rng.normal(size=length) * 2, 2) for length in FLOATS.values()]
         arrays += [rng.integers(-9, 10, length) for length in INTEGERS.values()]
         arrays += [np.round(rng.normal(size=shape) * 2, 2) for shape in ROWS.values()]
+        arrays += [rng.integers(-9, 9, size).astype(np.float32) for size in SINGLES.values()]
+        arrays += [rng.integers(-9, 10, size).astype(np.int32) for size in SHORTS.values()]
         return [*numbers, int(rng.integers(-3, 9)), *arrays]
 
 
@@ -60,7 +64,9 @@ class _Function:
         self.fixed = set()
         self.rows = {} if self.is_helper else dict(ROWS)
         self.of_floats = {"a": 3} if self.is_helper else dict(FLOATS)
-        self.of_integers = {} if self.is_helper else dict(INTEGERS)
+        self.of_singles = {} if self.is_helper else dict(SINGLES)
+        self.of_integers = {} if self.is_helper else {**INTEGERS, **SHORTS}
+        self.views = {}
 
     def text(self):
         """The definition."""
@@ -166,17 +172,19 @@ class _Function:
     def block(self, depth, loops, least=1):
         """Some statements; what follows a jump is not drawn."""
         known = list(self.floats), list(self.integers)
+        arrays = dict(self.of_floats)
         for _ in range(self.rng.randrange(least, least + 3)):
             if self.statement(depth, loops):
                 break
         for names, before in zip((self.floats, self.integers), known, strict=True):
             names[:] = [name for name in names if name in before or self.chance(0.2)]
+        self.of_floats = arrays
 
     def statement(self, depth, loops):
         """One statement; True for a jump."""
         simple = [self.assign, self.assign, self.update, self.store, self.store, self.swap]
-        simple += [self.slices, self.view, self.whole]
-        nested = [self.branch, self.branch, self.loop, self.loop]
+        simple += [self.slices, self.view, self.view, self.whole, self.part, self.pair, self.array]
+        nested = [self.branch, self.branch, self.loop, self.loop, self.other, self.function]
         if depth > 2 and self.chance(0.12 if loops else 0.08):
             jumps = ["break", "continue"] if loops and not self.chance(0.15) else [self.result()]
             self.line(depth, self.rng.choice(jumps))
@@ -213,7 +221,11 @@ class _Function:
             name = self.rng.choice(list(self.of_integers))
             at = self.index(self.of_integers[name])
             return self.line(depth, f"{name}[{at}] = ({self.integer()}) % 97")
-        return self.line(depth, f"{self.element()} {self.one('=', '+=', '-=')} {self.number(1)}")
+        target = self.element()
+        if self.of_singles and self.chance(0.2):  # whose elements are no variables: see `joined`
+            name, length = self.rng.choice(list(self.of_singles.items()))
+            target = f"{name}[{self.index(length)}]"
+        return self.line(depth, f"{target} {self.one('=', '+=', '-=')} {self.number(1)}")
 
     def swap(self, depth, _):
         one, other = self.element(), self.element()
@@ -234,24 +246,106 @@ class _Function:
         self.line(depth, f"{name}[{start}:{start + width}] {sign} {value}")
 
     def whole(self, depth, _):
-        name = self.rng.choice([*self.of_floats, *self.rows])
+        name = self.rng.choice([*self.of_floats, *self.rows, *self.of_singles])
         self.line(depth, f"{name} {self.one('+=', '-=')} {self.number(1)}")
 
     def view(self, depth, loops):
         """A view that keeps its name in the statements that follow."""
-        if depth > 1 or loops:
-            return self.store(depth, loops)
-        name = self.new("v")
-        if self.rows and self.chance(0.5):
+        if self.rows and self.chance(0.6):
             array, (rows, columns) = self.rng.choice(list(self.rows.items()))
-            row = self.rng.randrange(rows)
-            self.line(depth, f"{name} = {array}[{row}]")
-            self.of_floats[name] = columns
-            return None
-        array, length = self.rng.choice(list(self.of_floats.items()))
-        start = self.rng.randrange(length - 2)
-        self.line(depth, f"{name} = {array}[{start}:{start + 3}]")
-        self.of_floats[name] = 3
+            if self.chance(0.7):
+                taken, length = f"{array}[{self.index(rows)}]", columns
+            else:
+                taken, length = f"{array}[:, {self.index(columns)}]", rows
+        else:
+            array, length = self.rng.choice(list(self.of_floats.items()))
+            start = str(self.rng.randrange(length - 2))
+            if self.chance(0.5):
+                start = self.index(length - 2, 0)
+            taken, length = f"{array}[{start}:{start} + 3]", 3
+        same = [v for v, size in self.views.items() if size == length and v in self.of_floats]
+        name = self.rng.choice(same) if same and self.chance(0.4) else self.new("v")
+        self.line(depth, f"{name} = {taken}")
+        self.of_floats[name] = self.views[name] = length
+
+    def part(self, depth, _):
+        """A slice whose bounds are values."""
+        bound = self.rng.choice(self.integers) if self.chance(0.7) else self.integer(1)
+        form = self.one(
+            f":{bound}", f"{bound}:", f"{bound}::-1", f"::{self.one(2, -2)}", f"-1:{bound}:-1"
+        )
+        sign = self.one("=", "+=", "-=")
+        if self.rows and self.chance(0.5):
+            array, (rows, _) = self.rng.choice(list(self.rows.items()))
+            target = f"{array}[{self.index(rows)}, {form}]"
+            other = f"{array}[{self.index(rows)}, {form}]"
+        else:
+            array = self.rng.choice(list(self.of_floats))
+            target, other = f"{array}[{form}]", f"{array}[{form}]"
+        value = self.one(self.number(1), f"{other} * 0.5", f"{other}.sum() * 0.25")
+        self.line(depth, f"{target} {sign} {value}")
+
+    def pair(self, depth, _):
+        """Two variables of one assignment."""
+        free = [name for name in self.floats if name not in self.fixed]
+        if not free:
+            return self.store(depth, _)
+        name, other = self.rng.choice(free), self.new("i")
+        self.line(depth, f"{name}, ({other}, _) = {self.number(1)}, ({self.integer()}, 0)")
+        self.integers.append(other)
+        return None
+
+    def array(self, depth, _):
+        """An array of its own, or one that is another by now."""
+        names = list(self.of_floats)
+        name = self.rng.choice(names)
+        length = self.of_floats[name]
+        alike = [v for v in names if self.of_floats[v] == length]
+        form = self.one("copy", "new", "exchange", "choice", "computed")
+        other = self.rng.choice(alike)
+        if form == "exchange" and other != name:
+            return self.line(depth, f"{name}, {other} = {other}, {name}")
+        value = {
+            "new": f"np.zeros({length})",
+            "computed": f"{name} * {self.rng.uniform(-1, 1):.2f}",
+            "choice": f"({name} if {self.truth()} else {other})",
+        }.get(form, f"{other}.copy()")
+        target = self.one(self.new("w"), self.rng.choice(alike))
+        self.line(depth, f"{target} = {value}")
+        self.of_floats[target] = length
+        return None
+
+    def other(self, depth, loops):
+        """`match`, or `try` with `finally`."""
+        if self.chance(0.5):
+            self.line(depth, f"match ({self.integer()}) % 4:")
+            for case in self.rng.sample(["0", "1 | 2", "3"], 2) + ["_"] * self.chance(0.5):
+                self.line(depth + 1, f"case {case}:")
+                self.block(depth + 2, loops)
+            return
+        self.line(depth, "try:")
+        self.block(depth + 1, loops)
+        self.line(depth, "finally:")
+        self.assign(depth + 1, loops)
+
+    def function(self, depth, loops):
+        """A function inside, which is called at once."""
+        if depth > 1:
+            return self.branch(depth, loops)
+        name, given, result = self.new("g"), self.new("z"), self.new("f")
+        self.line(depth, f"def {name}({given}):")
+        known = list(self.floats), list(self.integers), dict(self.of_floats)
+        fixed = set(self.fixed)
+        self.fixed |= {*self.floats, *self.integers}
+        self.floats.append(given)
+        self.line(depth + 1, f"if {self.truth()}:")
+        self.line(depth + 2, f"return {self.number(1)}")
+        self.store(depth + 1, loops)
+        self.line(depth + 1, f"return {self.number()}")
+        self.floats, self.integers, self.of_floats = known
+        self.fixed = fixed
+        self.line(depth, f"{result} = {name}({self.number(0)})")
+        self.floats.append(result)
         return None
 
     def branch(self, depth, loops):

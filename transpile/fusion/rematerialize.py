@@ -69,7 +69,8 @@ def _array_operands(block: Block) -> set[Atom]:
     operands = array_operands(block.nodes)
     for node in block.nodes:
         if isinstance(node, Region):
-            operands.update(block.values.atoms[key] for key in node.reads)
+            known = block.values.atoms  # but no lengths that are counted around it
+            operands.update(known[key] for key in node.reads if key in known)
     return operands
 
 

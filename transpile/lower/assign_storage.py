@@ -24,7 +24,7 @@ from transpile.fusion.nodes import (
     Region,
 )
 from transpile.ir.graph import Atom, Const, Graph, Var
-from transpile.ir.graph_rewrite import all_counted, rooms_of
+from transpile.ir.graph_rewrite import all_counted, counts_of, rooms_of
 from transpile.ir.loop_ir import Buffer
 from transpile.lower.assignment.calls import arrays_of_call, arrays_of_callback
 from transpile.lower.assignment.memory import Memory
@@ -36,7 +36,7 @@ from transpile.symbols.identifiers import names_at_file_scope
 
 def assign_storage(loops: Loops, program: str) -> Storage:
     """The storage of all values of a program of this name."""
-    graph, memory = loops.block.graph, Memory()
+    graph, memory = loops.block.graph, Memory(frozenset(counts_of(loops.block.graph.equations)))
     memory.names.take(names_at_file_scope(program))
     memory.names.take(size.name for size in (*graph.sizes, *rooms_of(graph).values()))
     memory.names.take(length.name for length in all_counted(graph))

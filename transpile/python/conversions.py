@@ -7,9 +7,11 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from transpile import errors
+from transpile.ir.dims import Dim, Index
 from transpile.python import operations
 from transpile.python.semantics import builtins, math_functions
-from transpile.python.semantics.exceptions import HandledError
+from transpile.python.semantics.branches import if_
+from transpile.python.semantics.exceptions import HandledError, raise_
 from transpile.python.semantics.iterables import Chosen, is_stackable
 from transpile.python.semantics.loops import RolledError, UnrolledError
 from transpile.python.semantics.numbers import is_unknown
@@ -24,6 +26,11 @@ _SUBSTITUTES: dict[int, tuple[Any, Any]] = {
     for table in (builtins.TABLE, math_functions.TABLE)
     for function, ours in table.items()
 }
+
+
+def _raised(text: str) -> tuple[()]:
+    raise_(lambda: ValueError(text), None)
+    return ()
 
 
 class Conversions:
@@ -78,6 +85,11 @@ class Conversions:
         if THREAD.record is not None:
             THREAD.record.converted(code, made.lines)
         return converted(function, made, operations)
+
+    def require(self, smaller: Index, larger: Index, text: str) -> None:
+        """End the program with a ValueError where an inequality of sizes does not hold."""
+        sizes = [x.as_value() if isinstance(x, Dim) else x for x in (smaller, larger)]
+        if_(sizes[0] > sizes[1], lambda: _raised(text), lambda: (), (), ())
 
     def subscripted(self, container: Any, key: Any) -> Any:
         """What is subscripted in the place of a container: of a list, its stacked items."""

@@ -11,7 +11,14 @@ from typing import Any
 
 from transpile.python.semantics import branches, loops
 from transpile.python.semantics.branches import and_, choose, compare, not_, or_
-from transpile.python.semantics.exceptions import assert_, bound, handled, raise_, text
+from transpile.python.semantics.exceptions import (
+    assert_,
+    bound,
+    goes_on,
+    handled,
+    raise_,
+    text,
+)
 from transpile.python.semantics.generators import Generated
 from transpile.python.semantics.values import Unbound, returned
 
@@ -24,6 +31,7 @@ __all__ = [
     "choose",
     "compare",
     "for_",
+    "goes_on",
     "handled",
     "if_",
     "not_",

@@ -178,11 +178,15 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
             return traced
         # An `except` of the user's has seen the error, and the trace is of what it does then.
         conversions = CONVERSIONS[0](refusals[0])
-    except errors.ConcretizationTypeError as failure:
-        conversions = CONVERSIONS[0](failure)
     except LongTraceError:
         conversions = CONVERSIONS[0](None)
         long = True
+    except (errors.ConcretizationTypeError, NameError) as failure:
+        # Or a variable that it was to bind has no value where a `finally` of the user's reads it.
+        if not refusals:
+            raise
+        first = failure if isinstance(failure, errors.TracerError) else refusals[0]
+        conversions = CONVERSIONS[0](first)
     try:
         result: T = _with_longest(None, functools.partial(conversions.retried, tried))
     except (errors.TracerError, errors.UnsupportedError):

@@ -79,6 +79,17 @@ def measured(
     return Dim.of(found)
 
 
+def bounded(count: Any, most: Index) -> Dim:
+    """A number from 0 to `most` as the extent of an axis."""
+    trace = the_trace()
+    known = _counted(trace, TABLE["measured"], (count,))
+    if known is not None:
+        return Dim.of(known.params["length"])
+    found = length(_free_name(most), most)
+    trace.append(TABLE["measured"], (count,), {"length": found})
+    return Dim.of(found)
+
+
 def none_of(mask: Any, text: str) -> None:
     """Record that no element of a mask may be True, else the call ends with this error."""
     trace = the_trace()
@@ -123,14 +134,19 @@ def _are_alike(one: Equation, other: Equation) -> bool:
 
 
 def _free_name(most: Index, others: Iterable[Length] = ()) -> str:
-    """A name that neither these lengths nor sizes of the present traces have."""
+    """A name that neither these lengths nor sizes of the present traces have, nor lengths that
+    statements inside of them have counted."""
     taken = {s.name for s in (*others, *symbols_of(most))}
     for trace in THREAD.traces:
         taken.update(known.name for known in trace.lengths)
+        taken.update(trace.length_names)
         extents = (extent for var in trace.inputs for extent in var.type.shape)
         taken.update(s.name for extent in extents for s in symbols_of(extent))
     names = (f"{_NAME}{k}" if k > 1 else _NAME for k in count(1))
-    return next(name for name in names if name not in taken)
+    name = next(name for name in names if name not in taken)
+    for trace in THREAD.traces:
+        trace.length_names.add(name)
+    return name
 
 
 def with_own_lengths(trace: Trace, graph: Graph) -> Graph:
@@ -158,6 +174,9 @@ def _check_later(smaller: Index, larger: Index, text: str) -> bool:
     wanted = set(lengths_of(larger - smaller))
     for trace in reversed(THREAD.traces):
         if not wanted.isdisjoint(trace.lengths):
+            if trace.is_region:  # which ends the program itself
+                THREAD.python.require(smaller, larger, text)
+                return True
             _require(trace, smaller, larger, text)
             return True
     return current_trace() is None

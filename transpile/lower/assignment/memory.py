@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from transpile.ir.dims import Index
+from transpile.ir.dims import Index, Shape
 from transpile.ir.graph import Atom, Const, Var
-from transpile.ir.indices.lengths import stored_shape
+from transpile.ir.indices.lengths import Length, lengths_of, most_of, stored_shape
 from transpile.ir.loop_ir import Buffer
 from transpile.ir.types import UINT8
 from transpile.lower.storage import Place
@@ -15,9 +15,13 @@ from transpile.util.frozen_records import replace
 
 
 class Memory:
-    """The buffers of a program in the making, and its names."""
+    """The buffers of a program in the making, and its names.
 
-    def __init__(self) -> None:
+    counted  the lengths that the graph counts outside of its loops and branches
+    """
+
+    def __init__(self, counted: frozenset[Length]) -> None:
+        self.counted = counted
         self.names = Names(())
         self.temporaries: list[Buffer] = []
         self.constants: dict[Const, Place] = {}
@@ -25,8 +29,12 @@ class Memory:
     def buffer(self, atom: Atom, hint: str) -> Buffer:
         """A buffer for a value."""
         value = atom.value if isinstance(atom, Const) else None
-        shape = stored_shape(atom.type.shape)
+        shape = self._with_room(stored_shape(atom.type.shape))
         return Buffer(self.names.new(hint), shape, atom.type.dtype, value)
+
+    def _with_room(self, shape: Shape) -> Shape:
+        """The shape of the memory, in which rows have room for what a loop's body counts."""
+        return tuple(d if self.counted.issuperset(lengths_of(d)) else most_of(d) for d in shape)
 
     def constant(self, const: Const) -> Place:
         """The place of a constant."""

@@ -59,6 +59,7 @@ class Entry:
     value: Any  # a slice, an int, a Dim, an int64 ndarray or a Tracer; None for a new axis;
     # an Ellipsis that stands for no axis, but still between arrays
     is_inside: bool = False  # the indices are those of a mask: in range, and distinct
+    is_slice: bool = False  # they are those of a slice, along an axis of their own
 
     @property
     def is_array(self) -> bool:
@@ -298,6 +299,7 @@ def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan
         kind,
         all(d == 1 for d in common)
         or (any(inside) and len(common) == 1)
+        or all(e.is_slice or not e.is_array for e in key)
         or (not any(inside) and known and _are_distinct(checked, common)),
     )
 

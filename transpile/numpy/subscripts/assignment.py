@@ -28,13 +28,13 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.basic import (
     Selection,
-    extended,
     is_item,
     put_selected,
     set_item,
     shape_text,
     update_item,
 )
+from transpile.numpy.subscripts.views import extended
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import CLIP, COMBINES, FILL, gather, scatter

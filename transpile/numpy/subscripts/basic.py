@@ -32,13 +32,14 @@ from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.runtime_sizes import dimension_value, larger_of, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.advanced import Entry, entries, known_value, plan, take_planned
+from transpile.numpy.subscripts.slices import halves, has_traced_slice, joined
+from transpile.numpy.subscripts.views import compared, note_view
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import (
     COMBINES,
     PROMISED,
     dynamic_update_slice,
-    gather,
     scatter,
 )
 from transpile.trace.trace import bind
@@ -70,13 +71,20 @@ def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = Non
     if masked is not None and masked[0].ndim > 1:
         x, key = _flat_along(x, key, *masked[:2])
     given = entries(key, x.shape)
+    is_view = all(not e.is_array for e in given)
+    if has_traced_slice(given):
+        whole = joined(given, x.shape)
+        if whole is None:
+            first, second = halves(given)
+            return get_item(get_item(x, first), second)
+        given = whole
     parsed = _as_slice(given, x.shape)
     if not _is_basic(parsed):
         planned = plan(parsed, x.shape, mode, writes=False)
         inner = basic_item(x, entries(planned.basic, x.shape))
         taken = take_planned(inner, planned, fill_value)
-        if mode is None and all(not e.is_array for e in parsed) and not _is_scalar(key, taken):
-            _note_view(x, key, parsed, inner, taken)
+        if mode is None and is_view and not _is_scalar(key, taken):
+            note_view(x, key, parsed, inner, taken)
         return taken
     item = basic_item(x, parsed)
     if _is_basic(given) and not _is_scalar(key, item):
@@ -86,35 +94,6 @@ def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = Non
         return bind(elementwise.copy, item)
     item.owner.own.add(item.original)
     return item
-
-
-def _note_view(x: Tracer, key: Any, parsed: list[Entry], inner: Tracer, item: Tracer) -> None:
-    """Record that an item which traced numbers choose is a view, as NumPy's is."""
-    trace, var = item.owner, item.original
-    trace.items[var] = (x.original, _compared(key))
-    while trace.producers[var].primitive is not gather:  # axes in another order, or new ones
-        var = trace.producers[var].inputs[0]  # type: ignore[assignment]  # a Var, as it is traced
-    is_extended = var is item.original and inner is x
-    trace.picked[item.original] = trace.picked[var] = (
-        tuple(e.value for e in parsed if e.value is not Ellipsis) if is_extended else None
-    )
-
-
-def _compared(key: Any) -> Any:
-    """A key whose traced numbers are compared by what they stand for."""
-    if isinstance(key, tuple):
-        return tuple(map(_compared, key))
-    return key.variable if isinstance(key, Tracer) else key
-
-
-def extended(picked: tuple[Any, ...], shape: Shape, key: Any) -> tuple[Any, ...] | None:
-    """The key of the base for `key` of a view of this shape that was picked by numbers; None where
-    one cannot say it so."""
-    parsed = [e for e in entries(key, shape) if e.value is not Ellipsis]
-    if any(e.axis is None or not (e.is_number or isinstance(e.value, slice)) for e in parsed):
-        return None
-    rest = iter(e.value for e in parsed)
-    return tuple(next(rest) if isinstance(part, slice) else part for part in picked)
 
 
 def _is_scalar(key: Any, item: Tracer) -> bool:
@@ -133,7 +112,7 @@ def is_item(x: Tracer, key: Any, value: Any) -> bool:
     if x.original is not base:
         return False
     if value.original in value.owner.picked:
-        return bool(_compared(key) == chosen)
+        return bool(compared(key) == chosen)
     parsed = entries(key, x.shape)
     return _is_basic(parsed) and _selected(x, parsed) == chosen
 
@@ -217,6 +196,13 @@ def update_item(
         changed = _masked(inner, mask, axis, value, combine)
         return changed if inner is x else _update_basic(x, rows, changed, "set")
     parsed = entries(key, x.shape)
+    if has_traced_slice(parsed):
+        whole = joined(parsed, x.shape)
+        if whole is None:
+            first, second = halves(parsed)
+            inner = get_item(x, first)
+            return set_item(x, first, update_item(inner, second, value, combine, mode, unique))
+        parsed = whole
     parsed = _as_slice(parsed, x.shape)
     if _is_basic(parsed):
         return _update_basic(x, parsed, value, combine)

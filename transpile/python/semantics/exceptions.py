@@ -7,6 +7,7 @@ What the exception is made of stands in the trace; its texts are formatted when 
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -89,6 +90,12 @@ def handled(kinds: Callable[[], Any]) -> Iterator[None]:
         raise
     finally:
         handlers.pop()
+
+
+def goes_on() -> bool:
+    """Whether what a `finally` does is to be done: not where a trace ends."""
+    error = sys.exc_info()[1]
+    return error is None or (isinstance(error, Exception) and not isinstance(error, _OWN))
 
 
 def _classes(kinds: Any) -> Iterator[type[BaseException]]:

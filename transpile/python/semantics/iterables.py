@@ -15,12 +15,16 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
+from transpile.ir.source_info import user_source
+from transpile.ir.types import INT64
+from transpile.numpy.core.promotion import weaken
 from transpile.numpy.subscripts.assignment import share
+from transpile.primitives import elementwise
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import raise_
 from transpile.python.semantics.values import array_type, is_array
 from transpile.pytree.extended_dtypes import flatten_arrays
-from transpile.trace.trace import the_trace
+from transpile.trace.trace import bind, the_trace
 from transpile.trace.tracer import Tracer
 
 
@@ -190,8 +194,21 @@ def _nth(numbers: range, k: Any) -> Any:
 def range_(*bounds: Any) -> Any:
     """`range`."""
     if any(isinstance(b, Tracer) for b in bounds):
-        return Range(*bounds)
+        return Range(*map(_counted_bound, bounds))
     return range(*bounds)
+
+
+def _counted_bound(bound: Any) -> Any:
+    """A bound as Python's integer, of which the numbers of a range are."""
+    if not isinstance(bound, Tracer):
+        return bound.as_value() if isinstance(bound, Dim) else operator.index(bound)
+    if bound.dtype.kind not in "iub" or bound.ndim:
+        raise TypeError(
+            f"{user_source()}: '{bound.dtype}' object cannot be interpreted as an integer"
+        )
+    if bound.type.weak and bound.dtype == INT64:
+        return bound
+    return weaken(bind(elementwise.convert, bound, dtype=INT64))
 
 
 def zip_(*iterables: Any, strict: bool = False) -> Any:

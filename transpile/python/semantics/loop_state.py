@@ -68,7 +68,8 @@ class State:
     def _slot(self, value: Any, name: str) -> Any:
         row = None if name in self._without_rows else row_of(value)
         if row is not None:
-            return _Chosen(row, [self._carry(np.asarray(k), "") for k in row.numbers])
+            numbers = [k if isinstance(k, Tracer) else np.asarray(k) for k in row.numbers]
+            return _Chosen(row, [self._carry(k, "") for k in numbers])
         return self._carry(value, name) if is_array(value) else _Static(value)
 
     def _carry(self, value: Any, name: str) -> int:

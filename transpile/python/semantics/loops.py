@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from transpile import errors
+from transpile.ir.dims import Dim
 from transpile.ir.graph import Const, Equation, Var, graphs_in
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64, ArrayType
@@ -84,6 +85,8 @@ def for_(
         return loop.in_python(iterable, body, values, may_roll)
     if items.is_known and not items.length:
         return values
+    if isinstance(items.length, Dim):
+        items = Items(items.length.as_value(), items.item, items.prepare)
     record("for", loop.why_rolled(items))
     items.prepare()
     try:

@@ -17,29 +17,45 @@ _NONE: Variables = frozenset()
 
 
 class Flow:
-    """What is known of the variables of a function.
+    """What is known of the variables of a function, whose body may have lost parts that nothing
+    reaches, and that bind variables: `unreached`.
 
     live     by id of an `if` or a loop: what is read behind it, or by its next iteration
     entered  by id of an `if`: what its branches read of what was there before
     needed   by id of an `if`: of which variables the value of before is read, in it or behind it
     bound    by id of an `if` or a loop: what is bound on every path to it
     unbound  ids of the reads that some path reaches without a value
+    unsure   variables that statements may leave without a value, those of functions around among
+             them
     """
 
     def __init__(
-        self, body: Sequence[ast.stmt], parameters: Iterable[str], stops: Mapping[int, list[str]]
+        self,
+        body: Sequence[ast.stmt],
+        parameters: Iterable[str],
+        stops: Mapping[int, list[str]],
+        around: Variables = _NONE,
+        unreached: Variables = _NONE,
     ) -> None:
         self.live: dict[int, Variables] = {}
         self.entered: dict[int, tuple[Variables, Variables]] = {}
         self.needed: dict[int, Variables] = {}
         self.bound: dict[int, Variables] = {}
         self.unbound: set[int] = set()
+        self._unsure: list[Variables] = []
         names = names_of(body)
-        self.locals = frozenset((*names.bound, *parameters))
+        self.locals = frozenset((*names.bound, *parameters, *unreached))
         self._always = frozenset(names.inner)
         self._stops = stops
         self._backward(body, _NONE)
         self._forward(body, frozenset(parameters))
+        outer = around - self.locals
+        self.unsure = outer.union(*self._unsure)
+        for node in body:
+            self.unbound |= _reads(node, outer)
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Lambda):
+                    self.unbound |= _reads(inner.body, self.unsure - names_of([inner.args]).bound)
 
     # ---------------------------------------------------------------------------------- liveness
 
@@ -101,16 +117,16 @@ class Flow:
         match node:
             case ast.If():
                 bound = self._expression(node.test, bound)
-                self.bound[id(node)] = bound
+                self._begin(node, bound)
                 return self._forward(node.body, bound) & self._forward(node.orelse, bound)
             case ast.While():
-                self.bound[id(node)] = bound
+                self._begin(node, bound)
                 bound = self._expression(node.test, bound)
                 self._forward(node.body, bound)
                 return bound
             case ast.For():
                 bound = self._expression(node.iter, bound)
-                self.bound[id(node)] = bound
+                self._begin(node, bound)
                 self._forward(node.body, bound | names_of([node.target]).bound)
                 return bound
             case ast.With():
@@ -131,6 +147,10 @@ class Flow:
             case ast.Delete():
                 return bound - {t.id for t in node.targets if isinstance(t, ast.Name)}
         return self._expression(node, bound)
+
+    def _begin(self, node: ast.AST, bound: Variables) -> None:
+        self.bound[id(node)] = bound
+        self._unsure.append(frozenset(names_of([node]).bound - bound))
 
     def _case(self, case: ast.match_case, bound: Variables) -> Variables:
         bound |= names_of([case.pattern]).bound
@@ -155,6 +175,12 @@ def _takes_all(node: ast.Match) -> bool:
     last = node.cases[-1]
     pattern = last.pattern
     return isinstance(pattern, ast.MatchAs) and pattern.pattern is None and last.guard is None
+
+
+def _reads(node: ast.AST, variables: Variables) -> set[int]:
+    """The ids of the reads of variables, but in functions inside."""
+    names = _own_names(node)
+    return {id(n) for n in names if isinstance(n.ctx, ast.Load) and n.id in variables}
 
 
 def _own_names(node: ast.AST) -> Iterable[ast.Name]:

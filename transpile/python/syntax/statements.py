@@ -38,19 +38,23 @@ class Statements:
 
     ops    the name of the module of the operations
     taken  all names of the function, and those that have been made
+    around variables of the functions around that may have no value
     """
 
-    def __init__(self, node: ast.FunctionDef, ops: str, taken: set[str]) -> None:
+    def __init__(
+        self, node: ast.FunctionDef, ops: str, taken: set[str], around: frozenset[str] = frozenset()
+    ) -> None:
         self.ops = ops
         self.taken = taken
         self.is_plain = any(isinstance(n, _NOT_CONVERTED) for n in ast.walk(node))
+        local = frozenset(names_of(node.body).bound)
         lowered = without_jumps(node.body, taken) if not self.is_plain else None
         self._body = lowered.body if lowered else node.body
         self._stops = lowered.stops if lowered else {}
         self._result = lowered.result if lowered else ""
         declared = [n for n in _own_nodes(node.body) if isinstance(n, ast.Global | ast.Nonlocal)]
         self._outer = {name for n in declared for name in n.names}
-        self._flow = Flow(self._body, _parameters(node), self._stops)
+        self._flow = Flow(self._body, _parameters(node), self._stops, around, local - self._outer)
         unbound = self._flow.unbound
         self._starts_unbound: set[str] = set()
         self._names = names_of(self._body)
@@ -96,7 +100,7 @@ class Statements:
                 return self._assert(node)
             case ast.Raise() if node.exc is not None:
                 return self._raise(node)
-            case ast.Try() if node.handlers:
+            case ast.Try():
                 return [self._try(node)]
             case ast.Delete():
                 return self._delete(node)
@@ -139,7 +143,8 @@ class Statements:
         for inner in ast.walk(node):
             if id(inner) in self._flow.unbound:
                 assert isinstance(inner, ast.Name)
-                self._starts_unbound.add(inner.id)
+                if inner.id in self._flow.locals:
+                    self._starts_unbound.add(inner.id)
 
     # ----------------------------------------------------------------------- branches and loops
 
@@ -263,7 +268,7 @@ class Statements:
 
     def _function(self, node: ast.FunctionDef) -> ast.stmt:
         """A function inside, whose decorators and defaults belong to this one."""
-        inside = Statements(node, self.ops, self.taken).converted()
+        inside = Statements(node, self.ops, self.taken, self._flow.unsure).converted()
         spec = node.args
         arguments = ast.arguments(
             spec.posonlyargs,
@@ -295,8 +300,15 @@ class Statements:
         return [_placed(ast.Expr(call), node)]
 
     def _try(self, node: ast.Try) -> ast.stmt:
-        """The body says what is handled, for exceptions that only the program would raise."""
+        """The body says what is handled, for exceptions that only the program would raise; what is
+        done finally is not done where a trace ends."""
         whole = self._generic(node)
+        if node.finalbody:
+            first = node.finalbody[0]
+            goes_on = self._expressions.call("goes_on", at=first)
+            whole.finalbody = [_placed(ast.If(goes_on, whole.finalbody, []), first)]
+        if not node.handlers:
+            return whole
         kinds = [self._part(h.type) if h.type else _load("BaseException") for h in node.handlers]
         nothing = ast.arguments([], [], None, [], [], None, [])
         later = _placed(ast.Lambda(nothing, ast.Tuple(kinds, ast.Load())), node)

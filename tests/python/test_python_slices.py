@@ -1,0 +1,205 @@
+"""Slices whose bounds are traced, as NumPy has them: their lengths are those that the program
+finds, and they are views."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import transpile
+
+A = np.arange(36.0).reshape(6, 6) + np.eye(6) * 50
+X = np.arange(8.0)
+
+
+def check(function, x, *numbers):
+    """The results for each number, and what becomes of the array, are those of Python."""
+    compiled = transpile.jit(function)
+    for number in numbers:
+        compare(function, compiled, x, number)
+
+
+def compare(function, compiled, *args):
+    ours = [np.array(x) if isinstance(x, np.ndarray) else x for x in args]
+    theirs = [np.array(x) if isinstance(x, np.ndarray) else x for x in args]
+    found = transpile.tree.leaves(compiled(*ours))
+    wanted = transpile.tree.leaves(function(*theirs))
+    for one, other in zip([*found, *ours], [*wanted, *theirs], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def sums_of_windows(x, n):
+    total = 0.0
+    for i in range(n + 4):
+        total += x[i : i + 3].sum()
+    return total
+
+
+def assigns_to_parts(x, n):
+    for i in range(n):
+        x[i : i + 3] += 1
+        x[:i] *= 0.5
+        x[-i:] = i
+        x[::-2][:i] -= 2
+    return x
+
+
+def returns_parts(x, n):
+    y = x[n:][::-1] * 2
+    return y.sum(), y, x[:n], x[n : n + 2], x[5:n:-1], x[n::-2], x[-n:-1]
+
+
+def means_of_what_is_near(x, n):
+    y = np.zeros(len(x))
+    for i in range(len(x)):
+        low = max(0, i - n)
+        high = min(len(x), i + n + 1)
+        y[i] = x[low:high].mean()
+    return y
+
+
+def moves_along(x, n):
+    x[1 : n + 1] = x[:n]
+    x[n::-1] = x[: n + 1] * 1
+    x[::2][:n] = 5
+    return x
+
+
+def is_a_view(x, n):
+    part = x[n : n + 2]
+    part[:] = 7
+    x[3] = 100
+    return part.sum()
+
+
+def sorts_by_selection(x, n):
+    x *= -1
+    for i in range(n + 3):
+        j = np.argmin(x[i:]) + i
+        x[i], x[j] = x[j], x[i]
+    return x
+
+
+def loops_over_a_part(x, n):
+    total = 0.0
+    for k, value in enumerate(x[:n]):
+        for other in reversed(x[n:]):
+            total += k * value * other
+    return total
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        sums_of_windows,
+        assigns_to_parts,
+        returns_parts,
+        moves_along,
+        is_a_view,
+        sorts_by_selection,
+        loops_over_a_part,
+    ],
+)
+def test_slices_of_vectors(function):
+    check(function, X, 0, 3, 5)
+
+
+def test_slices_whose_bounds_are_computed():
+    check(means_of_what_is_near, X, 2)
+
+
+def eliminates_rows(a, n):
+    for k in range(n):
+        for i in range(k + 1, n):
+            m = a[i, k] / a[k, k]
+            a[i, k:] -= m * a[k, k:]
+    return a
+
+
+def factorises_by_dots(a, n):
+    low = np.zeros_like(a)
+    for j in range(n):
+        for i in range(j, n):
+            s = a[i, j] - np.dot(low[i, :j], low[j, :j])
+            low[i, j] = np.sqrt(abs(s)) if i == j else s / low[j, j]
+    return low
+
+
+def factorises_by_outer_products(a, n):
+    for k in range(n - 1):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return a
+
+
+def reflects(a, n):
+    for k in range(n - 1):
+        x = a[k:, k]
+        v = x.copy()
+        v[0] += np.sign(x[0]) * np.linalg.norm(x)
+        v /= np.linalg.norm(v)
+        a[k:, k:] -= 2 * np.outer(v, v @ a[k:, k:])
+    return a
+
+
+def substitutes_back(a, n):
+    x = np.zeros(len(a))
+    for i in range(len(a) - 1, -1, -1):
+        x[i] = (a[n - 1, i] - a[i, i + 1 :] @ x[i + 1 :]) / a[i, i]
+    return x
+
+
+def moves_squares(a, n):
+    for i in range(n):
+        a[i:, i:][:1] += 1
+        a[i + 1 :, i] = 0
+        a[i, i + 1 :] = a[i + 1 :, i] - 1
+        a[i : i + 2, 0] = a[0, i : i + 2]
+    return a
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        eliminates_rows,
+        factorises_by_dots,
+        factorises_by_outer_products,
+        reflects,
+        substitutes_back,
+        moves_squares,
+    ],
+)
+def test_slices_of_matrices(function):
+    check(function, A, 3, 6)
+
+
+def adds_other_lengths(x, n):
+    total = 0.0
+    for i in range(n):
+        total += (x[i:] + x[: n - i]).sum()
+    return total
+
+
+def test_lengths_that_differ_raise_the_exception():
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        transpile.jit(adds_other_lengths)(X, 3)
+
+
+def test_an_array_beside_a_slice_is_taken_in_two_steps():
+    rows = np.array([2, 0])
+    with pytest.raises(transpile.errors.UnsupportedError, match="two subscripts"):
+        transpile.jit(lambda a, n: a[rows, :n] * (a if n > 2 else 2 * a)[0, 0]).lower(A, 2)
+    check(lambda a, n: a[rows][:, :n] * (a if n > 2 else 2 * a)[0, 0], A, 2)
+
+
+def test_derivatives_go_through_slices():
+    def energy(x, n):
+        total = 0.0
+        for i in range(4):
+            total += np.sum(x[i : i + n] ** 2) * x[i]
+        return total
+
+    gradient = transpile.grad(energy)(X, 3)
+    step = 1e-6
+    slopes = [(energy(X + e, 3) - energy(X - e, 3)) / (2 * step) for e in np.eye(8) * step]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
