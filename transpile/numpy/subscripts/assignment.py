@@ -9,11 +9,13 @@ every other view of that array changes with it. See `Trace.newest`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from transpile.ir.graph import Equation, Var
+from transpile.ir.indices.lengths import are_equal_later
 from transpile.ir.primitive import Linear
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL
@@ -21,13 +23,13 @@ from transpile.numpy.core.promotion import (
     as_array,
     as_operand,
     broadcast_in_dim,
-    convert,
     shape_of,
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.basic import (
     Selection,
+    content,
     is_item,
     put_selected,
     set_item,
@@ -106,10 +108,13 @@ def _reflect(trace: Trace, root: Var, changed: Var) -> None:
     met, pending = {root}, [(root, changed)]
     while pending:
         root, changed = pending.pop()
-        for other, holds in trace.copies.get(root, ()):
+        related = trace.copies.get(root, ())
+        for other in dict.fromkeys(x for x, _ in related):
             if other in met or other in trace.stale:
                 continue
             met.add(other)
+            conditions = [holds for x, holds in related if x is other]
+            holds = None if None in conditions else reduce(np.logical_or, conditions)
             if holds is None or other.type != root.type:
                 name = f"{other.name!r}" if other.name else "an array"
                 trace.stale[other] = (
@@ -197,12 +202,15 @@ def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
         raise located(
             TypeError, f"a traced result of {function} does not fit into {x!r}, which is not traced"
         )
-    if shape_of(value) != x.shape:
-        raise located(
-            ValueError,
-            f"non-broadcastable output operand with shape {shape_text(x.shape)} doesn't match the "
-            f"broadcast shape {shape_text(shape_of(value))}",
-        )
+    given = shape_of(value)
+    text = (
+        f"non-broadcastable output operand with shape {shape_text(x.shape)} doesn't match the "
+        f"broadcast shape {shape_text(given)}"
+    )
+    if len(given) != x.ndim or not all(
+        a == b or are_equal_later(a, b, text) for a, b in zip(given, x.shape, strict=True)
+    ):
+        raise located(ValueError, text)
     dtype = as_operand(value).dtype
     if not np.can_cast(dtype, x.dtype, "same_kind"):
         raise located(
@@ -210,7 +218,7 @@ def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
             f"Cannot cast ufunc '{function}' output from {dtype!r} to {x.dtype!r} with casting "
             f"rule 'same_kind'",
         )
-    store(_own(x), convert(value, x.dtype), since)
+    store(_own(x), content(value, x.dtype, x.shape), since)
     return x
 
 

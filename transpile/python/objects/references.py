@@ -213,12 +213,16 @@ class Objects:
         self._trace = region.trace
         variables = {parameters[o.number]: o for o in objects}
         self._written = [o for var, o in variables.items() if self._trace.newest(var) is not var]
-        self._moved: dict[int, Object] = {}  # by number: whose array a variable has afterwards
+        # By number: whose array a variable has afterwards, and whose it may have.
+        self._moved: dict[int, Object] = {}
+        self._may_have: dict[int, list[Object]] = {}
         for o in objects:
             if isinstance(o.result, Tracer) and o.result.owner is self._trace:
                 other = variables.get(o.result.original)
                 if other is not None:
                     self._moved[o.number] = other
+            roots = [var for (trace, var), _ in roots_of(o.result) if trace is self._trace]
+            self._may_have[o.number] = [variables[var] for var in roots if var in variables]
 
     def check(self, assigned: Iterable[Tracer]) -> None:
         """Raise CarryError where arrays of two variables share memory that is assigned to."""
@@ -251,27 +255,45 @@ class Objects:
         leave(self._trace)
         same: dict[int, Any] = {}
         done: set[int] = set()
-        for o in self._written:
+        for o in self._objects:
             cycle = self._cycle(o)
-            if cycle is None:
-                if is_object(o.initial):
-                    unclear(o.initial, _UNCLEAR.format(name=o.name, source=user_source()))
-            elif o.number not in done:
+            if cycle is not None and o.number not in done:
                 done |= {each.number for each in cycle}
                 same |= _exchanged(cycle, results, count)
         for o in self._objects:
-            result = results[o.number]
-            if o.number in done or not is_object(result):
-                continue
-            if is_object(o.initial):
-                holds = _is_zero(count)
-                if holds is not False:
-                    for (trace, root), is_same in roots_of(o.initial):
-                        share(result, Tracer(trace, root), holds if is_same else None)
-            for (trace, root), _ in roots_of(o.result):
-                if trace is not self._trace:
-                    share(result, Tracer(trace, root), None)
+            if o.number not in done:
+                self._relate(o, results[o.number], _is_zero(count))
         return same
+
+    def _relate(self, o: Object, result: Any, is_empty: Any) -> None:
+        """Record which arrays of before a variable may have behind the loop."""
+        earlier = self._earlier(o)
+        if o in self._written:
+            for other in {o.number: o, **earlier}.values():
+                if is_object(other.initial):
+                    unclear(other.initial, _UNCLEAR.format(name=o.name, source=user_source()))
+        if not is_object(result):
+            return
+        if is_object(o.initial) and is_empty is not False:
+            for (trace, root), is_same in roots_of(o.initial):
+                share(result, Tracer(trace, root), is_empty if is_same else None)
+        for other in earlier.values():
+            for (trace, root), _ in roots_of(other.initial):
+                share(result, Tracer(trace, root), None)
+        for (trace, root), _ in roots_of(o.result):
+            if trace is not self._trace:
+                share(result, Tracer(trace, root), None)
+
+    def _earlier(self, o: Object) -> dict[int, Object]:
+        """The variables whose arrays of before one may have behind some iterations."""
+        met: dict[int, Object] = {}
+        pending = [o]
+        while pending:
+            for other in self._may_have[pending.pop().number]:
+                if other.number not in met:
+                    met[other.number] = other
+                    pending.append(other)
+        return met
 
     def _cycle(self, first: Object) -> list[Object] | None:
         """The variables that exchange their arrays with one: each has that of the next."""

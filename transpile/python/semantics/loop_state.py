@@ -78,6 +78,13 @@ class State:
         self._labels.append(name)
         return len(self.types) - 1
 
+    @property
+    def last(self) -> int:
+        """The position of the last variable, a number."""
+        (number,) = self._parts[-1].slots
+        assert isinstance(number, int)  # of a number
+        return number
+
     def leaf_names(self) -> list[str]:
         """The names of the variables that have the leaves."""
         return list(self._labels)

@@ -356,7 +356,7 @@ class _Loop:
             body=graphs[1],
             consts=len(captured),
         )
-        count = as_result(results[len(state.types) - 1], "") if is_counted else None
+        count = as_result(results[state.last], "") if is_counted else None
         return self._behind(state, results, assigned, since, objects, count, at_least_once)
 
     def _goes_on(self, condition: Callable[..., Any], values: Sequence[Any]) -> Any:
