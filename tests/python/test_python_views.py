@@ -149,6 +149,39 @@ def test_a_known_subscript_beside_a_traced_one_copies_nothing():
     assert text.count("  for ") == 1
 
 
+def reaches_an_array_in_two_ways(a, n):
+    if n > 0:
+        part = a[1:4]
+        for j in range(1, n):
+            for _ in range(2):
+                a[n] -= a[j]
+            part[0:2] += part[1:3]
+    return a
+
+
+def test_an_array_is_the_same_in_statements_inside_and_outside():
+    check(reaches_an_array_in_two_ways, A, 0, 2, 3)
+
+
+def ends_with_an_argument(u, n):
+    for i in range(n):
+        u[i] += 1
+        if u[i] > 3:
+            return u, i
+    return u, n
+
+
+def recurs(x, depth):
+    if depth == 0 or x > 100:
+        return x
+    return recurs(x * 2, depth - 1) if x > 1 else recurs(x + 3, depth - 1)
+
+
+def test_results_are_arguments_and_functions_call_themselves():
+    check(ends_with_an_argument, X, 1, 4)
+    check(lambda x, n: recurs(x[n], 4), X, 0, 2)
+
+
 # ------------------------------------------------------------------------- one array or another
 
 

@@ -181,12 +181,12 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
     except LongTraceError:
         conversions = CONVERSIONS[0](None)
         long = True
-    except (errors.ConcretizationTypeError, NameError) as failure:
-        # Or a variable that it was to bind has no value where a `finally` of the user's reads it.
+    except errors.ConcretizationTypeError as failure:
+        conversions = CONVERSIONS[0](failure)
+    except NameError:  # what it was to bind has no value where a `finally` of the user's reads it
         if not refusals:
             raise
-        first = failure if isinstance(failure, errors.TracerError) else refusals[0]
-        conversions = CONVERSIONS[0](first)
+        conversions = CONVERSIONS[0](refusals[0])
     try:
         result: T = _with_longest(None, functools.partial(conversions.retried, tried))
     except (errors.TracerError, errors.UnsupportedError):

@@ -56,6 +56,7 @@ class Trace:
     lengths    the lengths that equations count, and the values that they are
     length_names  those of lengths that are counted here, and in regions
     is_region  a statement of the function around it, whose arrays it may assign to
+    around     the region that a region is in
     mirrored   in a region, by the Var of an outer view: the view of what the base is here
     """
 
@@ -85,6 +86,7 @@ class Trace:
     lengths: dict[Length, Var] = field(default_factory=dict)
     length_names: set[str] = field(default_factory=set)
     is_region: bool = False
+    around: Trace | None = None
     mirrored: dict[Var, tuple[Tracer, Var]] = field(default_factory=dict)
 
     def atom(self, value: Any) -> Atom:
@@ -96,6 +98,10 @@ class Trace:
         if not value.owner.active:
             raise leaked(value)
         if self.is_region:
+            if self.around is not None and value.owner is not self.around:
+                here = self.around.atom(value)  # an array is the same, however it is captured
+                assert isinstance(here, Var)
+                value = Tracer(self.around, here)
             return self.newest(self._seen(value))
         return self._captured(value)
 

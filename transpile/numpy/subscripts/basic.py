@@ -114,7 +114,9 @@ def is_item(x: Tracer, key: Any, value: Any) -> bool:
     if value.original in value.owner.picked:
         return bool(compared(key) == chosen)
     parsed = entries(key, x.shape)
-    return _is_basic(parsed) and _selected(x, parsed) == chosen
+    if has_traced_slice(parsed) or not _is_basic(parsed):
+        return False
+    return _selected(x, parsed) == chosen
 
 
 def _selected(x: Tracer, parsed: list[Entry]) -> tuple[list[Selection], list[Any]]:

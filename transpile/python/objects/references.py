@@ -29,7 +29,8 @@ _WHOLE = slice(None)
 
 
 class Row:
-    """A view of the array `root`: at a number, or along the whole, of each axis of it."""
+    """A view of the array `root`: at a number, or along the whole, of each axis of it; without a
+    number, that array."""
 
     def __init__(self, root: Root, key: tuple[Any, ...]) -> None:
         self.root = root
@@ -55,8 +56,18 @@ class Row:
     def at(self, numbers: Iterable[Any]) -> Any:
         """The view at other numbers."""
         given = iter(numbers)
+        if not self.numbers:
+            return Tracer(*self.root)
         key = tuple(k if isinstance(k, slice) else next(given) for k in self.key)
         return Tracer(*self.root)[key]
+
+
+def outer_of(value: Any) -> Row | None:
+    """What an array of the function around a statement is: a row of one, or one."""
+    row = row_of(value)
+    if row is None and is_object(value) and is_whole(value):
+        row = Row(root_of(value), (_WHOLE,) * value.ndim)
+    return row if row is not None and row.root[0].active else None
 
 
 def is_object(value: Any) -> bool:

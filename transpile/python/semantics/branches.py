@@ -23,6 +23,7 @@ from transpile.python.objects.references import (
     check_copies,
     is_object,
     leave,
+    outer_of,
     row_of,
     share_among,
     share_with,
@@ -55,6 +56,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "is": operator.is_,
     "is not": operator.is_not,
 }
+_NUMBER = ArrayType((), INT64)
 # Of an operand that is cheaper to compute than to jump over.
 _FEW_EQUATIONS = 8
 
@@ -375,6 +377,15 @@ def _leaf(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any],
         return _row(row, other_row, columns)
     known = other if one is _Zeros else one
     if one is _Zeros or other is _Zeros:
+        outer = outer_of(known)
+        if outer is not None:
+            numbers = [
+                columns.add(k, _Zeros, _NUMBER)
+                if other is _Zeros
+                else columns.add(_Zeros, k, _NUMBER)
+                for k in outer.numbers
+            ]
+            return lambda results: outer.at([number(results) for number in numbers])
         if not is_array(known):
             return lambda _: known
         return columns.add(one, other, array_type(known))
@@ -399,8 +410,7 @@ def _is_same(one: Any, other: Any) -> bool:
 def _row(row: Row, other: Any, columns: _Columns) -> Callable[[Any], Any]:
     """A view, at the numbers of the path that is taken."""
     parts = [
-        columns.add(one, two, ArrayType((), INT64))
-        for one, two in zip(row.numbers, other.numbers, strict=True)
+        columns.add(one, two, _NUMBER) for one, two in zip(row.numbers, other.numbers, strict=True)
     ]
     return lambda results: row.at([part(results) for part in parts])
 

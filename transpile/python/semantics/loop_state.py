@@ -10,10 +10,10 @@ import numpy as np
 from transpile import errors, tree
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
-from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
+from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
 from transpile.numpy.core.promotion import convert
 from transpile.primitives import axes
-from transpile.python.objects.references import Object, Row, row_of
+from transpile.python.objects.references import Object, Row, outer_of, row_of
 from transpile.python.semantics.branches import described
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
@@ -139,7 +139,7 @@ class State:
             return False
         leaves, structure = flatten_arrays(result.value if type(result) is Maybe else result)
         return structure != part.structure or any(
-            isinstance(slot, _Chosen) and not slot.row.is_like(row_of(leaf))
+            isinstance(slot, _Chosen) and not slot.row.is_like(outer_of(leaf))
             for slot, leaf in zip(part.slots, leaves, strict=True)
         )
 
@@ -153,9 +153,14 @@ class State:
         leaves, structure = flatten_arrays(value)
         slots: list[Any] = []
         for leaf in leaves:
-            slots.append(
-                self._add(array_type(leaf), name, region) if is_array(leaf) else _Static(leaf)
-            )
+            row = None if name in self._without_rows else outer_of(leaf)
+            if row is not None and row.root[0] is not region.trace:
+                numbers = [self._add(ArrayType((), INT64), "", region) for _ in row.numbers]
+                slots.append(_Chosen(row, numbers))
+            elif is_array(leaf):
+                slots.append(self._add(array_type(leaf), name, region))
+            else:
+                slots.append(_Static(leaf))
         flag = self._add(ArrayType((), BOOL), "", region)
         self._initial[flag] = np.bool_(False)
         is_asked_for = unbound.is_used or type(result) is Maybe
@@ -229,7 +234,7 @@ class State:
                 if isinstance(slot, int):
                     outputs[slot] = region.atom(leaf, self.types[slot])
                 elif isinstance(slot, _Chosen):
-                    row = row_of(leaf)
+                    row = outer_of(leaf)
                     assert row is not None  # or it would have ceased to be carried as one
                     for number, k in zip(slot.numbers, row.numbers, strict=True):
                         outputs[number] = region.atom(k, self.types[number])

@@ -22,7 +22,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
 from transpile.lax.control.bodies import Body
 from transpile.primitives import elementwise
-from transpile.trace.trace import Trace, constant, with_active
+from transpile.trace.trace import Trace, constant, current_trace, with_active
 from transpile.trace.tracer import Tracer
 
 
@@ -32,7 +32,9 @@ class Region:
     def __init__(
         self, name: str, types: Sequence[ArrayType] = (), names: Sequence[str] = ()
     ) -> None:
-        self.trace = Trace(name, user_source(), is_region=True)
+        around = current_trace()
+        around = around if around is not None and around.is_region else None
+        self.trace = Trace(name, user_source(), is_region=True, around=around)
         names = names or [""] * len(types)
         self.trace.inputs = [Var(t, n) for t, n in zip(types, names, strict=True)]
 

@@ -71,6 +71,7 @@ def conversion(code: CodeType, filename: str) -> Conversion | None:
     (around,) = _codes(whole)
     (own,) = _codes(around)
     own = _with_users_names(own, code.co_name, code.co_qualname, roles_of(taken))
+    function.name = node.name if isinstance(node, ast.FunctionDef) else function.name
     return Conversion(own, ops, written(function, filename))
 
 
@@ -100,11 +101,9 @@ def _converted(node: Any, ops: str, taken: set[str]) -> ast.FunctionDef:
     if isinstance(node, ast.Lambda):
         value = Expressions(ops, set()).visit(node.body)
         body: list[ast.stmt] = [ast.copy_location(ast.Return(value), node.body)]
-        name = free_name("function", taken)
     else:
         node = Matches(taken).visit(node)
         body = Statements(node, ops, taken).converted()
-        name = node.name
     spec = node.args
     for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg):
         if argument is not None:
@@ -118,7 +117,8 @@ def _converted(node: Any, ops: str, taken: set[str]) -> ast.FunctionDef:
         spec.kwarg,
         [],
     )
-    function = defined(name, arguments, body)
+    # Not by its own name, which may be a global one that it calls itself by.
+    function = defined(free_name("function", taken), arguments, body)
     return ast.fix_missing_locations(ast.copy_location(function, node))
 
 
