@@ -79,17 +79,6 @@ def measured(
     return Dim.of(found)
 
 
-def bounded(count: Any, most: Index) -> Dim:
-    """A number from 0 to `most` as the extent of an axis."""
-    trace = the_trace()
-    known = _counted(trace, TABLE["measured"], (count,))
-    if known is not None:
-        return Dim.of(known.params["length"])
-    found = length(_free_name(most), most)
-    trace.append(TABLE["measured"], (count,), {"length": found})
-    return Dim.of(found)
-
-
 def none_of(mask: Any, text: str) -> None:
     """Record that no element of a mask may be True, else the call ends with this error."""
     trace = the_trace()

@@ -116,7 +116,7 @@ def is_item(x: Tracer, key: Any, value: Any) -> bool:
     parsed = entries(key, x.shape)
     if has_traced_slice(parsed) or not _is_basic(parsed):
         return False
-    return _selected(x, parsed) == chosen
+    return bool(_selected(x, parsed) == chosen)
 
 
 def _selected(x: Tracer, parsed: list[Entry]) -> tuple[list[Selection], list[Any]]:

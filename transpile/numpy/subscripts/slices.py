@@ -14,7 +14,7 @@ from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import convert, index_of, reshape_to, strengthen, unsupported
 from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.numpy.subscripts.advanced import Entry, from_start, iota_of, known_value
-from transpile.trace.lengths import bounded
+from transpile.trace.lengths import measured
 from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import replace
 from transpile.util.interrupt_safety import THREAD
@@ -93,7 +93,7 @@ def _positions(entry: Entry, size: Any, behind: int) -> Entry:
     if abs(step) != 1:
         count = (count + (abs(step) - 1)) // abs(step)
         most = (most + (abs(step) - 1)) // abs(step)
-    numbers = iota_of(bounded(_int64(count), most))
+    numbers = iota_of(measured(_int64(count), most))
     scaled = numbers if step == 1 else numbers * step
     positions = strengthen(scaled + low)
     if behind:
