@@ -50,8 +50,11 @@ def note(array: Any, given: Any) -> bool:
 
 
 def is_chosen_by_trace(key: Any) -> bool:
-    """True for a subscript with traced indices, whose result has a shape that is known: no mask."""
-    parts = key if isinstance(key, tuple) else (key,)
+    """True for a subscript with traced indices, no mask, and, in functions that are converted from
+    source, for one with slices of traced bounds."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    if THREAD.python is not None:
+        parts += [v for p in parts if isinstance(p, slice) for v in (p.start, p.stop)]
     tracers = [part for part in parts if isinstance(part, Tracer)]
     return bool(tracers) and all(t.dtype.kind in "iu" for t in tracers)
 
@@ -93,23 +96,25 @@ def check_assignment(value: Any, target: Any, *keys: Any) -> None:
 def check_subscript(array: Any, key: Any) -> None:
     """Raise AssignedError where an array that the trace has made is indexed by a traced value."""
     if isinstance(array, np.ndarray) and THREAD.sites is not None and _is_traced(key):
-        root = root_of(array)
-        reference, site = THREAD.traces[-1].made.get(id(root), (None, None))
-        if reference is not None and reference() is root:
-            raise AssignedError(site)
+        check_made(array)
 
 
 def check_shared(array: Any) -> None:
     """Raise AssignedError for an array that the trace has made, and that a variable would be where
     a traced value says so."""
     if isinstance(array, np.ndarray) and array.ndim and THREAD.sites is not None:
-        root = root_of(array)
-        for trace in reversed(THREAD.traces):
-            reference, site = trace.made.get(id(root), (None, None))
-            if reference is not None and reference() is root:
-                raise AssignedError(site)
-            if not trace.is_region:
-                return
+        check_made(array)
+
+
+def check_made(array: Any) -> None:
+    """Raise AssignedError for an array that the trace, or a statement of it, has made."""
+    root = root_of(array)
+    for trace in reversed(THREAD.traces):
+        reference, site = trace.made.get(id(root), (None, None))
+        if reference is not None and reference() is root:
+            raise AssignedError(site)
+        if not trace.is_region:
+            return
 
 
 def _is_traced(value: Any) -> bool:
