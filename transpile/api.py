@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from transpile.dispatch import preloading
 from transpile.dispatch.dynamic_shapes import setting as dynamic_shapes_setting
 from transpile.dispatch.jitted import BoundWrapped, Wrapped
 from transpile.dispatch.switches import disable_jit, explain_cache_misses, warm_up_requested
@@ -128,8 +129,7 @@ def jit(
     """
 
     def wrap(function: Callable[..., Any]) -> Wrapped:
-        if not callable(function):
-            raise TypeError(f"jit takes a function, not a {type(function).__name__}: {function!r}")
+        _check_callable(function)
         config = Config(
             parameters(function, static_argnums, static_argnames, donate_argnums, donate_argnames),
             static,
@@ -142,6 +142,8 @@ def jit(
             check_bounds,
             check_arithmetic,
         )
+        if not warms_up:  # then another process compiles
+            preloading.begin(function)
         return Wrapped(function, config)
 
     _check_switches(
@@ -157,6 +159,11 @@ def jit(
     if sizes and not static:
         raise ValueError("dynamic_shapes is for static mode: a graph of djit knows its sizes")
     return wrap if func is None else wrap(func)
+
+
+def _check_callable(function: object) -> None:
+    if not callable(function):
+        raise TypeError(f"jit takes a function, not a {type(function).__name__}: {function!r}")
 
 
 def _check_switches(**switches: Any) -> None:
@@ -308,4 +315,7 @@ def eval_shape(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _jitted(function: Callable[..., Any], static_argnums: Numbers = None) -> Any:
     if isinstance(function, Wrapped | BoundWrapped) and static_argnums in (None, ()):
         return function
-    return jit(function, static_argnums=static_argnums)
+    # As `jit`, whose traces it shares, for what compiles nothing.
+    _check_callable(function)
+    known = parameters(function, static_argnums, None, None, None)
+    return Wrapped(function, Config(known, warms_up=warm_up_requested(None)))

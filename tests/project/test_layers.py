@@ -52,6 +52,12 @@ LATER = {
     ("tracing", "transpile.primitives.effects.arithmetic"): "for `check_arithmetic`",
     ("tracing", "transpile.dispatch.value_checks"): "while `debug_nans` is on",
     ("flatten_fun", "transpile.dispatch.value_checks"): "while `debug_nans` is on",
+    ("preloading", "transpile.disk_cache.cache_entry"): "for the first function that is jitted",
+    ("preloading", "transpile.disk_cache.cache_files"): "for the first function that is jitted",
+    (
+        "preloading",
+        "transpile.disk_cache.concurrent_steps",
+    ): "for the first function that is jitted",
     ("commands", "signal"): RARE,
     ("commands", "subprocess"): RARE,
     ("commands", "tempfile"): RARE,

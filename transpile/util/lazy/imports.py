@@ -37,6 +37,19 @@ def importing(run: Callable[[], Result]) -> Result:
             raise
 
 
+def imported_beside(module: str) -> None:
+    """Import a module in a thread of which others need not know. As `imported`, without its lock:
+    a thread that imports another module does not wait for this one."""
+    with undivided():
+        before = set(sys.modules)
+        try:
+            import_module(module)
+        except BaseException:
+            with _lock:
+                _make_whole(sys.modules.keys() - before)
+            raise
+
+
 def _make_whole(names: set[str]) -> None:
     """Remove modules whose package was removed; the others become attributes of their package."""
     for name in sorted(names):
