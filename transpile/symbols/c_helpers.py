@@ -12,6 +12,7 @@ it uses and no others.
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
 from collections.abc import Iterable
@@ -57,7 +58,9 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)
 # Up to a full stop behind a word, not behind an initial.
 _SENTENCE = re.compile(r".*?[a-z0-9|)]\.(?= [A-Z])")
-_ENUM = re.compile(r"\benum\s*\w*\s*\{(.*?)\}", re.DOTALL)
+# These two begin with letters, for which `re` searches quickly.
+_ENUM = re.compile(r"enum\s*\w*\s*\{(.*?)\}", re.DOTALL)
+_BEGINNING = re.compile(r"\n(?:static|__attribute__|typedef)[^\n]*")
 _TYPE = re.compile(r"^typedef\s.*?\b(\w+)\s*(?:__attribute__.*)?;$", re.MULTILINE)
 _CONSTANT = re.compile(r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", re.MULTILINE)
 _FUNCTION = re.compile(r"^(?:static|__attribute__).*?\b(?!__attribute__)(\w+)\s*\(", re.MULTILINE)
@@ -104,9 +107,14 @@ def items() -> dict[str, Item]:
 @cache
 def _families() -> dict[str, str]:
     """The text of each file by its name, without the folder."""
-    paths = sorted(data_directory("runtime_c").rglob("*.h"), key=lambda path: path.name)
-    paths = [path for path in paths if path.parent.name != "python"]
-    return {path.name: path.read_text(encoding="utf-8") for path in paths}
+    found: dict[str, str] = {}
+    for folder, _, files in os.walk(data_directory("runtime_c")):
+        if os.path.basename(folder) != "python":
+            for name in files:
+                if name.endswith(".h"):
+                    with open(os.path.join(folder, name), "rb", buffering=0) as file:
+                        found[name] = file.read().decode()
+    return dict(sorted(found.items()))
 
 
 @cache
@@ -117,12 +125,8 @@ def _file_of() -> dict[str, str]:
 
 
 def _named(text: str) -> list[str]:
-    heads = "\n".join(line for line in text.splitlines() if _begins(line))
+    heads = "".join(_BEGINNING.findall(f"\n{text}"))
     return _enumerated(text) + _values(heads) + _heads(heads)
-
-
-def _begins(line: str) -> bool:
-    return line.startswith(("static", "__attribute__", "typedef"))
 
 
 @cache
