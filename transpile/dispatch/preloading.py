@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from transpile.trace.call_signature import function_name
 from transpile.util.fork_safe_lock import LONGEST_WAIT
-from transpile.util.lazy.imports import Later, imported_beside
+from transpile.util.lazy.imports import Later, free_import_lock, imported_beside
 
 if TYPE_CHECKING:
     from transpile.disk_cache import cache_entry, cache_files, concurrent_steps
@@ -72,6 +72,7 @@ class _Preloading:
     def stop(self) -> None:
         """End the thread, and wait for its end: for a module, at most."""
         self.is_stopped = True
+        free_import_lock()
         end = time.monotonic() + LONGEST_WAIT
         while self.is_running and time.monotonic() < end:
             time.sleep(_PAUSE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _imp
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -28,13 +30,24 @@ def importing(run: Callable[[], Result]) -> Result:
     Python removes a module whose import fails from `sys.modules`, but not the submodules that it
     has imported; a second import of the package would not have these as attributes.
     """
+    free_import_lock()
     with undivided(), _lock:
         before = set(sys.modules)
         try:
             return run()
         except BaseException:
+            free_import_lock()
             _make_whole(sys.modules.keys() - before)
             raise
+
+
+def free_import_lock() -> None:
+    """Release Python's global import lock, if this thread has it. It should not: only importlib
+    takes it, for a moment. But an interrupt can come in that moment, and then every other thread
+    that imports would wait for ever, with the locks of its modules."""
+    with contextlib.suppress(RuntimeError):  # this thread does not have it
+        while True:
+            _imp.release_lock()
 
 
 def imported_beside(module: str) -> None:
