@@ -103,3 +103,21 @@ def test_in_c_the_larger_of_two_is_chosen_and_not_branched_to():
     assert "if (" not in text
     assert text.count("= x[i] * y[i];") == 1
     assert jit(f)(x, y) == f(x, y)
+
+
+def test_a_branch_that_changes_an_array_reads_its_elements_itself():
+    """As operands they would be reads beside the branch, which then had to copy the array."""
+
+    def smallest_first(a, n):
+        for _ in range(n):
+            if a[1] > a[2]:
+                a[1], a[2] = a[2], a[1]
+            a[2] *= 0.25
+
+    ours, theirs = np.arange(9.0)[::-1].copy(), np.arange(9.0)[::-1].copy()
+    compiled = jit(smallest_first)
+    text = compiled.lower(ours, 5).as_text("loops")
+    assert text.count(" in 0..") == 1  # the user's
+    compiled(ours, 5)
+    smallest_first(theirs, 5)
+    np.testing.assert_array_equal(ours, theirs)

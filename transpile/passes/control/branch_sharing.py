@@ -6,6 +6,8 @@
 
 What a test compares is often what its branch takes. A branch that only takes numbers is cheap, and
 becomes a select. Arrays are computed again where they are read: fusion decides what is stored.
+Elements of an array that the branch changes are read there, too: as operands they would be reads of
+the array beside the branch, which then could not be made in place.
 """
 
 from __future__ import annotations
@@ -31,13 +33,17 @@ def share_with_branches(graph: Graph, machine: Machine = USUAL) -> Graph:
     if not any(primitive.kind == "control" for primitive in graph.primitives):
         return graph
     seen: Seen = {}
+    bases: dict[Atom, Atom] = {}  # of views, the arrays that they are of
 
     def rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         if equation.primitive.kind != "control":
+            if equation.primitive.kind == "view":
+                bases[equation.outputs[0]] = bases.get(equation.inputs[0], equation.inputs[0])
             if not has_effect(equation):
                 seen.setdefault(equation.key(), equation)
             return None
-        shared = _shared(equation, seen) if equation.primitive is primitives.cond else equation
+        is_branch = equation.primitive is primitives.cond
+        shared = _shared(equation, seen, bases) if is_branch else equation
         before = graphs_of(equation)
         graphs = same(before, tuple(share_with_branches(g, machine) for g in graphs_of(shared)))
         if graphs is before:
@@ -48,10 +54,21 @@ def share_with_branches(graph: Graph, machine: Machine = USUAL) -> Graph:
     return rewrite(graph, rule, machine)
 
 
-def _shared(equation: Equation, seen: Mapping[tuple[Any, ...], Equation]) -> Equation:
+def _shared(
+    equation: Equation, seen: Mapping[tuple[Any, ...], Equation], bases: Mapping[Atom, Atom]
+) -> Equation:
     """The branch, with numbers that are known as further operands."""
     given = operands_of(equation)
-    known = [_known(graph, given.consts, seen) for graph in graphs_of(equation)]
+    changed_types = {out.type for out in equation.outputs if out.type.shape}
+    changed_arrays = {a for a in given.consts if a.type in changed_types}
+    known = [
+        {
+            var: atom
+            for var, atom in _known(graph, given.consts, seen).items()
+            if bases.get(atom) not in changed_arrays
+        }
+        for graph in graphs_of(equation)
+    ]
     further = [*dict.fromkeys(atom for values in known for atom in values.values())]
     if not further:
         return equation
