@@ -112,7 +112,6 @@ def test_a_branch_that_changes_an_array_reads_its_elements_itself():
         for _ in range(n):
             if a[1] > a[2]:
                 a[1], a[2] = a[2], a[1]
-            a[2] *= 0.25
 
     ours, theirs = np.arange(9.0)[::-1].copy(), np.arange(9.0)[::-1].copy()
     compiled = jit(smallest_first)
