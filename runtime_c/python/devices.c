@@ -5,8 +5,11 @@
    is the caller's again. Arrivals are counted for each pair of devices: both make the same exchanges
    with each other in the same order, whatever others do, so that groups need no objects.
 
-   Waiting is a short spin, then a wait on a condition. A device that fails, ends, or makes another
-   exchange than its partners fails all, with a message: nobody waits for ever. */
+   Waiting is a spin, then a wait on a condition, from which it takes as long to wake up as a short
+   exchange takes ten times. The spin is long while that pays: where the others have no processor of
+   their own it is short for many waits, the more the more often a long one was in vain. A device that
+   fails, ends, or makes another exchange than its partners fails all, with a message: nobody waits for
+   ever. */
 
 #define _GNU_SOURCE
 #include "combine.h"
@@ -21,7 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPINS = 2000, FAILED = 2, MESSAGE = 512, SHARED = 4096 };
+enum { FAILED = 2, MESSAGE = 512, SHARED = 4096 };
+enum { SPINS = 1000, LONG_SPINS = 100000, FEWEST_SHORT = 16, MOST_SHORT = 4096 };
 
 /* What a device shows to the others during an exchange. */
 typedef struct {
@@ -39,6 +43,7 @@ typedef struct {
     post post;
     const char **parts; /* where the values of the members of a reduction are */
     _Atomic bool has_ended;
+    int64_t short_waits, in_vain; /* waits to come with a short spin; how many a vain one makes short */
 } device;
 
 struct set {
@@ -86,11 +91,21 @@ static bool has_come(set *s, int64_t p, int64_t d, int64_t number)
 static bool wait_for(device *d, int64_t p, int64_t number)
 {
     set *s = d->set;
-    for (int k = 0; k < SPINS; k++) {
-        if (has_come(s, p, d->base.rank, number))
+    const bool is_long = d->short_waits == 0;
+    for (int k = 0; k < (is_long ? LONG_SPINS : SPINS); k++) {
+        if (has_come(s, p, d->base.rank, number)) {
+            if (is_long && k > SPINS)
+                d->in_vain = FEWEST_SHORT;
+            d->short_waits -= !is_long;
             return true;
+        }
         if (atomic_load_explicit(&s->has_failed, memory_order_relaxed))
             return false;
+    }
+    d->short_waits -= !is_long;
+    if (is_long) {
+        d->short_waits = d->in_vain;
+        d->in_vain = 2 * d->in_vain < MOST_SHORT ? 2 * d->in_vain : MOST_SHORT;
     }
     pthread_mutex_lock(&s->lock);
     atomic_fetch_add(&s->sleepers, 1);
@@ -186,10 +201,12 @@ static int64_t place_of(const device *d, const int64_t *members, int64_t size)
     return 0;
 }
 
-/* Of a long array each device combines a part, which the others copy. */
+/* Of a long array each device combines a part, for all: what has been combined is in the cache when it
+   is written to the results of the others. */
 static int reduce(const transpile_communicator *self, char by, char kind, int64_t width,
                   int64_t count, const void *x, void *out, const int64_t *members, int64_t size)
 {
+    enum { BLOCK = 2048 };
     device *d = (device *)self;
     post own = {"a reduction", NULL, by, kind, width, count, size, x, out};
     if (!begin(d, own, members, size))
@@ -199,15 +216,15 @@ static int reduce(const transpile_communicator *self, char by, char kind, int64_
             return FAILED;
         return meet(d, members, size) ? 0 : FAILED;
     }
-    int64_t place = place_of(d, members, size);
-    int64_t from = count * place / size, to = count * (place + 1) / size;
-    if (!combined(d, &own, from, to - from, own.out + from * width, members)
-        || !meet(d, members, size))
-        return FAILED;
-    for (int64_t k = 0; k < size; k++) {
-        int64_t first = count * k / size * width, end = count * (k + 1) / size * width;
-        if (k != place)
-            memcpy(own.out + first, posted(d, members[k])->out + first, (size_t)(end - first));
+    int64_t place = place_of(d, members, size), end = count * (place + 1) / size;
+    for (int64_t first = count * place / size; first < end; first += BLOCK) {
+        int64_t n = end - first < BLOCK ? end - first : BLOCK;
+        char *block = own.out + first * width;
+        if (!combined(d, &own, first, n, block, members))
+            return FAILED;
+        for (int64_t k = 0; k < size; k++)
+            if (k != place)
+                memcpy(posted(d, members[k])->out + first * width, block, (size_t)(n * width));
     }
     return meet(d, members, size) ? 0 : FAILED;
 }
@@ -323,6 +340,7 @@ void *transpile_devices_new(int64_t count)
         s->devices[k].set = s;
         s->devices[k].parts = s->parts + k * count;
         s->devices[k].post.program = "";
+        s->devices[k].in_vain = FEWEST_SHORT;
     }
     return s;
 }
