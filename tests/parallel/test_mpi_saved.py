@@ -1,8 +1,10 @@
 """Saved programs for several devices, run by a C program on the processes of an MPI program."""
 
+import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,3 +78,21 @@ def test_what_has_no_communicator_is_refused(tmp_path):
     with pytest.raises(ValueError, match="runs on one device, and needs no communicator"):
         alone.save(tmp_path, communicator="mpi")
     assert list(tmp_path.iterdir()) == []
+
+
+LOAD = Path(__file__).parents[1] / "c" / "mpi_under_load.c"
+
+
+@needs_mpi
+def test_exchanges_of_processes_under_the_sanitizers(tmp_path):
+    """MPI itself is not built for them; its own leaks are not asked for."""
+    mpicc = shutil.which("mpicc", path=BIN) or shutil.which("mpicc")
+    program = tmp_path / "load"
+    words = ["-O1", "-g", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
+    built = subprocess.run([mpicc, *words, str(LOAD), "-lm", "-o", str(program)], text=True)
+    assert built.returncode == 0
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+    command = [MPIEXEC, "-n", "3", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", *(f"process {k}: 0 wrong " for k in range(3))]
