@@ -131,6 +131,19 @@ def test_functions_of_scalars_have_the_methods_of_ufuncs(shared_cache):
 # ------------------------------------------------------------------- arguments that are JAX's
 
 
+@pytest.mark.parametrize("size", [2, 4, 7])
+def test_known_conditions_take_a_size(size):
+    mask = X > 2.5
+    want = np.concatenate([np.extract(mask, X), np.full(size, -1.0)])[:size]
+    want[np.count_nonzero(mask) :] = -1
+    take = lambda m, x: jnp.extract(m, x, size=size, fill_value=-1)
+    for found in (both_ways(lambda x: take(mask, x), X), transpile.jit(take)(mask, X)):
+        np.testing.assert_array_equal(found, want)
+    columns = jnp.compress([True, False, True], X, axis=1, size=size)
+    np.testing.assert_array_equal(columns[:, :2], X[:, [0, 2]])
+    assert columns.shape == (2, size)
+
+
 def test_keywords_may_be_arrays():
     x, y, w = np.arange(5.0), np.arange(5.0) ** 2, np.array([1.0, 2.0, 1.0, 2.0, 1.0])
     np.testing.assert_array_equal(jnp.polyfit(x, y, 1, w=w), np.polyfit(x, y, 1, w=w))

@@ -110,3 +110,11 @@ def test_arrays_of_lists_come_from_the_namespace():
     found = transpile.jit(lambda x: jnp.array([[x[0], 1.0], [2.0, x[1]]]))(np.array([5.0, 6.0]))
     np.testing.assert_array_equal(found, [[5.0, 1.0], [2.0, 6.0]])
     assert_same(lambda x: jnp.asarray_chkfinite([x, x]), np.ones(2))
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace", "geomspace"])
+def test_python_numbers_are_weak_bounds(name):
+    function = getattr(np, name)
+    for start, stop in ((np.float32(0.5), 2), (np.float16(1), 3.5), (np.ones(2, "f4"), 4), (1, 2)):
+        traced = transpile.jit(lambda x, stop=stop: function(x, stop, 4))(start)
+        assert traced.dtype == function(start, stop, 4).dtype

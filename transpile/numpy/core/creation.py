@@ -29,6 +29,7 @@ from transpile.numpy.core.promotion import (
     implements,
     in_numpys_words,
     index_of,
+    is_weak,
     result_dtype,
     slice_axis,
     strengthen,
@@ -279,7 +280,8 @@ def linspace(
     if not isinstance(number, Dim) and number < 0:
         raise located(ValueError, f"Number of samples, {number}, must be non-negative.")
     low, high = as_array(start), as_array(stop)
-    computed = result_dtype(low, high, 1.0)
+    # Python's numbers are weak beside arrays.
+    computed = result_dtype(*(x if is_weak(x) else a for x, a in ((start, low), (stop, high))), 1.0)
     low, high = convert(low, computed), convert(high, computed)
     parts = number - 1 if endpoint else number
     span = call(np.subtract, high, low)

@@ -234,9 +234,11 @@ def compress(
         x, axis = ravel(x), 0
     number = axis_of(axis, x.ndim)
     before = (slice(None),) * number
-    if not isinstance(mask, Tracer):
-        return take(x, np.flatnonzero(mask), number)
     count = length_of(size)
+    if not isinstance(mask, Tracer):
+        if count is None:
+            return take(x, np.flatnonzero(mask), number)
+        mask = traced(mask)
     extent = x.shape[number]
     inside = min(extent, mask.shape[0])
     held = call(np.not_equal, mask, 0)[:inside]
@@ -252,7 +254,7 @@ def extract(condition: Array, arr: Array, *, size: Any = None, fill_value: Any =
     """The elements where a condition of the same size holds, as a vector; `size` gives another
     length, as for `compress`."""
     mask = as_array(condition)
-    if isinstance(mask, Tracer):
+    if isinstance(mask, Tracer) or size is not None:
         return compress(ravel(mask), ravel(traced(arr)), size=size, fill_value=fill_value)
     return take(ravel(traced(arr)), np.flatnonzero(mask))
 
