@@ -229,7 +229,8 @@ static inline int64_t sort_split_u64(const uint64_t *x, sort_wide_u64 pivot, uin
 }
 
 /* Moves the keys of x[n] that are less than the pivot before the others; gives their number. */
-static inline int64_t sort_partition_U(int64_t n, U *x, U *other, U pivot)
+__attribute__((noinline))
+static int64_t sort_partition_U(int64_t n, U *x, U *other, U pivot)
 {
     const sort_wide_U pivots = (sort_wide_U){0} + pivot;
     int64_t i = 0, low = 0;
@@ -278,7 +279,8 @@ static inline U sort_pivot_U(int64_t n, const U *x)
 
 /* Moves about half of the keys of x[n] before the others, none of which is less; `is_done` says
    that those in front are equal. Gives their number; n >= 9. */
-static inline int64_t sort_halves_U(int64_t n, U *x, U *other, bool *is_done)
+__attribute__((noinline))
+static int64_t sort_halves_U(int64_t n, U *x, U *other, bool *is_done)
 {
     const U pivot = sort_pivot_U(n, x);
     int64_t equal = 0;

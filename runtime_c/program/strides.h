@@ -19,7 +19,9 @@ static inline bool is_row_major(int64_t rank, const int64_t *shape, const int64_
 /* Copy a row of elements of so many bytes. */
 static inline void copy_row(char *out, int64_t out_step, const char *x, int64_t x_step, int64_t bytes, int64_t count)
 {
-    if (bytes == 8) {
+    if (out_step == 1 && x_step == 1) {
+        memcpy(out, x, (size_t)(bytes * count));
+    } else if (bytes == 8) {
         for (int64_t i = 0; i < count; i++) {
             memcpy(out + 8 * out_step * i, x + 8 * x_step * i, 8);
         }
