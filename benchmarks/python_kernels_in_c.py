@@ -102,7 +102,7 @@ _FURTHER = {
     "three_sum": (_length, _integer),
     "heap_sort": (_length, _nothing),
     "breadth_first": (_rows, lambda starts, *_: (np.zeros(len(starts) - 1, np.int64),)),
-    "least_recently_used": (_length, _integer),
+    "least_recently_used": (_lengths, _integer),
     "bit_counts": (_length, _nothing),
     "reflecting_heat": (_shape, _nothing),
     "banded_solve": (_shape, _nothing),

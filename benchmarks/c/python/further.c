@@ -103,12 +103,10 @@ void breadth_first(int64_t n, const int64_t *restrict starts, const int64_t *res
     }
 }
 
-void least_recently_used(int64_t n, const int64_t *restrict pages, int64_t slots,
-                         int64_t *restrict hits)
+void least_recently_used(int64_t n, int64_t slots, const int64_t *restrict pages,
+                         int64_t *restrict held, int64_t *restrict used, int64_t *restrict hits)
 {
-    int64_t held[64], used[64] = {0}, count = 0;
-    for (int64_t k = 0; k < slots; k++)
-        held[k] = -1;
+    int64_t count = 0;
     for (int64_t t = 0; t < n; t++) {
         int64_t at = -1, oldest = 0;
         for (int64_t k = 0; k < slots; k++) {
