@@ -406,3 +406,15 @@ def test_runtime_sizes_stay_symbols():
     assert type_of_result(lambda x: np.diff(x), n) == "f32[n - 1]"
     assert type_of_result(lambda x: np.tile(x, 2), n) == "f32[2*n]"
     assert type_of_result(lambda x: x / x.shape[0], n) == "f32[n]"
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f4", "c16"])
+@pytest.mark.parametrize("increasing", [False, True])
+def test_many_powers_are_one_loop(dtype, increasing):
+    x = np.linspace(0, 1.5, 40).astype(dtype)
+    lengths = []
+    for count in (40, 400):
+        jitted = transpile.jit(lambda x, n=count: np.vander(x, n, increasing))
+        lengths.append(len(jitted.lower(x).as_text("loops")))
+        np.testing.assert_array_equal(jitted(x), np.vander(x, count, increasing), strict=True)
+    assert lengths[1] < 1.2 * lengths[0]

@@ -404,7 +404,9 @@ def _gcc_flags(summary: Summary) -> tuple[tuple[str, ...], tuple[str, ...]]:
         reduces_short_integers=summary.reduces_short_integers, loses_lanes=summary.loses_lanes
     )
     lanes = gcc_faults.flags_for_lanes(
-        is_in_lanes=summary.is_in_lanes, is_branched=summary.is_branched
+        is_in_lanes=summary.is_in_lanes,
+        is_branched=summary.is_branched,
+        integer_choices=summary.integer_choices,
     )
     return faults, tuple(dict.fromkeys((*faults, *lanes)))
 

@@ -89,4 +89,5 @@ def test_chained_choices_stay_choices_where_loops_are_lanes():
 
     assert "-fno-thread-jumps" in flags_of(quotients, x)
     assert "-fno-thread-jumps" not in flags_of(until, x)
+    assert "-fno-thread-jumps" not in flags_of(lambda x: x // x + x * 3, x)
     np.testing.assert_array_equal(jit(quotients)(x), (x > 0).astype(np.uint16))

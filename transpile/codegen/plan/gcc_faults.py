@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transpile.ir.loop_ir import DType, Ref, Statement, Update
+from transpile.ir.loop_ir import Apply, DType, Expr, Ref, Statement, Update
 
 _REDUCING = {"add", "subtract", "maximum", "minimum"}
 _LARGEST = 2  # bytes
@@ -42,9 +42,17 @@ def flags_around_faults(*, reduces_short_integers: bool, loses_lanes: bool) -> t
     return (*flags, *_NO_NEW_BRANCHES) if loses_lanes else flags
 
 
-def flags_for_lanes(*, is_in_lanes: bool, is_branched: bool) -> tuple[str, ...]:
+def is_integer_choice(part: Expr) -> bool:
+    """Tell whether an operation of integers is one or several choices in C."""
+    return isinstance(part, Apply) and part.dtype.kind in "iu" and not part.primitive.speculatable
+
+
+def flags_for_lanes(
+    *, is_in_lanes: bool, is_branched: bool, integer_choices: int
+) -> tuple[str, ...]:
     """gcc's additional flags without which it may not vectorise a program's loops in lanes."""
-    return _NO_NEW_BRANCHES if is_in_lanes and not is_branched else ()
+    is_chain = is_in_lanes and not is_branched and integer_choices > 1
+    return _NO_NEW_BRANCHES if is_chain else ()
 
 
 def notes(flags: tuple[str, ...]) -> list[str]:

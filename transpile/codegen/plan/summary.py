@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from transpile.codegen.c_functions import dtype_of_column, infix
-from transpile.codegen.plan.gcc_faults import is_short_reduction, loses_lanes
+from transpile.codegen.plan.gcc_faults import (
+    is_integer_choice,
+    is_short_reduction,
+    loses_lanes,
+)
 from transpile.ir.calls import Call
 from transpile.ir.dims import Index, Symbol
 from transpile.ir.loop_ir import (
@@ -47,6 +51,7 @@ class Summary:
     loses_lanes             likewise
     is_in_lanes             the iterations of a loop are lanes
     is_branched             there is a branch, or a loop until a condition fails
+    integer_choices         operations of integers that are choices in C, as their quotients
     is_parallel             the iterations of a loop are shared among threads
     is_marked               a loop has a directive of OpenMP
     intrinsics              the routines that are called
@@ -58,6 +63,7 @@ class Summary:
     loses_lanes: bool
     is_in_lanes: bool
     is_branched: bool
+    integer_choices: int
     is_parallel: bool
     is_marked: bool
     intrinsics: frozenset[type[Call]]
@@ -73,6 +79,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
         any(s.loses_lanes for s in each),
         any(s.is_in_lanes for s in each),
         any(s.is_branched for s in each),
+        sum(s.integer_choices for s in each),
         any(s.is_parallel for s in each),
         any(s.is_marked for s in each),
         frozenset().union(*(s.intrinsics for s in each)),
@@ -81,7 +88,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
 
 @memoized
 def _summary(kernel: Kernel) -> Summary:
-    length = 0
+    length = choices = 0
     is_complex = reduces_short = loses = in_lanes = is_branched = False
     is_parallel = is_marked = False
     intrinsics: set[type[Call]] = set()
@@ -91,6 +98,7 @@ def _summary(kernel: Kernel) -> Summary:
             is_complex = is_complex or part.dtype.kind == "c"
             if isinstance(part, Apply) and not reduces_short:
                 reduces_short = is_short_reduction(part.op, part.dtype)
+            choices += is_integer_choice(part)
         match statement:
             case Update():
                 short = is_short_reduction(statement.op, statement.target.dtype)
@@ -106,8 +114,8 @@ def _summary(kernel: Kernel) -> Summary:
                 intrinsics.add(type(statement))
             case _:
                 pass
-    marks = is_complex, reduces_short, loses, in_lanes, is_branched, is_parallel, is_marked
-    return Summary(length, *marks, frozenset(intrinsics))
+    marks = is_complex, reduces_short, loses, in_lanes, is_branched
+    return Summary(length, *marks, choices, is_parallel, is_marked, frozenset(intrinsics))
 
 
 def _length(statement: Statement) -> int:

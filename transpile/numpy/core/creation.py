@@ -449,6 +449,10 @@ def diagflat(v: Array, k: Any = 0) -> Any:
     return diag(np.ravel(v), k)
 
 
+# Columns of a Vandermonde matrix that are written one by one.
+_MOST_POWERS = 32
+
+
 @implements(np.vander)
 def vander(x: Array, N: Any = None, increasing: bool = False) -> Any:
     """The Vandermonde matrix of a vector: column j holds its powers N - 1 - j, or j if
@@ -463,9 +467,19 @@ def vander(x: Array, N: Any = None, increasing: bool = False) -> Any:
     count = value.shape[0] if N is None else index_of(N)
     dtype = result_dtype(value, np.zeros((), INT64))
     column = convert(value, dtype)
+    if isinstance(count, int) and count > _MOST_POWERS:
+        return _many_powers(column, count, increasing)
     powers = [fill(1, value.shape, dtype), column][: max(count, 1)]
     for _ in range(count - 2):
         powers.append(call(np.multiply, powers[-1], column))
     if count == 0:
         return fill(0, (*value.shape, 0), dtype)
     return np.stack(powers if increasing else powers[::-1], axis=1)
+
+
+def _many_powers(column: Any, count: int, increasing: bool) -> Any:
+    """The same as a cumulative product: a program of one loop, however many there are."""
+    repeated = broadcast_to_shape(column[:, None], (*column.shape, count - 1))
+    ones = fill(1, (*column.shape, 1), column.dtype)
+    powers = np.concatenate([ones, np.cumprod(repeated, axis=1)], axis=1)
+    return powers if increasing else powers[:, ::-1]
