@@ -22,7 +22,7 @@ class Gpu:
     block              threads of a block: a power of two, from a warp to 256
     most_blocks        blocks of a launch; threads stride over what is left
     most_slices        blocks of a launch whose blocks have arrays in global memory
-    shared_bytes       shared memory that a kernel takes for its arrays
+    shared_bytes       shared memory for arrays; of the 48 KiB of a block, routines take some, too
     local_bytes        the largest array that a thread has of its own
     least_grid_work    a loop of less work (`analysis.cost_model.work`) shares a block with others
     shortest_of_team   a loop of fewer iterations is not worth a team of threads
@@ -33,7 +33,7 @@ class Gpu:
     block: int = 256
     most_blocks: int = 1024
     most_slices: int = 128
-    shared_bytes: int = 32 << 10
+    shared_bytes: int = 24 << 10
     local_bytes: int = 1 << 10
     least_grid_work: int = 1 << 15
     shortest_of_team: int = 16

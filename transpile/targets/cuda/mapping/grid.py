@@ -31,7 +31,7 @@ from transpile.ir.loop_ir import (
     Statement,
     While,
 )
-from transpile.ir.loop_rewrite import accesses, walk
+from transpile.ir.loop_rewrite import accesses, loads, walk, written
 from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.device_ir import (
     Body,
@@ -74,6 +74,7 @@ class Mapper:
             isinstance(last, For)
             and may_be_spread(last)
             and all(isinstance(s, Declare) for s in before)
+            and _reads_before(before).isdisjoint(n for s in walk((last,)) for n in written(s))
         ):
             return self._spread(kernel, before, last)
         team = TeamBody(Team.BLOCK, kernel, self.gpu, self.names)
@@ -147,6 +148,12 @@ class Mapper:
             return False
         along = sum(_contiguous(row, loops[-1]) for row in rows)
         return along > sum(_contiguous(row, row) for row in rows)
+
+
+def _reads_before(before: Sequence[Statement]) -> set[str]:
+    """The arrays that are read before a nest: if it writes one of them, threads of the grid that
+    begin late would read what others have written."""
+    return {load.buffer for statement in before for load in loads(statement)}
 
 
 def _rows(body: tuple[Statement, ...]) -> Iterator[For]:

@@ -83,6 +83,7 @@ class TeamBody:
         self.reads = Counter(_names_read(kernel.body))
         self.gpu = gpu
         self.names = names
+        self.own = names.inner()  # of the kernel
         self.shared_bytes = 0
         self._slices: dict[str, Buffer] = {}
 
@@ -166,14 +167,14 @@ class TeamBody:
         renamed: dict[str, Ref] = {}
         for name, update in sums.items():
             if not _starts_neutral(name, update, around, loop):
-                part = Ref(self.names.inner().new(f"{name}_part"), update.target.dtype)
+                part = Ref(self.own.new(f"{name}_part"), update.target.dtype)
                 start = identity(update.op, part.dtype).value
                 yield Declare(part.name, Literal(start[()], part.dtype), constant=False)
                 renamed[name] = part
         if renamed:
             loop = _renamed(loop, renamed)
         loops, body = rectangular(loop, self._joins(loop))
-        item = self.names.inner().new("item") if len(loops) > 1 else ""
+        item = self.own.new("item") if len(loops) > 1 else ""
         yield Spread(loops, _OVER[self.team], body, item)
         for name, update in sums.items():
             target = Ref(name, update.target.dtype)
