@@ -109,7 +109,8 @@ def test_a_function_of_the_command_gets_further_files_too(project, build):
     words = ["src/models.py:energy", "--arg", "float32[8]", "--name", "joule", "-o", "lib"]
     said = build(*words, "--for", "cmake", "--for", "archive")
     assert said.startswith("int joule(const float *u, float *out, void *workspace);\n")
-    names = ["joule.c", "joule.h", "jouleConfig.cmake", "libjoule.a", "libjoule.so"]
+    names = ["joule.c", "joule.h", "jouleConfig.cmake", "jouleConfigVersion.cmake"]
+    names += ["libjoule.a", "libjoule.so"]
     assert sorted(path.name for path in (project / "lib").iterdir()) == names
 
 

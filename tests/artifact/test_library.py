@@ -100,7 +100,7 @@ def test_the_files_are_those_of_the_kinds(made):
     names = sorted(path.name for path in (made / "lib").iterdir() if path.is_file())
     assert names == sorted(
         ["libmodels.a", "libmodels.so", "models.h", "models.json", "models.pc", "models.py"]
-        + ["models.pyi", "modelsConfig.cmake", "meson.build"]
+        + ["models.pyi", "modelsConfig.cmake", "modelsConfigVersion.cmake", "meson.build"]
         + [f"{name}.{end}" for name in ("loss_step", "scaled_copy") for end in "ch"]
     )
 
@@ -140,6 +140,46 @@ def test_a_cmake_project_finds_it(made, target, tmp_path):
     run("cmake", "-G", "Ninja", "-S.", "-Bb", f"-Dmodels_DIR={made / 'lib'}", cwd=tmp_path)
     run("cmake", "--build", "b", cwd=tmp_path)
     check([tmp_path / "b" / "m"])
+
+
+@needs("cmake", "ninja")
+def test_a_cmake_project_asks_for_a_version_and_installs_the_library(made, tmp_path):
+    """Below a prefix, as a package of a distribution has it; in C++, and with its own install."""
+    place = tmp_path / "usr" / "lib" / "cmake" / "models"
+    shutil.copytree(made / "lib", place)
+    shutil.copy(made / "main.c", tmp_path / "main.cpp")
+    text = (tmp_path / "main.cpp").read_text()
+    text = text.replace("*x = malloc", "*x = (double *)malloc").replace(
+        "*y = calloc", "*y = (double *)calloc"
+    )
+    (tmp_path / "main.cpp").write_text(text)
+    (tmp_path / "CMakeLists.txt").write_text(
+        textwrap.dedent("""
+            cmake_minimum_required(VERSION 3.21)
+            project(user CXX)
+            find_package(models 1.1 REQUIRED)
+            if(NOT models_VERSION STREQUAL "1.2")
+              message(FATAL_ERROR "${models_VERSION}")
+            endif()
+            foreach(other 1.3 2 0.9)
+              find_package(models ${other} QUIET)
+              if(models_FOUND)
+                message(FATAL_ERROR "${other} was found")
+              endif()
+            endforeach()
+            add_executable(m main.cpp)
+            target_link_libraries(m PRIVATE models::models)
+            set_target_properties(m PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+            install(TARGETS m)
+            install(IMPORTED_RUNTIME_ARTIFACTS models::models)
+        """)
+    )
+    words = ["-G", "Ninja", "-S.", "-Bb", f"-DCMAKE_PREFIX_PATH={tmp_path / 'usr'}"]
+    run("cmake", *words, f"-DCMAKE_INSTALL_PREFIX={tmp_path / 'own'}", cwd=tmp_path)
+    run("cmake", "--build", "b", cwd=tmp_path)
+    run("cmake", "--install", "b", cwd=tmp_path)
+    shutil.rmtree(tmp_path / "usr")
+    check([tmp_path / "own" / "bin" / "m"])
 
 
 @needs("ninja")

@@ -137,7 +137,8 @@ class Library:
                 text = self._filled_in(
                     "config.cmake", archive="archive" in kinds, libraries=self._link_words()
                 )
-                return {f"{name}Config.cmake": text}
+                version = self._filled_in("config_version.cmake", version=self.version)
+                return {f"{name}Config.cmake": text, f"{name}ConfigVersion.cmake": version}
             case "meson":
                 return {"meson.build": self._filled_in("meson.build")}
             case "metadata":
