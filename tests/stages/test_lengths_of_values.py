@@ -299,6 +299,23 @@ def test_equal_masks_are_selected_by_once():
     assert str(transpile.xpr(f, x, w)).count("= compact") == 2
 
 
+def test_masks_of_inner_traces_that_equal_one_outside_have_its_length():
+    def f(x):
+        y = x[x > 0]
+        slope = transpile.grad(lambda x: np.cumsum(x[x > 0]).prod())(x)
+        return y * slope[x > 0], np.cumsum(y)
+
+    x = np.array([1.0, -2.0, 3.0, 0.5])
+    lowered = transpile.jit(f).lower(x)
+    assert lowered.as_text("graph").count("= compact") == 1
+    h = 1e-6
+    steps = [np.cumsum((x + h * e)[x > 0]).prod() for e in np.eye(4)]
+    slope = (np.array(steps) - np.cumsum(x[x > 0]).prod()) / h
+    found = lowered.compile()(x)
+    np.testing.assert_allclose(found[0], (x * slope)[x > 0], rtol=1e-5)
+    np.testing.assert_array_equal(found[1], np.cumsum(x[x > 0]))
+
+
 def test_under_vmap_the_error_says_what_to_write():
     with pytest.raises(NotImplementedError, match=r"numpy.where\(mask, x, 0\) keeps the shape"):
         transpile.jit(transpile.vmap(lambda x: x[x > 0].sum()))(np.ones((3, 2)))

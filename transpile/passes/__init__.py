@@ -25,6 +25,7 @@ from transpile.passes.half_precision import widen_halves
 from transpile.passes.layouts.reduction_order import reduce_in_memory_order
 from transpile.passes.layouts.transposes import sink_transposes
 from transpile.passes.lengths.compaction import compact_elements, reduce_under_masks
+from transpile.passes.lengths.equal_lengths import unify_lengths
 from transpile.passes.scalarize import scalarize_reductions
 from transpile.passes.selection import select_ranks
 from transpile.passes.simplify import simplify
@@ -45,6 +46,7 @@ PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (decompose, "composite primitives become simpler ones, which fuse"),
     (simplify, "constants are folded and identities removed, exact ones only"),
     (eliminate_common_subexpressions, "equal computations are done once"),
+    (unify_lengths, "what equal masks select is equally long, and meets without a check"),
     (remove_barriers, "rematerialised values have survived the elimination of equal ones"),
     (reduce_in_memory_order, "the order of a sum's terms is free: it is that of memory"),
     (sink_transposes, "a value that is only read transposed is computed transposed"),
