@@ -258,3 +258,52 @@ def test_a_c_program_calls_it_with_several_sizes(tmp_path):
         "m is less than 1, or arrays would be too large",
         f"out_0, float64[n, m], has more than {2**56} bytes",
     ]
+
+
+def told(x):
+    transpile.debug.print("sum {s} of {x}", s=x.sum(), x=x)
+    doubled = transpile.pure_callback(lambda v: 2 * v, ShapeDtypeStruct(x.shape, x.dtype), x)
+    return doubled + 1
+
+
+TWICE = r"""
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "told.h"
+
+static int twice(void *context, int place, const void *const *values, void *const *results)
+{
+    const int64_t n = *(const int64_t *)context;
+    if (place == 1)
+        for (int64_t k = 0; k < n; k++)
+            ((double *)results[0])[k] = 2 * ((const double *)values[0])[k];
+    return 0;
+}
+
+int main(void)
+{
+    for (int64_t n = 1; n < 9; n += 7) {
+        double x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8];
+        void *workspace = malloc(told_workspace_size(n));
+        int code = told_with_callback(n, x, out, workspace, twice, &n);
+        printf("%d %g\n", code, out[n - 1]);
+        code = told(n, x, out, workspace);
+        printf("%d\n", code);
+        free(workspace);
+    }
+    return 0;
+}
+"""
+
+
+def test_callbacks_take_arrays_of_runtime_sizes(tmp_path, capsys):
+    compiled = transpile.jit(told).lower(struct("n")).compile()
+    for n in (1, 4, 1):
+        assert_agree(compiled(np.arange(1.0 * n)), 2 * np.arange(1.0 * n) + 1)
+    assert capsys.readouterr().out.splitlines()[1] == "sum 6.0 of [0. 1. 2. 3.]"
+    library = compiled.save(tmp_path)[0]
+    lines = run_main(tmp_path, library.with_suffix(""), TWICE)
+    assert lines == ["0 3", "sum 1 of float64[n]", "2", "0 17", "sum 36 of float64[n]", "2"]
+    with pytest.raises(UnsupportedError, match="arrays whose length depends on values"):
+        transpile.jit(lambda x: told(x[x > 0]))(np.ones(3))

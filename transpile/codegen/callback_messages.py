@@ -101,5 +101,8 @@ def _parts(site: Site) -> Iterator[MessagePart]:
                 yield part[start : start + _LONGEST_LITERAL]
         else:
             kind = site.types[part]
+            if not isinstance(kind.size, int):  # what prints knows no sizes
+                yield type_text(kind)
+                continue
             helper = f"print_values_{SHORT_NAMES[kind.dtype]}"
             yield PrintedArray(part, kind.size, bool(kind.shape), helper)

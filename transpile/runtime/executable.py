@@ -396,7 +396,7 @@ class Executable:
             [aliases.get(output, -1) for output in range(len(graph.outputs) + len(lengths))],
             self._workspace(values),
             self._is_brief(sizes),
-            list(dict.fromkeys(graph.sites())),
+            [site.for_sizes(sizes) for site in dict.fromkeys(graph.sites())],
             bool(meta["communicates"]),
             values,
             shaping(graph, lengths, sizes) if lengths else None,

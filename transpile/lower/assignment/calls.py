@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from transpile.errors import InternalError, UnsupportedError
 from transpile.fusion.nodes import CallBack
 from transpile.ir.graph import Atom, Var, site_of
+from transpile.ir.indices.lengths import lengths_in
 from transpile.ir.types import ArrayType
 from transpile.library.plan import SCRATCH, CallPlan
 from transpile.lower.assignment.memory import Memory
@@ -40,9 +41,12 @@ def arrays_of_callback(
     arrays: dict[str, Place] = {}
     site = site_of(node.equation)
     for kind in (*site.types, *site.results):
-        if any(not isinstance(n, int) for n in kind.shape):
+        if lengths_in([kind.shape]):
             source = node.equation.source
-            raise UnsupportedError(f"{source}: a callback with arrays of a runtime size")
+            raise UnsupportedError(
+                f"{source}: a callback with arrays whose length depends on values; with size=n it "
+                "is known"
+            )
     for number, kind in enumerate(site.types):
         if kind.size != 0:
             arrays[shown_name(number)] = _array(kind, "shown", memory)
