@@ -59,6 +59,8 @@ NUMPY = """
     np.select([v > 0, v < -1], [v, v * 2], 0.0)
     np.choose(i % 2, [v, -v])
     np.fft.fft(x, axis=1)
+    np.fft.fft(v, 8)
+    np.fft.irfft(x, 5, axis=0)
     np.linalg.solve(a + 5*np.eye(len(v)), v)
     np.linspace(0, 1, len(v))
     np.linspace(v[0], 3, 2*len(v) - 5, endpoint=False)
@@ -259,7 +261,6 @@ OWN = """
 REFUSED = {
     "np.partition(v, 3)": "a partition at 3 needs 4 <= n",
     "np.pad(v, 5, mode='wrap')": "by no more than the array needs 5 <= n",
-    "np.fft.fft(v, 8)": "declare which it is",
     "np.linalg.qr(x)[1]": "declare which it is",
     "np.linalg.lstsq(x, v)[0]": "declare which it is",
     "np.convolve(v, v)": "declare which it is",

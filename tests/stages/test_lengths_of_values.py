@@ -711,6 +711,20 @@ def test_a_reduction_of_selected_elements_is_one_under_the_mask():
     assert "u" in loops_of(lambda x: np.exp(x[x < 5]).sum(), x)
 
 
+def test_transforms_along_a_counted_axis():
+    def transforms(x):
+        y = x[x > 0]
+        return np.fft.fft(y), np.fft.rfft(y), np.fft.ifft(y, 3), np.fft.irfft(y)
+
+    compiled = transpile.jit(transforms)
+    for count in (2, 3, 7, 9):
+        x = np.where(np.arange(9) < count, np.arange(9) + 1.0, -1)
+        for got, want in zip(compiled(x), transforms(x), strict=True):
+            np.testing.assert_allclose(got, want, atol=1e-12)
+    with pytest.raises(ValueError, match=r"Invalid number of FFT data points \(u\) specified"):
+        transpile.jit(lambda x: np.fft.fft(x[x > 9]))(x)
+
+
 def test_room_is_given_back_where_calls_need_little_of_it():
     x, counts = np.arange(10.0), np.ones(10, np.int64)
     compiled = transpile.jit(np.repeat).lower(x, counts).compile()

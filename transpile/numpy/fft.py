@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.lengths import lengths_in
+from transpile.ir.indices.requirements import require
 from transpile.ir.types import FLOAT32, real_dtype
 from transpile.numpy.core.creation import arange
 from transpile.numpy.core.promotion import (
@@ -24,6 +26,7 @@ from transpile.numpy.core.promotion import (
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.keywords import with_dtype
 from transpile.numpy.manipulation.joins import roll
@@ -45,8 +48,11 @@ def _number(n: Any, default: Any) -> Index:
     if n is None:
         n = default
     number: Index = n if isinstance(n, Dim) else index_of(n)
-    if number < 1:
-        raise located(ValueError, f"Invalid number of FFT data points ({number}) specified.")
+    text = f"Invalid number of FFT data points ({number}) specified."
+    if lengths_in([(number,)]):
+        require(1, number, text, text)
+    elif number < 1:
+        raise located(ValueError, text)
     return number
 
 
@@ -76,9 +82,11 @@ def _resized(x: Any, n: Index, axis: int) -> Any:
     size = x.shape[axis]
     if n == size:
         return x
-    if n <= size:
-        return slice_axis(x, axis, 0, n)
-    padding = [(0, n - size if a == axis else 0, 0) for a in range(x.ndim)]
+    kept = smaller_of(n, size)
+    x = slice_axis(x, axis, 0, kept)
+    if n == kept:
+        return x
+    padding = [(0, n - kept if a == axis else 0, 0) for a in range(x.ndim)]
     return bind(primitives.pad, x, fill(0, (), x.dtype), padding=tuple(padding))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Index, Shape, evaluate
+from transpile.ir.indices.lengths import lengths_of
 from transpile.ir.primitive import Axis, Linear, Primitive, register
 from transpile.ir.types import INT64, ArrayType, real_dtype
 from transpile.primitives.rules import apply, linear
@@ -50,7 +51,8 @@ def _fft_type(
         raise TypeError(f"{x} has no {fft_type} of lengths {fft_lengths} along axes {axes}")
     shape = list(x.shape)
     for axis, n in zip(axes, fft_lengths, strict=True):
-        if n < 1 or x.shape[axis] != (n // 2 + 1 if fft_type == "irfft" else n):
+        is_too_short = not lengths_of(n) and n < 1  # of lengths the program has checked it
+        if is_too_short or x.shape[axis] != (n // 2 + 1 if fft_type == "irfft" else n):
             raise TypeError(f"{x} has no {fft_type} of length {n} along axis {axis}")
         shape[axis] = n // 2 + 1 if fft_type == "rfft" else n
     dtype = real if fft_type == "irfft" else np.dtype(f"c{2 * real.itemsize}")
