@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile.errors import InternalError
-from transpile.ir.dims import Symbol, evaluate
+from transpile.ir.dims import Symbol
 from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.number_text import number_text
 from transpile.ir.types import SHORT_NAMES, ArrayType, kind_letter
@@ -399,14 +399,6 @@ class Site:
     callback: Any
     types: tuple[ArrayType, ...]
     results: tuple[ArrayType, ...] = ()
-
-    def for_sizes(self, sizes: Mapping[str, int]) -> Site:
-        """The callback with the types that it has for these values of runtime sizes."""
-        types, results = (
-            tuple(t.with_shape(tuple(evaluate(d, sizes) for d in t.shape)) for t in kinds)
-            for kinds in (self.types, self.results)
-        )
-        return Site(self.callback, types, results)
 
 
 def site_of(equation: Equation) -> Site:

@@ -12,11 +12,21 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Site
+from transpile.ir.indices.size_solver import evaluated
 from transpile.ir.types import ArrayType
 from transpile.trace.tracebacks import api_boundary
 
 # What a program returns when a function of Python has raised.
 _FAILED = -1
+
+
+def site_for_sizes(site: Site, sizes: dict[str, int]) -> Site:
+    """A site with the types that it has for these values of runtime sizes."""
+    types, results = (
+        tuple(kind.with_shape(evaluated(kind.shape, sizes)) for kind in kinds)
+        for kinds in (site.types, site.results)
+    )
+    return Site(site.callback, types, results)
 
 
 class Callbacks:

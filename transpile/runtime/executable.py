@@ -30,6 +30,7 @@ from transpile.ir.indices.size_solver import evaluated, solved
 from transpile.ir.indices.size_text import LONGEST, parsed
 from transpile.ir.types import INT64
 from transpile.options import Options
+from transpile.runtime.callbacks import site_for_sizes
 from transpile.runtime.loader import Library, load_entry, with_tables
 from transpile.runtime.program_call import ArrayKind, ProgramCall, Room, Rooms, output_kind, shaping
 from transpile.trace.history.record import Record
@@ -396,7 +397,7 @@ class Executable:
             [aliases.get(output, -1) for output in range(len(graph.outputs) + len(lengths))],
             self._workspace(values),
             self._is_brief(sizes),
-            [site.for_sizes(sizes) for site in dict.fromkeys(graph.sites())],
+            [site_for_sizes(site, sizes) for site in dict.fromkeys(graph.sites())],
             bool(meta["communicates"]),
             values,
             shaping(graph, lengths, sizes) if lengths else None,
