@@ -199,6 +199,22 @@ def test_counters_of_loops_to_runtime_sizes_are_subscripts_without_clamps():
     np.testing.assert_allclose(np.tril(found, -1) @ np.triu(found) + np.triu(found), a)
 
 
+def test_slices_that_a_step_reads_are_copied_and_not_the_array():
+    """Row and column k, before each element is written where it was."""
+
+    def shortest(d):
+        return lax.fori_loop(0, len(d), lambda k, d: np.minimum(d, d[:, k, None] + d[k]), d)
+
+    compiled = transpile.jit(shortest).lower(struct("n", "n")).compile()
+    assert compiled.memory_analysis(n=100).temp_size_in_bytes < 2 * 128 * 8
+    for n in (1, 2, 9):
+        d = np.random.default_rng(n).random((n, n)) * (1 - np.eye(n))
+        expected = d
+        for k in range(n):
+            expected = np.minimum(expected, expected[:, k, None] + expected[k])
+        np.testing.assert_array_equal(compiled(d), expected)
+
+
 def test_in_a_loop_the_guard_of_a_team_is_a_branch():
     def steps(x):
         return lax.fori_loop(0, len(x), lambda k, x: np.sin(x + x[k]), x)

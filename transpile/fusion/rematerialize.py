@@ -32,6 +32,7 @@ from transpile.fusion.scopes import Scope, scope_of
 from transpile.fusion.survey import survey
 from transpile.ir.dims import symbols_of
 from transpile.ir.graph import Atom, Graph, Var
+from transpile.ir.indices.estimates import estimate
 from transpile.machine import USUAL, Machine
 
 # How often a graph is materialised at most; what could be better still is left as it is then.
@@ -155,6 +156,4 @@ def _slices_of(graph: Graph, x: Var, machine: Machine) -> set[Var]:
 
 def _is_slice(part: Var, whole: Var, machine: Machine) -> bool:
     size, limit = part.type.size, whole.type.size
-    if not (isinstance(size, int) and isinstance(limit, int)):
-        return False
-    return size * machine.parts_of_copied <= limit
+    return estimate(size) * machine.parts_of_copied <= estimate(limit)
