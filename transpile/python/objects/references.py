@@ -274,17 +274,25 @@ class Objects:
         for o in self._objects:
             if o.number not in done:
                 self._relate(o, results[o.number], _is_zero(count))
+        for o in self._written:
+            if o.number not in done:
+                self._forget(o)
         return same
 
     def _relate(self, o: Object, result: Any, is_empty: Any) -> None:
         """Record which arrays of before a variable may have behind the loop."""
         earlier = self._earlier(o)
-        if o in self._written:
-            for other in {o.number: o, **earlier}.values():
-                if is_object(other.initial):
-                    unclear(other.initial, _UNCLEAR.format(name=o.name, source=user_source()))
-        if not is_object(result):
-            return
+        if is_object(result):
+            self._share(o, earlier, result, is_empty)
+
+    def _forget(self, o: Object) -> None:
+        """Record that nobody knows what the arrays of before are which some iterations assign to,
+        before the variable is another one."""
+        for other in {o.number: o, **self._earlier(o)}.values():
+            if is_object(other.initial):
+                unclear(other.initial, _UNCLEAR.format(name=o.name, source=user_source()))
+
+    def _share(self, o: Object, earlier: dict[int, Object], result: Tracer, is_empty: Any) -> None:
         if is_object(o.initial) and is_empty is not False:
             for (trace, root), is_same in roots_of(o.initial):
                 share(result, Tracer(trace, root), is_empty if is_same else None)

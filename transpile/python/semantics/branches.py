@@ -17,6 +17,7 @@ from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
 from transpile.lax.control.branches import bind_cond
 from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives.effects.failures import fail
+from transpile.python.objects.attributes import Attribute, Attributes
 from transpile.python.objects.containers import unchanging
 from transpile.python.objects.references import (
     Row,
@@ -103,18 +104,36 @@ def _traced(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -> t
     """The values behind two branches, the first one for true; of one that an exception ends,
     nothing comes."""
     regions = Region("then"), Region("otherwise")
+    attributes = Attributes(branches)
     results: list[Any] = []
     ends: list[EndedError] = []
+    changes: list[dict[Any, Any]] = []
+    changed: dict[Any, Attribute] = {}
     for region, branch in zip(regions, branches, strict=True):
         try:
             results.append(unchanging(partial(region.run, branch), branch))
+            changed |= {a.key: a for a in attributes.changed()}
+            changes.append({a.key: a.get() for a in attributes.changed()})
         except EndedError as ended:
-            results.append([_Never] * len(names))
+            results.append(None)
+            changes.append({})
             ends.append(ended)
+        finally:
+            attributes.restore()
+    names = [*names, *(a.label for a in changed.values())]
+    results = [
+        [_Never] * len(names)
+        if result is None
+        else [*result, *(change.get(key, a.get()) for key, a in changed.items())]
+        for result, change in zip(results, changes, strict=True)
+    ]
     values = _chosen(holds, regions, results, names)
     if len(ends) == len(regions):
         raise ends[0]
-    return values
+    count = len(names) - len(changed)
+    for attribute, value in zip(changed.values(), values[count:], strict=True):
+        attribute.set(value)
+    return values[:count]
 
 
 def and_(value: Any, *others: Later) -> Any:
@@ -190,13 +209,18 @@ def _contains(container: Any, value: Any) -> Any:
 def _second(holds: Tracer, rest: Later, value: Any, combine: Callable[[Any, Any], Any]) -> Any:
     """`value and rest`, or `or`: computed at once where that is cheap and cannot be noticed."""
     region = Region("operand")
+    attributes = Attributes([rest])
     try:
         result = region.run(rest)
     except EndedError:
         result = None
+    finally:
+        changes = bool(attributes.changed())
+        attributes.restore()
     equations = region.trace.equations
     is_cheap = (
-        len(equations) <= _FEW_EQUATIONS
+        not changes
+        and len(equations) <= _FEW_EQUATIONS
         and all(may_repeat(e) and e.primitive.kind != "control" for e in equations)
         and not region.assigned()
         and is_array(result)

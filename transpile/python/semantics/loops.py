@@ -23,6 +23,7 @@ from transpile.primitives import axes
 from transpile.primitives.control import primitives
 from transpile.primitives.rules import bind_call
 from transpile.python.loop_hints import NotUnrolled, Unrolled
+from transpile.python.objects.attributes import Attribute, ChangedError, checked
 from transpile.python.objects.containers import unchanging
 from transpile.python.objects.references import Objects
 from transpile.python.semantics.branches import and_, as_result, if_, not_
@@ -89,8 +90,14 @@ def for_(
         items = Items(items.length.as_value(), items.item, items.prepare)
     record("for", loop.why_rolled(items))
     items.prepare()
+    begin = loop
     try:
-        return loop.counted(items, body, values)
+        return with_attributes(
+            lambda also, body, _, values: begin.with_names(also).counted(items, body, values),
+            body,
+            None,
+            values,
+        )
     except (errors.CarryError, errors.BranchError, errors.TracerError) as reason:
         raise loop.refused(items, reason) from None
 
@@ -123,7 +130,68 @@ def while_(
         loop.check_length(begin)
     reason = THREAD.python.rolled.get(loop.site, "its condition is traced")
     record("while", f"a loop of the program, as {reason}")
-    return loop.conditional(condition, body, values)
+    return with_attributes(
+        lambda also, body, condition, values: loop.with_names(also).conditional(
+            condition, body, values
+        ),
+        body,
+        condition,
+        values,
+    )
+
+
+def with_attributes(
+    run: Callable[..., tuple[Any, ...]],
+    body: Body,
+    condition: Callable[..., Any] | None,
+    values: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    """A loop as `run(labels, body, condition, values)`, of which the attributes that it changes are
+    further variables: the values of the variables behind it."""
+    count = len(values)
+    extra: list[Attribute] = []
+
+    def assign(given: Sequence[Any]) -> None:
+        for attribute, value in zip(extra, given, strict=True):
+            attribute.set(value)
+
+    def each(*given: Any) -> tuple[Any, ...]:
+        end = len(given) - len(extra)
+        before = [a.get() for a in extra]
+        assign(given[end:])
+        try:
+            return *body(*given[:end]), *(a.get() for a in extra)
+        finally:
+            assign(before)
+
+    def asks(*given: Any) -> Any:
+        assert condition is not None  # of `while`
+        end = len(given) - len(extra)
+        before = [a.get() for a in extra]
+        assign(given[end:])
+        try:
+            holds = condition(*given[:end])
+            changed = [
+                a.label for a, value in zip(extra, given[end:], strict=True) if a.get() is not value
+            ]
+        finally:
+            assign(before)
+        if changed:
+            raise errors.UnsupportedError(
+                f"{user_source()}: the condition of `{user_source().text}` changes {changed[0]}. "
+                f"Change it in the body of the loop."
+            )
+        return holds
+
+    while True:
+        labels = tuple(a.label for a in extra)
+        try:
+            results = run(labels, each, asks, (*values, *(a.get() for a in extra)))
+        except ChangedError as changed:
+            extra += changed.attributes
+            continue
+        assign(results[count:])
+        return results[:count]
 
 
 def _times(count: int) -> str:
@@ -149,10 +217,19 @@ class _Loop:
     def __init__(self, names: tuple[str, ...], stops: tuple[int, ...]) -> None:
         self.source = source = user_source()
         self.site = source.file, source.line, names, stops
+        self._names = names
         self.names = [name.lstrip("+") for name in names]
         self.is_updated = [name.startswith("+") for name in names]
         self.stops = stops
         self.is_asked_for = False
+
+    def with_names(self, also: tuple[str, ...]) -> _Loop:
+        """The loop with further variables."""
+        if not also:
+            return self
+        loop = _Loop((*self._names, *also), self.stops)
+        loop.is_asked_for = self.is_asked_for
+        return loop
 
     @property
     def is_rolled(self) -> bool:
@@ -328,7 +405,8 @@ class _Loop:
         region = self._traced(state, body, [])
         test = Region("condition", state.types, [var.name for var in region.trace.inputs])
         parameters = test.parameters
-        holds = test.atom(test.run(lambda: self._goes_on(condition, state.values(parameters))))
+        asked = partial(test.run, lambda: self._goes_on(condition, state.values(parameters)))
+        holds = test.atom(checked(asked, condition))
         outputs = state.outputs(region)
         assigned = region.assigned()
         objects = Objects(state.objects(), region, region.trace.inputs)
@@ -380,7 +458,8 @@ class _Loop:
                 return body(*first, *now)
 
             try:
-                results = unchanging(partial(region.run, call), body)
+                run = partial(region.run, call)
+                results = checked(partial(unchanging, run, body), body)
             except EndedError:  # an exception ends each iteration
                 results = tuple(now)
             if not state.absorb(results, region):

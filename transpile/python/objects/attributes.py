@@ -1,0 +1,130 @@
+"""Attributes of the user's objects, which statements change as they change variables.
+
+A statement is traced once, and its attributes are then as before: what it makes of them are results
+of it, as variables are, and are set behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from types import FunctionType, ModuleType
+from typing import Any
+
+from transpile import errors
+from transpile.ir.source_info import user_source
+from transpile.python.semantics.values import Maybe, Unbound
+from transpile.trace.tracer import Tracer
+
+_NOT_USERS = ("transpile", "numpy", "builtins")
+_DEPTH = 2  # of objects in the attributes of others
+
+
+class Attribute:
+    """An attribute of an object, and how messages call it: `self.count`."""
+
+    def __init__(self, owner: Any, field: str, label: str) -> None:
+        self.owner = owner
+        self.field = field
+        self.label = label
+        self.key = (id(owner), field)
+
+    def get(self) -> Any:
+        """Its value; Unbound where it has none."""
+        return vars(self.owner).get(self.field, Unbound(self.label))
+
+    def set(self, value: Any) -> None:
+        """Give it a value, or none. Raises UnsupportedError where only the program knows whether
+        it has one."""
+        if type(value) is Maybe:
+            raise errors.UnsupportedError(
+                f"{user_source()}: traced values decide whether {self.label} has a value behind "
+                f"`{user_source().text}`. Give it one before."
+            )
+        if type(value) is Unbound:
+            vars(self.owner).pop(self.field, None)
+        else:
+            vars(self.owner)[self.field] = value
+
+
+class Attributes:
+    """The attributes of the objects that functions see, as they are now."""
+
+    def __init__(self, functions: Iterable[Any]) -> None:
+        self._objects = {id(owner): (owner, name) for name, owner in _objects(functions)}
+        self._before = {key: dict(vars(owner)) for key, (owner, _) in self._objects.items()}
+
+    def changed(self) -> list[Attribute]:
+        """Those that have another value by now."""
+        changed = []
+        for key, (owner, name) in self._objects.items():
+            before, now = self._before[key], vars(owner)
+            for field in dict.fromkeys((*before, *now)):
+                if field not in now or field not in before or now[field] is not before[field]:
+                    changed.append(Attribute(owner, field, f"{name}.{field}"))
+        return changed
+
+    def restore(self) -> None:
+        """Let all be as before."""
+        for attribute in self.changed():
+            before = self._before[id(attribute.owner)]
+            attribute.set(before.get(attribute.field, Unbound()))
+
+
+class ChangedError(BaseException):
+    """A loop changes attributes that are no part of its state yet: it is to be traced again."""
+
+    def __init__(self, attributes: list[Attribute]) -> None:
+        self.attributes = attributes
+
+
+def checked(run: Callable[[], Any], *functions: Any) -> Any:
+    """The result of `run()`, which calls functions. Raises ChangedError where they change
+    attributes, which are then as before."""
+    attributes = Attributes(functions)
+    try:
+        result = run()
+        changed = attributes.changed()
+    finally:
+        attributes.restore()
+    if changed:
+        raise ChangedError(changed)
+    return result
+
+
+def _objects(functions: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """The user's objects in the closures and globals of functions, and of those that they see in
+    closures."""
+    pending, met = list(functions), set()
+    while pending:
+        function = pending.pop()
+        while isinstance(function, partial):
+            pending += function.args
+            function = function.func
+        if type(function) in (list, tuple):
+            pending += function
+        if not isinstance(function, FunctionType) or id(function) in met:
+            continue
+        met.add(id(function))
+        code = function.__code__
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not filled
+                continue
+            pending.append(value)
+            yield from _held(name, value, _DEPTH)
+        for name in code.co_names:
+            if name in function.__globals__:
+                yield from _held(name, function.__globals__[name], _DEPTH)
+
+
+def _held(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, type | FunctionType | ModuleType | Tracer):
+        return
+    if type(value).__module__.partition(".")[0] in _NOT_USERS or not hasattr(value, "__dict__"):
+        return
+    yield name, value
+    if depth:
+        for field, held in list(vars(value).items()):
+            yield from _held(f"{name}.{field}", held, depth - 1)
