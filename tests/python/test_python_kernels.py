@@ -40,13 +40,58 @@ def kalman_last(z):
     return KERNELS["kalman"].function(z, 1.0, 0.5)[-1]
 
 
+def log_determinant(a):
+    KERNELS["cholesky"].function(a)
+    return np.log(np.diag(a)).sum()
+
+
+def pivoted_determinant(a):
+    KERNELS["lu_with_pivoting"].function(a, np.zeros(len(a), np.int64))
+    return np.log(np.abs(np.diag(a))).sum()
+
+
+def distances(weights):
+    sources, targets, _, n = arguments("bellman_ford")
+    found = KERNELS["bellman_ford"].function(sources, targets, weights, n)
+    return np.where(np.isfinite(found), found, 0.0).sum()
+
+
+def weighted_order(a):
+    KERNELS["bubble_network"].function(a)
+    return (a * np.arange(len(a))).sum()
+
+
+def all_distances(d):
+    KERNELS["floyd_warshall"].function(d)
+    return (d * d).sum()
+
+
+def product_norm(a, b):
+    return (KERNELS["matrix_product"].function(a, b) ** 2).sum()
+
+
+def roots(a):
+    return KERNELS["newton_raphson"].function(a, 0.5).sum()
+
+
 @pytest.mark.parametrize(
     ("name", "loss", "count"),
-    [("jacobi", jacobi_energy, 2), ("thomas", thomas_norm, 4), ("kalman", kalman_last, 1)],
+    [
+        ("jacobi", jacobi_energy, 2),
+        ("thomas", thomas_norm, 4),
+        ("kalman", kalman_last, 1),
+        ("cholesky", log_determinant, 1),
+        ("lu_with_pivoting", pivoted_determinant, 1),
+        ("bellman_ford", distances, 0),
+        ("bubble_network", weighted_order, 1),
+        ("floyd_warshall", all_distances, 1),
+        ("matrix_product", product_norm, 2),
+        ("newton_raphson", roots, 1),
+    ],
 )
 def test_gradients_against_finite_differences(name, loss, count):
-    given = [np.nan_to_num(x) for x in arguments(name)[:count]]
-    slope = transpile.jit(transpile.grad(loss))(*given)
+    given = [np.nan_to_num(x) for x in arguments(name)[:count] or arguments(name)[2:3]]
+    slope = transpile.jit(transpile.grad(loss))(*[x.copy() for x in given])
     direction = np.random.default_rng(5).normal(size=given[0].shape)
     step = 1e-6
     ends = [loss(given[0] + s * direction, *[x.copy() for x in given[1:]]) for s in (step, -step)]

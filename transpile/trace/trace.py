@@ -54,6 +54,7 @@ class Trace:
     made       by id: NumPy's arrays that traced code has made, and by which call
     lifts      by id: arrays that traced code indexes by traced values, and their traced constants
     lengths    the lengths that equations count, and the values that they are
+    counters   the numbers of the iterations of known loops, and how many there are
     length_names  those of lengths that are counted here, and in regions
     is_region  a statement of the function around it, whose arrays it may assign to
     around     the region that a region is in
@@ -84,6 +85,7 @@ class Trace:
     made: dict[int, Any] = field(default_factory=dict)
     lifts: dict[int, tuple[Any, Tracer]] = field(default_factory=dict)
     lengths: dict[Length, Var] = field(default_factory=dict)
+    counters: dict[Var, int] = field(default_factory=dict)
     length_names: set[str] = field(default_factory=set)
     is_region: bool = False
     around: Trace | None = None

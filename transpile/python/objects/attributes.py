@@ -6,7 +6,7 @@ of it, as variables are, and are set behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
@@ -90,6 +90,60 @@ def checked(run: Callable[[], Any], *functions: Any) -> Any:
     if changed:
         raise ChangedError(changed)
     return result
+
+
+def with_attributes(
+    run: Callable[..., tuple[Any, ...]],
+    body: Callable[..., tuple[Any, ...]],
+    condition: Callable[..., Any] | None,
+    values: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    """A loop as `run(labels, body, condition, values)`, of which the attributes that it changes are
+    further variables: the values of the variables behind it."""
+    count = len(values)
+    extra: list[Attribute] = []
+
+    def assign(given: Sequence[Any]) -> None:
+        for attribute, value in zip(extra, given, strict=True):
+            attribute.set(value)
+
+    def each(*given: Any) -> tuple[Any, ...]:
+        end = len(given) - len(extra)
+        before = [a.get() for a in extra]
+        assign(given[end:])
+        try:
+            return *body(*given[:end]), *(a.get() for a in extra)
+        finally:
+            assign(before)
+
+    def asks(*given: Any) -> Any:
+        assert condition is not None  # of `while`
+        end = len(given) - len(extra)
+        before = [a.get() for a in extra]
+        assign(given[end:])
+        try:
+            holds = condition(*given[:end])
+            changed = [
+                a.label for a, value in zip(extra, given[end:], strict=True) if a.get() is not value
+            ]
+        finally:
+            assign(before)
+        if changed:
+            raise errors.UnsupportedError(
+                f"{user_source()}: the condition of `{user_source().text}` changes {changed[0]}. "
+                f"Change it in the body of the loop."
+            )
+        return holds
+
+    while True:
+        labels = tuple(a.label for a in extra)
+        try:
+            results = run(labels, each, asks, (*values, *(a.get() for a in extra)))
+        except ChangedError as changed:
+            extra += changed.attributes
+            continue
+        assign(results[count:])
+        return results[:count]
 
 
 def _objects(functions: Iterable[Any]) -> Iterator[tuple[str, Any]]:

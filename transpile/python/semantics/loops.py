@@ -23,8 +23,9 @@ from transpile.primitives import axes
 from transpile.primitives.control import primitives
 from transpile.primitives.rules import bind_call
 from transpile.python.loop_hints import NotUnrolled, Unrolled
-from transpile.python.objects.attributes import Attribute, ChangedError, checked
+from transpile.python.objects.attributes import checked, with_attributes
 from transpile.python.objects.containers import unchanging
+from transpile.python.objects.ranges import range_of
 from transpile.python.objects.references import Objects
 from transpile.python.semantics.branches import and_, as_result, if_, not_
 from transpile.python.semantics.iterables import Items, items_of
@@ -138,60 +139,6 @@ def while_(
         condition,
         values,
     )
-
-
-def with_attributes(
-    run: Callable[..., tuple[Any, ...]],
-    body: Body,
-    condition: Callable[..., Any] | None,
-    values: tuple[Any, ...],
-) -> tuple[Any, ...]:
-    """A loop as `run(labels, body, condition, values)`, of which the attributes that it changes are
-    further variables: the values of the variables behind it."""
-    count = len(values)
-    extra: list[Attribute] = []
-
-    def assign(given: Sequence[Any]) -> None:
-        for attribute, value in zip(extra, given, strict=True):
-            attribute.set(value)
-
-    def each(*given: Any) -> tuple[Any, ...]:
-        end = len(given) - len(extra)
-        before = [a.get() for a in extra]
-        assign(given[end:])
-        try:
-            return *body(*given[:end]), *(a.get() for a in extra)
-        finally:
-            assign(before)
-
-    def asks(*given: Any) -> Any:
-        assert condition is not None  # of `while`
-        end = len(given) - len(extra)
-        before = [a.get() for a in extra]
-        assign(given[end:])
-        try:
-            holds = condition(*given[:end])
-            changed = [
-                a.label for a, value in zip(extra, given[end:], strict=True) if a.get() is not value
-            ]
-        finally:
-            assign(before)
-        if changed:
-            raise errors.UnsupportedError(
-                f"{user_source()}: the condition of `{user_source().text}` changes {changed[0]}. "
-                f"Change it in the body of the loop."
-            )
-        return holds
-
-    while True:
-        labels = tuple(a.label for a in extra)
-        try:
-            results = run(labels, each, asks, (*values, *(a.get() for a in extra)))
-        except ChangedError as changed:
-            extra += changed.attributes
-            continue
-        assign(results[count:])
-        return results[:count]
 
 
 def _times(count: int) -> str:
@@ -315,10 +262,16 @@ class _Loop:
     def counted(self, items: Items, body: Body, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """As a loop over the numbers of items."""
         at_least_once = items.is_known and items.length > 0
+        if (self.stops or not items.is_known) and any(t.varied for t in THREAD.traces):
+            limits = range_of(items.length)
+            if limits is not None:
+                return self._to_the_end(items, max(limits[1], 0), body, values)
         if self.stops:
             return self._until_stopped(items, body, values, at_least_once)
         state = State(self.names, self.is_updated, values)
-        region = self._traced(state, lambda number, *now: body(items.item(number), *now), [_INDEX])
+        most = items.length if items.is_known else None
+        each: Body = lambda number, *now: body(items.item(number), *now)  # noqa: E731
+        region = self._traced(state, each, [_INDEX], most)
         outputs = state.outputs(region)
         assigned = region.assigned()
         objects = Objects(state.objects(), region, region.trace.inputs[1:])
@@ -350,6 +303,22 @@ class _Loop:
                 consts=count,
             )
         return self._behind(state, results, assigned, since, objects, items.length, at_least_once)
+
+    def _to_the_end(
+        self, items: Items, most: int, body: Body, values: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """As a loop over as many items as there may be, which does nothing behind the flag that
+        ends it: derivatives go back through it, as the number of its iterations is known."""
+        names = tuple(self.names)
+
+        def each(number: Any, *now: Any) -> tuple[Any, ...]:
+            goes_on = self._is_running(now)
+            if not items.is_known:
+                goes_on = and_(number < items.length, lambda: self._is_running(now))
+            return if_(goes_on, lambda *x: body(items.item(number), *x), _unchanged, names, now)
+
+        whole = _Loop(names, ())
+        return whole.counted(Items(most, lambda number: number), each, values) if most else values
 
     def _until_stopped(
         self, items: Items, body: Body, values: tuple[Any, ...], at_least_once: bool
@@ -444,11 +413,16 @@ class _Loop:
             holds = np.logical_and(np.logical_not(values[k]), holds)
         return holds if isinstance(holds, Tracer) else np.bool_(holds)
 
-    def _traced(self, state: State, body: Body, leading: list[ArrayType]) -> Region:
-        """The region of an iteration, whose carry has the types that it gives."""
+    def _traced(
+        self, state: State, body: Body, leading: list[ArrayType], most: int | None = None
+    ) -> Region:
+        """The region of an iteration, whose carry has the types that it gives; `most` is the number
+        of iterations, where it is known."""
         for _ in range(_MOST_ROUNDS):
             names = [*["i"] * len(leading), *state.leaf_names()]
             region = Region("loop", [*leading, *state.types], names)
+            if most is not None:
+                region.trace.counters[region.trace.inputs[0]] = most
             parameters = region.parameters
             first, carry = parameters[: len(leading)], parameters[len(leading) :]
             now: list[Any] = []
