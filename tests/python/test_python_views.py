@@ -163,6 +163,16 @@ def test_an_array_is_the_same_in_statements_inside_and_outside():
     check(reaches_an_array_in_two_ways, A, 0, 2, 3)
 
 
+def reads_items_backwards(x, n):
+    for item in reversed(x):
+        x[n % 3] = n / 3 if n > 1 else n
+    return item
+
+
+def test_items_are_read_when_python_reads_them():
+    check(reads_items_backwards, X + 0.5, 0, 3)
+
+
 def ends_with_an_argument(u, n):
     for i in range(n):
         u[i] += 1

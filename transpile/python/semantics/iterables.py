@@ -283,13 +283,15 @@ def reversed_(sequence: Any) -> Any:
     last = part.length.as_value() - 1 if isinstance(part.length, Dim) else part.length - 1
     return Iterator(
         Items(part.length, lambda k: item(last - k), part.prepare),
-        lambda: reversed(_indexed(sequence)),
+        lambda: _backwards(sequence),
     )
 
 
-def _indexed(sequence: Any) -> Any:
-    """What Python can run over from its end."""
-    return list(sequence) if isinstance(sequence, Tracer | Range) else sequence
+def _backwards(sequence: Any) -> Any:
+    """Python's iterator over items from the last one on, each as it is when it is asked for."""
+    if isinstance(sequence, Tracer):
+        return (sequence[k] for k in range(len(sequence) - 1, -1, -1))
+    return reversed(list(sequence) if isinstance(sequence, Range) else sequence)
 
 
 def ndindex(*shape: Any) -> Any:
