@@ -52,7 +52,8 @@ JUSTIFIED = {
     **{
         ("symbols/c_helpers.py", beginning): READS
         for beginning in (
-            *("^typedef", "^static const", "^(?:static", "static const", "__attribute__"),
+            *("^typedef", "^static const", "^(?:static", "\\n(?:static", "static const"),
+            "__attribute__",
             *("#pragma omp", "#if", "#endif"),
         )
     },
