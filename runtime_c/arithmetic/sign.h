@@ -19,8 +19,8 @@ static inline C sign_C(C x)
 {
     R a = real_C(x), b = imag_C(x), size = absolute_C(x);
     bool a_infinite = absolute_R(a) == (R)INFINITY, b_infinite = absolute_R(b) == (R)INFINITY;
-    R real = a_infinite ? copysign_R(1, a) : 0;
-    R imag = a_infinite ? 0 : copysign_R(1, b);
+    R real = a_infinite ? copysign_R((R)1, a) : 0;
+    R imag = a_infinite ? 0 : copysign_R((R)1, b);
     R none = (a_infinite & b_infinite) ? (R)NAN : 0;
     bool is_infinite = size == (R)INFINITY, is_zero = size == 0;
     size = is_zero ? 1 : size;
