@@ -39,6 +39,7 @@ class Conversions:
     substitutes  by id: a callable, and what takes its place
     rolled       the sites of loops that become loops of the program, and why
     unrolled     those that cannot, and why
+    changing     by the site of a loop: the attributes that it changes
     handlers     of the `try` statements that are being traced: functions that give their classes
     """
 
@@ -47,6 +48,7 @@ class Conversions:
         self.substitutes = _SUBSTITUTES
         self.rolled: dict[Any, str] = {}
         self.unrolled: dict[Any, Exception] = {}
+        self.changing: dict[Any, Any] = {}
         self.handlers: list[Callable[[], Any]] = []
         self.refused: dict[str, None] = {}
 

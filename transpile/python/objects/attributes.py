@@ -15,6 +15,7 @@ from transpile import errors
 from transpile.ir.source_info import user_source
 from transpile.python.semantics.values import Maybe, Unbound
 from transpile.trace.tracer import Tracer
+from transpile.util.interrupt_safety import THREAD
 
 _NOT_USERS = ("transpile", "numpy", "builtins")
 _DEPTH = 2  # of objects in the attributes of others
@@ -93,15 +94,18 @@ def checked(run: Callable[[], Any], *functions: Any) -> Any:
 
 
 def with_attributes(
+    site: Any,
     run: Callable[..., tuple[Any, ...]],
     body: Callable[..., tuple[Any, ...]],
     condition: Callable[..., Any] | None,
     values: tuple[Any, ...],
 ) -> tuple[Any, ...]:
     """A loop as `run(labels, body, condition, values)`, of which the attributes that it changes are
-    further variables: the values of the variables behind it."""
+    further variables: the values of the variables behind it; `site` says which loop it is."""
     count = len(values)
-    extra: list[Attribute] = []
+    owners = {id(owner) for _, owner in _objects((body, condition))}
+    known = THREAD.python.changing.get(site, ())
+    extra = [a for a in known if id(a.owner) in owners]  # as an earlier trace of it has changed
 
     def assign(given: Sequence[Any]) -> None:
         for attribute, value in zip(extra, given, strict=True):
@@ -141,6 +145,7 @@ def with_attributes(
             results = run(labels, each, asks, (*values, *(a.get() for a in extra)))
         except ChangedError as changed:
             extra += changed.attributes
+            THREAD.python.changing[site] = extra
             continue
         assign(results[count:])
         return results[:count]

@@ -94,6 +94,7 @@ def for_(
     begin = loop
     try:
         return with_attributes(
+            loop.site,
             lambda also, body, _, values: begin.with_names(also).counted(items, body, values),
             body,
             None,
@@ -132,6 +133,7 @@ def while_(
     reason = THREAD.python.rolled.get(loop.site, "its condition is traced")
     record("while", f"a loop of the program, as {reason}")
     return with_attributes(
+        loop.site,
         lambda also, body, condition, values: loop.with_names(also).conditional(
             condition, body, values
         ),
