@@ -302,6 +302,16 @@ def keeps_what_it_assigns_to(x, n):
     return best
 
 
+def runs_over_what_it_binds_anew(x, n):
+    total = 0.0
+    for item in transpile.no_unroll(x):
+        total += item
+        x = x if n > 1 else x + 0
+        x[4] += item
+        x = x * 1 if n > 5 else x
+    return total
+
+
 def changes_a_listed_array(x, n):
     a, b = x * 1, x * 2
     arrays = [a, b]
@@ -325,6 +335,7 @@ def changes_an_array_of_the_surroundings(x, n):
         (is_a_row_of_one_of_two, A, errors.UnsupportedError, "'a' may share memory .*row.0. = 3"),
         (assigns_before_it_is_another, X, errors.UnsupportedError, r"x = x.copy\(\)"),
         (keeps_what_it_assigns_to, X, errors.CarryError, r"'best' may share .*x = y.copy\(\)"),
+        (runs_over_what_it_binds_anew, X, errors.CarryError, "'x' may share memory"),
         (changes_a_listed_array, X, errors.UnsupportedError, "an array may share memory"),
         (changes_an_array_of_the_surroundings, X, errors.UnsupportedError, "numpy.stack"),
     ],

@@ -254,8 +254,11 @@ class Objects:
                 if other is not o and pair & written:
                     raise _shared(o.name)
         met.clear()
+        read = {root_of(x) for x, _ in self._trace.captures.values()} if written else set()
         for o in self._objects:
             for root, _ in roots_of(o.initial):
+                if root in read and o.number in written:  # by what the loop runs over, say
+                    raise _shared(o.name)
                 other = met.setdefault(root, o)
                 if root in changed or (other is not o and {o.number, other.number} & written):
                     raise _shared(o.name)
