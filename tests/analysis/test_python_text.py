@@ -50,7 +50,7 @@ def clipped(x):
     def otherwise(result):
         result = x
         return result
-    result = python.if_(x < 0, then, otherwise, result=result)
+    result = python.if_(x < 0, then, otherwise, result=None)
     return python.returned(result)
 """
 

@@ -66,6 +66,7 @@ NOT_IN_NUMPY = {
     "complex_matmul",
     "quicksort",
     "count_leading_zeros",
+    "multiply_modulo",
     "subscript",
     "exchange",
     "print_values",
