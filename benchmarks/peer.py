@@ -14,6 +14,7 @@ An empty line ends it.
 """
 
 import json
+import os
 import resource
 import sys
 import time
@@ -237,8 +238,11 @@ def peak():
 def main():
     name, case = sys.argv[1:]
     contestant = CONTESTANTS[name]()
+    # What a case prints, from C or from Python, is no answer.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     measured = Measured(contestant, case)
-    print(json.dumps("ready"), flush=True)
+    print(json.dumps("ready"), file=answers, flush=True)
     for line in sys.stdin:
         word, _, value = line.strip().partition(" ")
         if word == "first":
@@ -252,7 +256,7 @@ def main():
             answer = fingerprint(measured.results())
         else:
             break
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

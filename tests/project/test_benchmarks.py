@@ -268,6 +268,39 @@ def test_contestants_of_every_case_exist():
     assert {who for case in EVERY_CASE.values() for who in case.contestants} <= set(CONTESTANTS)
 
 
+def test_what_a_case_prints_is_no_answer():
+    """From Python, and to the descriptor as C does."""
+    program = """
+import os, sys
+import numpy as np
+from benchmarks import peer
+from benchmarks.cases import Case
+from benchmarks.every_case import EVERY_CASE
+
+def build(xp, library):
+    def f(x):
+        print("x")
+        os.write(1, b"y")
+        return x
+    return f
+
+EVERY_CASE["prints"] = Case("prints", lambda random: (np.ones(2),), build)
+sys.argv = ["peer", "numpy", "prints"]
+peer.main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        input="first\nrun 2\n\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ready, first, run = map(json.loads, ended.stdout.splitlines())
+    assert ready == "ready" and "first call" in first["steps"] and len(run["seconds"]) == 2
+    assert "x" in ended.stderr and "y" in ended.stderr
+
+
 def test_an_unknown_benchmark_is_refused_with_the_names_there_are():
     done = run("--only", "nothing")
     assert done.returncode == 2
