@@ -16,9 +16,9 @@ def main():
     parser.add_argument("--count", type=int, default=1000, help="how many programs")
     parser.add_argument("--folder", type=Path, default=Path("fuzz_findings"))
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as cache:
-        os.environ["TRANSPILE_CACHE_DIR"] = cache
-        return run(asked, Path(cache))
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TRANSPILE_CACHE_DIR"] = str(Path(folder, "cache"))
+        return run(asked, Path(folder))
 
 
 def run(asked, sources):
