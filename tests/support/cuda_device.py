@@ -13,8 +13,15 @@ from pathlib import Path
 import numpy as np
 from cuda_programs import compiled, folder, shape_of, sizes_of
 
-# Where the package `nvidia-cuda-nvcc` puts it: the nvcc of a machine may be of any age.
-NVCC = next(iter(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*/bin/nvcc")), None)
+
+def nvcc():
+    """Where nvcc is: in CUDA_HOME, or where the package `nvidia-cuda-nvcc` puts it."""
+    if home := os.environ.get("CUDA_HOME"):
+        return Path(home) / "bin/nvcc"
+    return next(iter(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*/bin/nvcc")), None)
+
+
+NVCC = nvcc()
 NO_NVCC = "no nvcc in this environment: `make cuda` installs it, the extra `cuda`"
 FLAGS = ("-std=c++17", "--fmad=false", "-Werror", "all-warnings")
 TO_DEVICE, TO_HOST = 1, 2  # of cudaMemcpy
@@ -22,10 +29,16 @@ COMPUTE_MAJOR, COMPUTE_MINOR = 75, 76  # of cudaDeviceGetAttribute
 
 
 @cache
+def cudart():
+    """The library of CUDA's functions for the host: beside nvcc."""
+    places = ("lib", "lib64", "targets/x86_64-linux/lib")
+    return next(p for place in places for p in NVCC.parents[1].glob(f"{place}/libcudart.so.*"))
+
+
+@cache
 def cuda():
-    """The library of CUDA's functions for the host."""
-    path = next(NVCC.parents[1].glob("lib/libcudart.so.*"))
-    return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    """The functions of CUDA for the host."""
+    return ctypes.CDLL(str(cudart()), mode=ctypes.RTLD_GLOBAL)
 
 
 @cache
@@ -69,8 +82,7 @@ def shared_object(text, generation):
     path = folder() / f"device-{digest}.so"
     if not path.exists():
         own = path.with_suffix(f".{os.getpid()}.so")
-        library = NVCC.parents[1] / "lib"
-        name = next(library.glob("libcudart.so.*")).name
+        library, name = cudart().parent, cudart().name
         words = ("-shared", "-Xcompiler", "-fPIC", "-cudart", "none", "-L", library, f"-l:{name}")
         compile_for(text, own, generation, *words)
         own.replace(path)
