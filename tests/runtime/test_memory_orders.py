@@ -127,6 +127,24 @@ def test_compiled_programs_give_rows():
     assert all(r.flags.c_contiguous for r in got)
 
 
+@pytest.mark.parametrize("calls", ["python", "c"])
+def test_programs_for_rows_read_squares_by_columns(calls, monkeypatch):
+    """Whose shape is that of their transpose: the program of a stage, or of runtime sizes, takes
+    rows whatever the order of axes."""
+    monkeypatch.setenv("TRANSPILE_CALLS", calls)
+    x = in_order(np.arange(9.0).reshape(3, 3), (1, 0))
+    skew = transpile.jit(lambda x: x - 2 * x.T)
+    fast = [
+        skew,
+        skew.lower(x).compile(),
+        transpile.jit(lambda x: x - 2 * x.T, dynamic_shapes=True),
+        transpile.jit(lambda x: x - 2 * x.T, donate_argnums=(0,)),
+    ]
+    for function in fast:
+        for _ in range(3):
+            np.testing.assert_array_equal(function(x.copy(order="F")), x - 2 * x.T)
+
+
 def test_an_argument_that_is_not_read_is_not_copied(monkeypatch):
     """Of one with 8 TiB there would be no memory for a copy."""
     monkeypatch.setenv("TRANSPILE_CALLS", "c")

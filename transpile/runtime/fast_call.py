@@ -127,7 +127,8 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
     nodes, positional, names = arguments
     leaves = [node for node in nodes if node[0] in (api.ARRAY, api.NUMBER)]
     kept = compiled.kept if compiled.kept is not None else tuple(range(len(leaves)))
-    if not all(map(_reads_as_is, (leaves[k] for k in kept), compiled.call.inputs)):
+    orders = compiled.orders or ((),) * len(kept)
+    if not all(map(_reads_as_is, (leaves[k] for k in kept), compiled.call.inputs, orders)):
         return None
     results = _result_nodes(api, compiled.structure, _result_leaves(api, compiled))
     if results is None and any(compiled.stored):
@@ -225,12 +226,15 @@ def _hash(value: Any) -> Any:
     return type(value).__hash__
 
 
-def _reads_as_is(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]]) -> bool:
-    """True if the program reads a leaf without conversion."""
+def _reads_as_is(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]], taken: Order) -> bool:
+    """True if a program that takes an input in an order of axes reads a leaf without conversion."""
     dtype, shape = wanted
-    _, kind, numbers, *order = leaf
+    _, kind, numbers, *rest = leaf
+    order = rest[0] if rest else ()
+    if order != taken:
+        return False
     if order:
-        numbers = tuple(numbers[axis] for axis in order[0])
+        numbers = tuple(numbers[axis] for axis in order)
     if isinstance(kind, np.dtype):
         return kind == dtype and bool(kind.isnative) and numbers == shape
     return np.dtype(kind) == dtype and not shape
