@@ -61,6 +61,7 @@ _FURTHER = (
     "order.sorting",
     "order.trimming",
     "padding",
+    "subscripts.dtype_views",
     "subscripts.put",
     "subscripts.take",
 )

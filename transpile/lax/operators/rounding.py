@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Const
-from transpile.ir.types import BOOL, finfo, kind_letter
+from transpile.ir.types import BOOL, finfo
 from transpile.lax.arrays.enums import RoundingMethod
 from transpile.lax.arrays.promotion import (
     Array,
@@ -27,16 +27,13 @@ from transpile.lax.arrays.promotion import (
     shape_of,
     spelled,
 )
-from transpile.lax.operators.unary import signed
+from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import (
-    broadcast_in_dim,
-    reshape_to,
-    slice_axis,
     strengthen,
     warn_if_imaginary_is_lost,
     weaken,
 )
-from transpile.numpy.core.promotion import error as located
+from transpile.numpy.manipulation.bitcasts import as_unsigned, cut, from_unsigned, joined
 from transpile.primitives import elementwise as primitives
 from transpile.primitives.elementwise import bits
 from transpile.trace.trace import bind
@@ -311,60 +308,21 @@ def bitcast_convert_type(operand: Array, new_dtype: Any) -> Any:
             f"and destination types match. Got operand dtype={value.dtype}, "
             f"new_dtype={wanted!r}. Consider using the arr.view() method instead.",
         )
-    raw = _unsigned(strengthen(value))
+    raw = as_unsigned(strengthen(value))
     if value.dtype.itemsize > wanted.itemsize:
-        raw = _cut(raw, bits.unsigned(wanted))
+        raw = cut(raw, bits.unsigned(wanted))
     elif value.dtype.itemsize < wanted.itemsize:
-        raw = _joined(raw, value.dtype, wanted)
-    return _numbers(raw, wanted)
+        _check_parts(value, wanted)
+        raw = joined(raw, bits.unsigned(wanted))
+    return from_unsigned(raw, wanted)
 
 
-def _unsigned(x: Any) -> Any:
-    """The bits of a number."""
-    if kind_letter(x.dtype) == "f":
-        return bind(bits.bits, x)
-    raw = bits.unsigned(x.dtype)
-    return x if x.dtype == raw else bind(primitives.convert, x, dtype=raw)
-
-
-def _numbers(raw: Any, wanted: DType) -> Any:
-    """The numbers that have these bits."""
-    if kind_letter(wanted) == "f":
-        return bind(bits.float_from_bits, raw, dtype=wanted)
-    return raw if wanted.kind == "u" else bind(primitives.convert, raw, dtype=signed(wanted))
-
-
-def _cut(raw: Any, wanted: DType) -> Any:
-    """Each number as several narrower ones, along a new last axis."""
-    count = raw.dtype.itemsize // wanted.itemsize
-    shape = (*raw.shape, count)
-    wide = broadcast_in_dim(raw, shape, range(raw.ndim))
-    offsets = np.arange(count, dtype=raw.dtype) * raw.dtype.type(8 * wanted.itemsize)
-    shifts = broadcast_in_dim(offsets, shape, (raw.ndim,))
-    return bind(primitives.convert, bind(bits.right_shift, wide, shifts), dtype=wanted)
-
-
-def _joined(raw: Any, own: DType, wanted: DType) -> Any:
-    """The numbers along the last axis as one wider number."""
-    count = wanted.itemsize // own.itemsize
-    if raw.ndim == 0 or raw.shape[-1] != count:
-        size = raw.shape[-1] if raw.ndim else 1
+def _check_parts(x: Any, wanted: DType) -> None:
+    """Raise ValueError unless the last axis has the parts of one number of a wider dtype."""
+    size, own, wide = x.shape[-1] if x.ndim else 1, 8 * x.dtype.itemsize, 8 * wanted.itemsize
+    if x.ndim == 0 or size * own != wide:
         raise located(
             ValueError,
-            f"Attempting to convert array of shape {spelled(raw.shape)} from {own.name} of size "
-            f"{8 * own.itemsize} bits to {wanted.name} of size {8 * wanted.itemsize}, bits but "
-            f"{size} * {8 * own.itemsize} != {8 * wanted.itemsize}",
+            f"Attempting to convert array of shape {spelled(x.shape)} from {x.dtype.name} of size "
+            f"{own} bits to {wanted.name} of size {wide}, bits but {size} * {own} != {wide}",
         )
-    word = bits.unsigned(wanted)
-    total = None
-    for part_number in range(count):
-        part = reshape_to(
-            slice_axis(raw, raw.ndim - 1, part_number, part_number + 1), raw.shape[:-1]
-        )
-        part = bind(primitives.convert, part, dtype=word)
-        if part_number:
-            part = bind(
-                bits.left_shift, part, Const(np.asarray(8 * own.itemsize * part_number, word))
-            )
-        total = part if total is None else bind(bits.bitwise_or, total, part)
-    return total

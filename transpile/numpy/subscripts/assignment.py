@@ -83,10 +83,14 @@ def _stand_for(trace: Trace, var: Var, changed: Var) -> None:
         _reflect(trace, trace.roots[changed], changed)
 
 
+# Why two arrays may share memory.
+_BY_VALUES = "as traced values decided which of several arrays a variable is"
+
+
 def share(one: Tracer, other: Tracer, holds: Any) -> None:
     """Record that two arrays of the active trace are one and the same in NumPy where a traced bool
-    holds, or, with None, that they may share memory: what is assigned to one is then seen in the
-    other, or that one cannot be used any more."""
+    holds, or, with None or the reason as a text, that they may share memory: what is assigned to
+    one is then seen in the other, or that one cannot be used any more."""
     trace = the_trace()
     first, second = (trace.root_of(x) for x in (trace.atom(one), trace.atom(other)))  # type: ignore[arg-type]  # of a tracer
     if first is not second:
@@ -114,15 +118,17 @@ def _reflect(trace: Trace, root: Var, changed: Var) -> None:
                 continue
             met.add(other)
             conditions = [holds for x, holds in related if x is other]
-            holds = None if None in conditions else reduce(np.logical_or, conditions)
-            if holds is None or other.type != root.type:
+            reasons = [c or _BY_VALUES for c in conditions if c is None or isinstance(c, str)]
+            if reasons or other.type != root.type:
                 name = f"{other.name!r}" if other.name else "an array"
                 trace.stale[other] = (
                     f"{name} may share memory with an array that was assigned to at "
-                    f"{user_source()} (`{user_source().text}`), as traced values decided which of "
-                    f"several arrays a variable is. Let the variable be a copy: x = y.copy()."
+                    f"{user_source()} (`{user_source().text}`), "
+                    f"{reasons[0] if reasons else _BY_VALUES}. Let the variable be a copy: "
+                    f"x = y.copy()."
                 )
                 continue
+            holds = reduce(np.logical_or, conditions)
             last = trace.newest(other)
             (seen,) = trace.append(
                 elementwise.select,
