@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from complex_errors import within_relative
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from primitive_programs import (
@@ -119,24 +120,6 @@ def within_ulps(got, want, ulps, scale=0):
         edge = np.isinf(got) & (np.abs(rounded) >= float(finfo(got.dtype).max) * (1 - 1e-6))
     special = ~np.isfinite(rounded)
     return np.where(special, same_bits(got, rounded), near | edge)
-
-
-def within_relative(got, want, ulps, size=0.0):
-    """Where complex numbers are near: relative to their size, or to `size` where that is larger;
-    infinities and NaN alike."""
-    got, want = np.asarray(got), np.asarray(want)
-    limit = ulps * np.finfo(got.dtype).eps
-    with np.errstate(all="ignore"):
-        scale = np.maximum(np.abs(want), size)
-        near = np.abs(got - want) <= limit * scale + np.finfo(got.dtype).tiny
-        alike = same_kind(got.real, want.real) & same_kind(got.imag, want.imag)
-    return near | (alike & ~np.isfinite(want)) | (np.isnan(got) & np.isnan(want))
-
-
-def same_kind(got, want):
-    """Where both parts are NaN, or the same infinity, or finite."""
-    finite = np.isfinite(got) & np.isfinite(want)
-    return finite | ((got == want) & np.isinf(want)) | (np.isnan(got) & np.isnan(want))
 
 
 def agrees(primitive, operands, params, got, want):

@@ -63,7 +63,7 @@ def built(text):
         source = folder() / f"program-{digest}.{os.getpid()}.cu"
         own = source.with_suffix(".so")
         source.write_text(text)
-        own_words = ("-fsanitize=thread", "-I", FOLDER / "include", "-include", HEADER)
+        own_words = ("-fsanitize=thread", "-include", HEADER)
         compile_ = [*FLAGS, *QUIET, *own_words, "-x", "c++"]
         compiled(["g++", *compile_, "-c", source, "-o", source.with_suffix(".o")])
         compiled(["g++", "-shared", source.with_suffix(".o"), runtime(), "-o", own])

@@ -28,5 +28,5 @@ CUDA = replace(
     types=_Types({np.dtype("complex64"): "complex64", np.dtype("complex128"): "complex128"}),
     template="cuda/program.cu.j2",
     includes=("math.h", "stdint.h", "string.h"),
-    complex_includes=("cuda/std/complex",),
+    complex_includes=(),
 )

@@ -15,7 +15,7 @@ from transpile.ir.loop_ir import Buffer, For, Kernel, Program, Swap
 from transpile.ir.loop_rewrite import written
 from transpile.options import Options
 from transpile.symbols import c_helpers
-from transpile.targets.cuda.complex_functions import complex_functions
+from transpile.targets.cuda.device_functions import complex_functions, device_text
 from transpile.targets.cuda.device_ir import (
     Body,
     DeviceKernel,
@@ -109,20 +109,19 @@ class _Renderer:
         is_complex = any(b.dtype.kind == "c" for b in buffers)
         code = "\n".join((printed, *(h.text for h in helpers)))
         called = complex_functions(code)
+        helpers = c_helpers.needed(self.shared.needs.helpers | {f.helper for f in called})
         return filled_in(
             CUDA.template,
             program=self.program,
             dialect=CUDA,
             title=title,
             description=self._description(),
-            includes=(
-                *CUDA.includes,
-                *(CUDA.complex_includes if called else ()),
-                *_of_swaps(steps),
-            ),
+            includes=(*CUDA.includes, *_of_swaps(steps)),
             is_complex=is_complex or "complex" in code,
             complex_functions=called,
+            multiplies_and_adds=any("FP_FAST_FMA" in h.text for h in helpers),
             helpers=helpers,
+            device_text=device_text,
             functions=list(self.teams.functions.values()),
             routines=routines,
             steps=steps,
