@@ -24,6 +24,7 @@ from transpile.analysis.dialects import OBJECTS, text
 from transpile.ir.graph import Graph
 from transpile.ir.graph_rewrite import live_equations
 from transpile.ir.indices.size_solver import sizes_of
+from transpile.ir.memory_layout import Layout
 from transpile.ir.primitive import TABLE, Order, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
@@ -268,7 +269,7 @@ class Lowered(_ProgramStage):
         self.kept = kept
         self._where = where
         self._compiled: dict[Options, Compiled] = {}
-        self._in_orders: dict[tuple[Order, ...], Specialization] = {}
+        self._in_layouts: dict[tuple[Layout, ...], Specialization] = {}
         self._lock = Lock()
 
     @api_boundary
@@ -310,44 +311,44 @@ class Lowered(_ProgramStage):
                 )
             return self._compiled[options]
 
-    def specialization(self, orders: Sequence[Order]) -> Specialization:
-        """The compiled program for leaves of the arguments whose axes lie in memory in these
-        orders."""
-        kept = self.kept_orders(orders)
+    def specialization(self, layouts: Sequence[Layout]) -> Specialization:
+        """The compiled program for leaves of the arguments that lie in memory in these layouts."""
+        kept = self.kept_layouts(layouts)
         if not kept:
             return self.compile().specialization
         with self._lock:
-            if kept not in self._in_orders:
-                lowering, stored = self.in_orders(kept)
-                self._in_orders[kept] = self.specialized(lowering.build().call, kept, stored)
-            return self._in_orders[kept]
+            if kept not in self._in_layouts:
+                lowering, stored = self.in_layouts(kept)
+                self._in_layouts[kept] = self.specialized(lowering.build().call, kept, stored)
+            return self._in_layouts[kept]
 
-    def kept_orders(self, orders: Sequence[Order]) -> tuple[Order, ...]:
-        """The orders of the inputs, of those of the leaves of the arguments; () is row-major. None
-        where all inputs and results are, which is taken where the program may write to inputs."""
-        kept = tuple(orders[leaf] for leaf in self.kept)
+    def kept_layouts(self, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
+        """The layouts of the inputs, of those of the leaves of the arguments; () is row-major, also
+        for what is copied. None where all inputs and results are, which is taken where the program
+        may write to inputs."""
         if self._lowering.donated or self._lowering.graph.sizes:
             return ()
-        _, stored = memory_orders.in_memory_orders(self._lowering.graph, kept)
-        return kept if any(kept + stored) else ()
+        graph, machine = self._lowering.graph, self._lowering.options.machine
+        given = [layouts[leaf] for leaf in self.kept]
+        return memory_orders.read_in_place(graph, given, [*self._in_layouts], machine)
 
-    def in_orders(self, kept: tuple[Order, ...]) -> tuple[Lowering, tuple[Order, ...]]:
-        """What is built for inputs in these orders, and the orders of its outputs."""
+    def in_layouts(self, kept: tuple[Layout, ...]) -> tuple[Lowering, tuple[Order, ...]]:
+        """What is built for inputs in these layouts, and the orders of its outputs."""
         if not kept:
             return self._lowering, ()
-        graph, stored = memory_orders.in_memory_orders(self._lowering.graph, kept)
+        graph, stored = memory_orders.in_memory_layouts(self._lowering.graph, kept)
         return programs.Lowering(graph, self._lowering.options), stored
 
-    def built_orders(self) -> list[tuple[Order, ...]]:
-        """The orders of the inputs for which this process has the program; () is row-major."""
-        return [*self._in_orders, *([()] if self._lowering.options in self._compiled else [])]
+    def built_layouts(self) -> list[tuple[Layout, ...]]:
+        """The layouts of the inputs for which this process has the program; () is row-major."""
+        return [*self._in_layouts, *([()] if self._lowering.options in self._compiled else [])]
 
     def specialized(
-        self, call: Any, orders: tuple[Order, ...] = (), stored: tuple[Order, ...] = ()
+        self, call: Any, layouts: tuple[Layout, ...] = (), stored: tuple[Order, ...] = ()
     ) -> Specialization:
         """The specialization for a loaded program, or with None for the caller of `runner`."""
         known = self._signature, self.kept, self._where, self._out_tree
-        return specialization(*known, call, orders, stored)
+        return specialization(*known, call, layouts, stored)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _lowered, _state(self)

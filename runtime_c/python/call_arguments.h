@@ -1,10 +1,14 @@
-/* Match arguments with nodes. Arrays and numbers that match become leaves of the frame. Arrays with
-   gaps are copied into row-major order; nothing else is converted. */
+/* Match arguments with nodes. Arrays and numbers that match become leaves of the frame. Small arrays
+   with gaps are copied into row-major order; nothing else is converted. */
 
 #ifndef TRANSPILE_CALL_ARGUMENTS_H
 #define TRANSPILE_CALL_ARGUMENTS_H
 
 #include "call_frame.h"
+
+/* In bytes: `LARGEST_COPY` of transpile/trace/call_key.py. Larger arrays with gaps are left to
+   Python, which has programs that read them where they lie. */
+enum { LARGEST_COPY = 1 << 14 };
 
 /* Equal dtypes are usually one object; those of unpickled arrays, and aliases such as `longlong`,
    are others. */
@@ -48,6 +52,25 @@ static int lies_in_order(const Node *node, PyArrayObject *array)
     return 1;
 }
 
+/* True if an array of the node's shape has the strides of the node. */
+static int has_strides(const Node *node, PyArrayObject *array)
+{
+    for (int axis = 0; axis < node->count; axis++) {
+        if (node->shape[axis] != 1 && PyArray_STRIDE(array, axis) != node->strides[axis]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int lies_as_wanted(const Node *node, PyArrayObject *array)
+{
+    if (node->strides != NULL) {
+        return has_strides(node, array);
+    }
+    return node->order == NULL ? PyArray_IS_C_CONTIGUOUS(array) : lies_in_order(node, array);
+}
+
 /* True if an array is contiguous with its axes in some order. An axis of two elements or more has
    another stride than every axis that lies inside it. */
 static int lies_in_some_order(PyArrayObject *array)
@@ -68,17 +91,15 @@ static int lies_in_some_order(PyArrayObject *array)
 }
 
 /* A new reference to the array that the program reads: the array itself, or a copy in row-major
-   order of one with gaps. NULL, without an error, where it is left to Python, which has a program
-   for each order of axes. */
+   order of a small one with gaps. NULL, without an error, where it is left to Python, which has a
+   program for each layout. */
 static PyObject *readable(const Node *node, PyArrayObject *array)
 {
     const int is_aligned = PyArray_ISALIGNED(array);
-    const int is_as_wanted =
-        node->order == NULL ? PyArray_IS_C_CONTIGUOUS(array) : lies_in_order(node, array);
-    if (node->is_unused || (is_aligned && is_as_wanted)) {
+    if (node->is_unused || (is_aligned && lies_as_wanted(node, array))) {
         return Py_NewRef((PyObject *)array);
     }
-    if (node->order != NULL || lies_in_some_order(array)) {
+    if (node->order != NULL || PyArray_NBYTES(array) > LARGEST_COPY || lies_in_some_order(array)) {
         return NULL;
     }
     PyObject *copy = PyArray_NewCopy(array, NPY_CORDER);
@@ -109,7 +130,7 @@ static int is_array(const Node *node, PyObject *value, Frame *frame)
     }
     Leaf *leaf = &frame->leaves[frame->count++];
     leaf->held = held;
-    leaf->data = PyArray_DATA((PyArrayObject *)held);
+    leaf->data = PyArray_BYTES((PyArrayObject *)held) + node->offset;
     return 1;
 }
 

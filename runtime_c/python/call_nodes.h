@@ -2,7 +2,8 @@
 
    Python passes a tuple for each node, (kind, object, numbers): an array's dtype and shape, None
    and the length of a tuple or list, the keys of a dict. The node of an array that does not lie in
-   row-major order has a fourth item, the order of its axes in memory. */
+   row-major order has a fourth item, the order of its axes in memory, and one with gaps two more: its
+   strides, and how far from its first element the memory begins that the program reads, in bytes. */
 
 #ifndef TRANSPILE_CALL_NODES_H
 #define TRANSPILE_CALL_NODES_H
@@ -20,6 +21,8 @@ typedef struct {
     npy_intp *shape; /* ARRAY: `count` extents */
     int is_unused;   /* ARRAY: the program does not read it */
     int *order;      /* ARRAY: its axes from the longest stride to the shortest; NULL: row-major */
+    npy_intp *strides; /* ARRAY with gaps: of each axis; those of a single element are not read */
+    npy_intp offset;   /* of what the program reads from the first element: not positive */
 } Node;
 
 /* The numbers of a tuple, each in [least, bound); NULL with an error set. */
@@ -45,26 +48,47 @@ static int *read_numbers(PyObject *items, int least, int bound)
     return numbers;
 }
 
+/* The integers of a tuple; NULL with an error set. */
+static npy_intp *read_sizes(PyObject *items)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(items);
+    npy_intp *sizes = PyMem_Calloc((size_t)count + 1, sizeof *sizes);
+    if (sizes == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        sizes[n] = PyLong_AsSsize_t(PyTuple_GET_ITEM(items, n));
+    }
+    if (PyErr_Occurred()) {
+        PyMem_Free(sizes);
+        return NULL;
+    }
+    return sizes;
+}
+
 static void free_nodes(Node *nodes, Py_ssize_t count)
 {
     for (Py_ssize_t n = 0; nodes != NULL && n < count; n++) {
         PyMem_Free(nodes[n].order);
+        PyMem_Free(nodes[n].strides);
         PyMem_Free(nodes[n].shape);
     }
     PyMem_Free(nodes);
 }
 
-/* Read (kind, object, numbers[, order]) into a node; 0, with an error set, where it is malformed. */
+/* Read (kind, object, numbers[, order[, strides, offset]]) into a node; 0, with an error set, where
+   it is malformed. */
 static int read_node(PyObject *item, Node *node)
 {
     int kind;
-    PyObject *numbers, *order = NULL;
+    PyObject *numbers, *order = NULL, *strides = NULL;
     if (!PyTuple_Check(item)) {
         PyErr_SetString(PyExc_TypeError, "a node is a tuple");
         return 0;
     }
-    if (!PyArg_ParseTuple(item, "iOO!|O!", &kind, &node->object, &PyTuple_Type, &numbers,
-                          &PyTuple_Type, &order)) {
+    if (!PyArg_ParseTuple(item, "iOO!|O!O!n", &kind, &node->object, &PyTuple_Type, &numbers,
+                          &PyTuple_Type, &order, &PyTuple_Type, &strides, &node->offset)) {
         return 0;
     }
     const Py_ssize_t count = PyTuple_GET_SIZE(numbers);
@@ -75,6 +99,9 @@ static int read_node(PyObject *item, Node *node)
     }
     if (order != NULL) {
         is_sound = is_sound && kind == ARRAY && PyTuple_GET_SIZE(order) == count;
+    }
+    if (strides != NULL) {
+        is_sound = is_sound && PyTuple_GET_SIZE(strides) == count && node->offset <= 0;
     }
     if (kind == DICT) {
         is_sound = is_sound && PyTuple_CheckExact(node->object);
@@ -90,17 +117,19 @@ static int read_node(PyObject *item, Node *node)
         return 0;
     }
     node->count = (int)count;
-    node->shape = PyMem_Calloc((size_t)count + 1, sizeof *node->shape);
+    node->shape = read_sizes(numbers);
     if (node->shape == NULL) {
-        PyErr_NoMemory();
         return 0;
-    }
-    for (Py_ssize_t n = 0; n < count; n++) {
-        node->shape[n] = PyLong_AsSsize_t(PyTuple_GET_ITEM(numbers, n));
     }
     if (order != NULL) {
         node->order = read_numbers(order, 0, (int)count);
         if (node->order == NULL) {
+            return 0;
+        }
+    }
+    if (strides != NULL) {
+        node->strides = read_sizes(strides);
+        if (node->strides == NULL) {
             return 0;
         }
     }

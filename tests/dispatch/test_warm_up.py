@@ -78,7 +78,7 @@ def warmed(function, **settings):
 
 def is_built(function, *args):
     lowered = function.lower(*args)
-    return () in lowered.built_orders()
+    return () in lowered.built_layouts()
 
 
 def until_ended():
@@ -479,7 +479,7 @@ background_build._LONGEST_END = float(sys.argv[1])
 f = transpile.jit(lambda x: np.exp(x) + 1, warm_up="numpy")
 print(f(np.zeros(5)).tolist(), flush=True)
 lowered = f.lower(np.zeros(5))
-print(() in lowered.built_orders(), flush=True)
+print(() in lowered.built_layouts(), flush=True)
 """
 
 

@@ -14,11 +14,10 @@ from transpile.intrinsics.callbacks import Callback
 from transpile.intrinsics.lapack import Eig, Eigh, Eigvals, Schur, Svd
 from transpile.intrinsics.products import Matmul
 from transpile.intrinsics.sorting import ArgsortFurther
-from transpile.ir.calls import Call
+from transpile.ir.calls import Call, parsed_signature
 from transpile.ir.loop_ir import Buffer, Kernel, Load, Program
 from transpile.ir.loop_rewrite import loads, map_statement, written
 from transpile.ir.loop_verifier import check
-from transpile.ir.operand_signature import parse
 from transpile.options import Options
 from transpile.symbols import c_helpers
 from transpile.symbols.lapack import find_lapack
@@ -62,7 +61,7 @@ def test_every_intrinsic_is_tried():
 @pytest.mark.parametrize("intrinsic", CASES, ids=lambda intrinsic: intrinsic.name)
 def test_operands_have_names_and_c_takes_all_of_them(intrinsic):
     for call in CASES[intrinsic](Draw(0, "f8")):
-        signature = parse(call.signature)
+        signature = parsed_signature(call.signature)
         known = {**signature.reads, **signature.writes}
         assert known.keys() <= call.arrays.keys()
         assert set(written(call)) == {
@@ -180,7 +179,7 @@ def run_in_numpy(calls, draw):
     memory = {name: values.copy() for name, values in draw.values.items()}
     memory |= {name: np.zeros(size, dtype) for name, (size, dtype) in draw.temporaries.items()}
     for call in calls:
-        signature = parse(call.signature)
+        signature = parsed_signature(call.signature)
         reads = [n for n, sizes in signature.reads.items() if sizes is not None]
         found = call.numpy(*(view(memory, call.arrays[n], call.shape(n)).copy() for n in reads))
         writes = [n for n, sizes in signature.writes.items() if sizes is not None]
@@ -253,7 +252,7 @@ def test_c_does_what_the_numpy_column_says_and_nothing_else(family, dtype, tmp_p
     for name, before in draw.values.items():
         untouched = np.ones(before.size, bool)
         for call in calls:
-            for operand in parse(call.signature).writes:
+            for operand in parsed_signature(call.signature).writes:
                 if call.arrays[operand].buffer == name:
                     view({name: untouched}, call.arrays[operand], call.shape(operand))[...] = False
         assert got[name][untouched].tobytes() == before[untouched].tobytes(), "changes too much"
@@ -262,5 +261,5 @@ def test_c_does_what_the_numpy_column_says_and_nothing_else(family, dtype, tmp_p
         if type(call) in HOLDS:
             HOLDS[type(call)](**seen, near=near)
             continue
-        for name in wanted.keys() & parse(call.signature).writes:
+        for name in wanted.keys() & parsed_signature(call.signature).writes:
             near(seen[name], wanted[name])

@@ -1,5 +1,6 @@
-"""Arguments in any memory layout: those in another order of axes have programs of their own, those
-with gaps are copied, and the results are NumPy's, calls in C and in Python alike."""
+"""Arguments in any memory layout: those in another order of axes have programs of their own, small
+ones with gaps are copied, and the results are NumPy's, calls in C and in Python alike. Large ones
+with gaps are in `test_memory_gaps.py`."""
 
 import itertools
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from thorough import tries
 
 import transpile
-from transpile.trace.call_key import memory_order, shape_and_order
+from transpile.trace.call_key import memory_layout, shape_and_layout
 
 CUBE = np.arange(24.0).reshape(2, 3, 4)
 
@@ -28,22 +29,22 @@ def contiguous(function, *arguments):
 @pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
 def test_the_order_of_memory_is_found(order):
     x = in_order(CUBE, order)
-    assert memory_order(x) == (() if order == (0, 1, 2) else order)
-    assert shape_and_order(x) == ((2, 3, 4) if order == (0, 1, 2) else (order, (2, 3, 4)))
+    assert memory_layout(x) == (() if order == (0, 1, 2) else order)
+    assert shape_and_layout(x) == ((2, 3, 4) if order == (0, 1, 2) else (order, (2, 3, 4)))
 
 
 @pytest.mark.parametrize(
     "x",
     [CUBE[..., ::2], CUBE[::-1], CUBE[:, 1:], np.broadcast_to(CUBE[0, 0], (3, 4)), CUBE[..., 0]],
 )
-def test_arrays_with_gaps_have_no_order(x):
-    assert memory_order(x) == ()
-    assert shape_and_order(x) == x.shape
+def test_small_arrays_with_gaps_are_rows(x):
+    assert memory_layout(x) == ()
+    assert shape_and_layout(x) == x.shape
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (1, 5), (5, 1), (0, 3), (1, 1, 1)])
 def test_arrays_that_are_the_same_in_every_order_are_in_that_of_rows(shape):
-    assert memory_order(np.asfortranarray(np.ones(shape))) == ()
+    assert memory_layout(np.asfortranarray(np.ones(shape))) == ()
 
 
 def several(x, y):
@@ -162,7 +163,7 @@ def test_an_argument_of_its_transpose_is_not_copied():
     fast = transpile.jit(lambda x: 2 * x)
     fast(x)
     (known,) = fast._tracing.table.known.values()
-    assert known.specialization.orders == known.specialization.stored == ((1, 0),)
+    assert known.specialization.layouts == known.specialization.stored == ((1, 0),)
     assert known.specialization.call.inputs == ((x.dtype, (40, 30)),)
 
 

@@ -24,9 +24,8 @@ from transpile.intrinsics.products import (
 from transpile.intrinsics.scans import CumulativeSum
 from transpile.intrinsics.sorting import Argsort, ArgsortFurther, FirstOf, OrderStatistics, Sort
 from transpile.intrinsics.tiles import TransposeTile
-from transpile.ir.calls import Strided
+from transpile.ir.calls import Strided, parsed_signature
 from transpile.ir.loop_ir import UNALLOCATED, Load
-from transpile.ir.operand_signature import parse
 from transpile.library import convolution
 from transpile.library.fft import make_plan, thresholds
 from transpile.machine import USUAL, Machine
@@ -309,7 +308,7 @@ def decomposition(intrinsic):
 
 def with_results(draw, intrinsic, x, *further, **fields):
     """A call with memory for what it gives, by its meaning."""
-    names = parse(intrinsic.signature).writes
+    names = parsed_signature(intrinsic.signature).writes
     x_at = draw.dense(x)
     call = intrinsic(x=x_at, **fields, **dict.fromkeys(names, UNALLOCATED))
     found = call.numpy(x, *further)

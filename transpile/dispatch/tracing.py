@@ -25,7 +25,7 @@ from transpile.dispatch.switches import checked_values, explains_misses, is_jit_
 from transpile.dispatch.trace_cache import Traces, traces_of
 from transpile.errors import TranspileError
 from transpile.ir.graph import Graph
-from transpile.ir.primitive import Order
+from transpile.ir.memory_layout import Gaps, Layout
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, ArrayType
 from transpile.options import Options
@@ -33,7 +33,7 @@ from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.stages import Lowered, Traced
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import Bound, Parameters
-from transpile.trace.call_key import abstract, memory_order, ndarray
+from transpile.trace.call_key import abstract, memory_layout, ndarray
 from transpile.trace.call_signature import (
     TRACED,
     Signature,
@@ -111,15 +111,15 @@ class Tracing:
         lowered = traced.lower()
         if traced.jaxpr.sizes:
             return self._sized_call(traced, lowered, key, leaves)
-        orders = [memory_order(x) if isinstance(x, ndarray) else () for x in leaves]
+        layouts = [memory_layout(x) if isinstance(x, ndarray) else () for x in leaves]
         if explains_misses():
-            self._log_orders(traced, lowered, orders)
+            self._log_layouts(traced, lowered, layouts)
         searched = checked_values()
         if self.config.warms_up and not searched:
-            result = warm_up.result(lowered, orders, leaves)
+            result = warm_up.result(lowered, layouts, leaves)
             if result is not None:
                 return result[0]
-        specialization = lowered.specialization(orders)
+        specialization = lowered.specialization(layouts)
         if self.config.static:
             with self.table.lock:
                 self.table.keep(key, specialization, traced.watch)
@@ -338,9 +338,9 @@ class Tracing:
                 changed,
             )
 
-    def _log_orders(self, traced: Traced, lowered: Lowered, orders: list[Order]) -> None:
+    def _log_layouts(self, traced: Traced, lowered: Lowered, layouts: list[Layout]) -> None:
         """Say which arguments lie in memory otherwise than those that there are programs for."""
-        built, kept = lowered.built_orders(), lowered.kept_orders(orders)
+        built, kept = lowered.built_layouts(), lowered.kept_layouts(layouts)
         if not built or kept in built:
             return
         row_major = ((),) * len(lowered.kept)
@@ -350,8 +350,8 @@ class Tracing:
             user_source(),
             place_of(self.function),
             "\n".join(
-                f"  argument {traced.in_paths[leaf]!r} lies in memory {_order_text(now)}, "
-                f"then {_order_text(then)}"
+                f"  argument {traced.in_paths[leaf]!r} lies in memory {_layout_text(now)}, "
+                f"then {_layout_text(then)}"
                 for leaf, now, then in zip(lowered.kept, before, kept, strict=True)
                 if now != then
             ),
@@ -371,11 +371,13 @@ class Tracing:
         logger.warning("\n".join(lines))
 
 
-def _order_text(order: Order) -> str:
-    """An order of axes in memory, as messages say it."""
-    if not order:
+def _layout_text(layout: Layout) -> str:
+    """A layout in memory, as messages say it."""
+    if not layout:
         return "row by row"
-    return f"in the order of axes {order}" if len(order) > 2 else "column by column"
+    if isinstance(layout, Gaps):
+        return f"with gaps, at strides of {layout.strides} elements"
+    return f"in the order of axes {layout}" if len(layout) > 2 else "column by column"
 
 
 def _native(leaf: Any, kind: ArrayType) -> Any:

@@ -27,7 +27,7 @@ from transpile.dispatch.background_build import (
     begun,
 )
 from transpile.ir.graph import Graph
-from transpile.ir.primitive import Order
+from transpile.ir.memory_layout import Layout
 from transpile.runtime.program_call import as_input
 from transpile.stages import Lowered
 from transpile.transforms.interpret import has_loop, interpret, interpret_up_to
@@ -45,8 +45,8 @@ _MOST_BYTES, _MOST_TIMES = 1 << 26, 4
 class _WarmUp:
     """The calls of one program until it is there."""
 
-    def __init__(self, lowered: Lowered, kept: tuple[Order, ...]) -> None:
-        self._lowering, stored = lowered.in_orders(kept)
+    def __init__(self, lowered: Lowered, kept: tuple[Layout, ...]) -> None:
+        self._lowering, stored = lowered.in_layouts(kept)
         self._build: BackgroundBuild | None = None
         self._is_over = not _suits(self._lowering.graph) or self._lowering.is_cached()
         self._lock = Lock()
@@ -102,15 +102,15 @@ class _LeftToProgramError(Exception):
     """NumPy would take too long, or too much memory."""
 
 
-_every: WeakKeyDictionary[Lowered, dict[tuple[Order, ...], _WarmUp]] = WeakKeyDictionary()
+_every: WeakKeyDictionary[Lowered, dict[tuple[Layout, ...], _WarmUp]] = WeakKeyDictionary()
 _lock = Lock()
 
 
-def result(lowered: Lowered, orders: Sequence[Order], leaves: Sequence[Any]) -> tuple[Any] | None:
+def result(lowered: Lowered, layouts: Sequence[Layout], leaves: Sequence[Any]) -> tuple[Any] | None:
     """The result of a call, computed by NumPy; None where the program is there, or has to be waited
     for by whoever builds it."""
-    kept = lowered.kept_orders(orders)
-    if kept in lowered.built_orders():
+    kept = lowered.kept_layouts(layouts)
+    if kept in lowered.built_layouts():
         return None
     with _lock:
         known = _every.setdefault(lowered, {})

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from transpile.ir.calls import Call, Invocation
+from transpile.ir.calls import Call, Invocation, parsed_signature
 from transpile.ir.dims import Dim, Index
-from transpile.ir.operand_signature import parse
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import SHORT_NAMES
 
@@ -44,7 +43,11 @@ class Routine(Call):
         return tuple((self.operands[s], _LARGEST) for s in ("m", "n") if s in self.operands)
 
     def numpy(self, *arrays: Any) -> Any:
-        sizes = {size for names in parse(self.signature).reads.values() for size in names or ()}
+        sizes = {
+            size
+            for names in parsed_signature(self.signature).reads.values()
+            for size in names or ()
+        }
         fields = self.operands.keys() - self.arrays.keys() - sizes
         params = {name: self.operands[name] for name in fields}
         return TABLE[self.primitive].numpy(*arrays, **params, **self.where)

@@ -4,22 +4,54 @@ An intrinsic (`transpile.intrinsics`) is to the loop IR what a primitive is to t
 of `Call` whose fields are the operands and whose methods say what it reads, writes, means and
 costs, and how each target calls it. A pass reads `call.a` and `call.m`, and rebuilds a call with
 `replace(call, b=...)`. Only the intrinsic knows the order of the target function's arguments.
+
+Signatures are in the notation of NumPy's generalized ufuncs: `a(m,k), b(k,n) -> c(m,n)` reads `a`
+and `b` and writes `c`; `m`, `n` and `k` are sizes. An array on both sides is updated in place.
+`plan(*)` has an opaque layout.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Shape
-from transpile.ir.operand_signature import parse
 from transpile.util.frozen_records import cached_property, changed, dataclass, same
 
 if TYPE_CHECKING:
     from transpile.ir.loop_ir import Load
+
+
+# The names of an array's extents, one for each axis; None for an opaque layout.
+Sizes = tuple[str, ...] | None
+_ARRAY = re.compile(r"(\w+)\(([\w,*]*)\)")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The arrays that a routine reads and writes, by name."""
+
+    reads: Mapping[str, Sizes]
+    writes: Mapping[str, Sizes]
+
+
+@cache
+def parsed_signature(text: str) -> Signature:
+    """The signature of a text, as `a(m,k), b(k,n) -> c(m,n)`."""
+    reads, _, writes = text.partition("->")
+    return Signature(_arrays(reads), _arrays(writes))
+
+
+def _arrays(text: str) -> dict[str, Sizes]:
+    return {
+        name: None if sizes == "*" else tuple(filter(None, sizes.split(",")))
+        for name, sizes in _ARRAY.findall(text)
+    }
 
 
 @dataclass(frozen=True)
@@ -133,14 +165,14 @@ class Call:
     @cached_property
     def scratch(self) -> frozenset[str]:
         """The buffers of workspace: undefined before the call and dead after it."""
-        kept = parse(self.signature)
+        kept = parsed_signature(self.signature)
         inside = (n for n in self.arrays if n not in kept.reads and n not in kept.writes)
         return frozenset(self.arrays[name].buffer for name in inside)
 
     @cached_property
     def results(self) -> tuple[Strided, ...]:
         """The arrays that it writes, without workspace."""
-        return tuple(self.arrays[name] for name in parse(self.signature).writes)
+        return tuple(self.arrays[name] for name in parsed_signature(self.signature).writes)
 
     @cached_property
     def written(self) -> tuple[str, ...]:
@@ -151,7 +183,7 @@ class Call:
 
     def shape(self, array: str) -> tuple[int, ...]:
         """The shape of an array of the signature, when all sizes are ints."""
-        signature = parse(self.signature)
+        signature = parsed_signature(self.signature)
         sizes = signature.reads.get(array) or signature.writes.get(array) or ()
         extents = (getattr(self, size) for size in sizes)
         return tuple(n for e in extents for n in (e if isinstance(e, tuple) else (e,)))

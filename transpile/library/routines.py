@@ -7,9 +7,9 @@ from typing import Any
 from transpile.errors import InternalError
 from transpile.intrinsics.lapack import DECOMPOSITIONS, PivotsToPermutation
 from transpile.intrinsics.routines import Routine
+from transpile.ir.calls import parsed_signature
 from transpile.ir.dims import Dim, Shape, Symbol
 from transpile.ir.graph import Equation
-from transpile.ir.operand_signature import parse
 from transpile.library.plan import CallPlan, LoopedCall, part
 
 ROUTINES: tuple[type[Routine], ...] = (*DECOMPOSITIONS, PivotsToPermutation)
@@ -23,7 +23,7 @@ def plan_routine(equation: Equation) -> CallPlan:
     """
     params = equation.params
     intrinsic = _intrinsic_of(equation)
-    signature = parse(intrinsic.signature)
+    signature = parsed_signature(intrinsic.signature)
     sizes: dict[str, Any] = dict(params)
     axes: Shape = ()
     for atom, known in zip(equation.inputs, signature.reads.values(), strict=True):
@@ -50,7 +50,7 @@ def _intrinsic_of(equation: Equation) -> type[Routine]:
         raise InternalError(
             f"{primitive} of {dict(params)} has {len(found)} of the ROUTINES, not one: {names}"
         )
-    signature = parse(found[0].signature)
+    signature = parsed_signature(found[0].signature)
     counts = len(signature.reads), len(signature.writes)
     if counts != (len(equation.inputs), len(equation.outputs)):
         raise InternalError(

@@ -1,7 +1,9 @@
-"""Programs for arguments whose axes lie in memory in another order, as those of `x.T` do.
+"""Programs for arguments that lie in memory otherwise than by rows, as `x.T` and `x[::2]` do.
 
-An argument in such an order is the transpose of an array in row-major order: the program takes that
-array, without a copy, and begins with the transpose. So it reads the argument as it reads `x.T`.
+An argument in another order of axes is the transpose of an array in row-major order: the program
+takes that array, without a copy, and begins with the transpose. So it reads the argument as it
+reads `x.T`. An argument with gaps is a part of such an array, its frame: the program begins with a
+slice of that.
 
 Its results lie as NumPy's would (order "K"): where the operands of an equation are all in the order
 in which it would read them for a result in some order, the result is in that one. A result in
@@ -10,25 +12,41 @@ another order than the rows' is stored as its transpose.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from transpile.ir.graph import Atom, Equation, Graph, Var
-from transpile.ir.primitive import Order, inverse
+from transpile.ir.memory_layout import Gaps, Layout
+from transpile.ir.primitive import Order, Primitive, inverse
 from transpile.ir.types import ArrayType
-from transpile.primitives.axes import broadcast_in_dim, transpose
+from transpile.machine import USUAL, Machine
+from transpile.primitives.axes import broadcast_in_dim, rev, slice_, transpose
 from transpile.util.frozen_records import replace
 
+# Of one function and signature, programs that read arrays with gaps in place: others are copied.
+_MOST_GAPS = 8
 
-def in_memory_orders(graph: Graph, orders: Sequence[Order]) -> tuple[Graph, tuple[Order, ...]]:
-    """The graph for inputs in these orders, and the orders of its outputs; () is row-major.
 
-    An input `x` becomes `x.transpose(order)`, and so does an output.
+def in_memory_layouts(graph: Graph, layouts: Sequence[Layout]) -> tuple[Graph, tuple[Order, ...]]:
+    """The graph for inputs in these layouts, and the orders of its outputs; () is row-major.
+
+    An input `x` becomes `x.transpose(order)`, or the frame around it, and an output
+    `y.transpose(order)`.
     """
-    inputs, before = [], []
+    inputs: list[Var] = []
+    before: list[Equation] = []
     known: dict[Atom, Order | None] = {}
-    for x, order in zip(graph.inputs, orders, strict=True):
+    for x, order in zip(graph.inputs, layouts, strict=True):
         if not order:
             inputs.append(x)
+            continue
+        if isinstance(order, Gaps):
+            frame, parts = _part_of_frame(graph, x, order)
+            inputs.append(frame)
+            before += parts
+            if order.order and not order.repeated:
+                known[x] = order.order
             continue
         shape = tuple(x.type.shape[axis] for axis in order)
         inputs.append(Var(x.type.with_shape(shape), x.name))
@@ -49,6 +67,66 @@ def in_memory_orders(graph: Graph, orders: Sequence[Order]) -> tuple[Graph, tupl
     equations = (*before, *graph.equations, *after)
     moved = replace(graph, inputs=tuple(inputs), equations=equations, outputs=tuple(outputs))
     return moved, tuple(stored)
+
+
+def read_in_place(
+    graph: Graph,
+    layouts: Sequence[Layout],
+    known: Sequence[tuple[Layout, ...]] = (),
+    machine: Machine = USUAL,
+) -> tuple[Layout, ...]:
+    """The layouts of inputs that a program of their own takes; () for those that are copied into
+    rows. None where that is the program for rows. `known` are the layouts of other programs."""
+    read = Counter(atom for equation in graph.equations for atom in equation.inputs)
+    pairs = zip(graph.inputs, layouts, strict=True)
+    taken = tuple(() if _is_scattered(x, y, machine) and read[x] > 1 else y for x, y in pairs)
+    if taken not in known and sum(map(_has_gaps, known)) >= _MOST_GAPS:
+        taken = tuple(() if isinstance(layout, Gaps) else layout for layout in taken)
+    _, stored = in_memory_layouts(graph, taken)
+    return taken if any(taken + stored) else ()
+
+
+def _is_scattered(x: Var, layout: Layout, machine: Machine) -> bool:
+    """True for an array with gaps of which each element has a cache line."""
+    step = layout.step if isinstance(layout, Gaps) else 1
+    return step * x.type.dtype.itemsize >= max(machine.cache_line_bytes, 2 * x.type.dtype.itemsize)
+
+
+def _has_gaps(layouts: tuple[Layout, ...]) -> bool:
+    return any(isinstance(layout, Gaps) for layout in layouts)
+
+
+def _part_of_frame(graph: Graph, x: Var, gaps: Gaps) -> tuple[Var, list[Equation]]:
+    """The frame around an input with gaps, and the equations that make the input of it."""
+    frame = Var(x.type.with_shape(gaps.frame), x.name)
+    applied: list[tuple[Primitive, dict[str, Any]]] = [(slice_, _slice_of_frame(x, gaps))]
+    if gaps.order:
+        applied.append((transpose, {"permutation": inverse(gaps.order)}))
+    if gaps.reversed:
+        applied.append((rev, {"dimensions": gaps.reversed}))
+    if gaps.repeated:
+        axes = tuple(range(x.type.ndim))
+        applied.append((broadcast_in_dim, {"shape": x.type.shape, "broadcast_dimensions": axes}))
+    equations: list[Equation] = []
+    value = frame
+    for number, (primitive, params) in enumerate(applied, 1):
+        (kind,) = primitive.result_types([value.type], params)
+        result = x if number == len(applied) else Var(kind, x.name)
+        equations.append(Equation(primitive, (value,), params, (result,), graph.source))
+        value = result
+    return frame, equations
+
+
+def _slice_of_frame(x: Var, gaps: Gaps) -> dict[str, Any]:
+    """The parameters of the slice that an array with gaps is of its frame."""
+    limit, steps, inside = [], [], 1
+    for axis, extent in zip(reversed(gaps.axes), reversed(gaps.frame), strict=True):
+        stride = abs(gaps.strides[axis])
+        steps.append(max(stride // inside, 1))
+        limit.append((x.type.shape[axis] - 1) * steps[-1] + 1 if stride else 1)
+        inside *= extent
+    start = (0,) * len(limit)
+    return {"start": start, "limit": tuple(limit[::-1]), "strides": tuple(steps[::-1])}
 
 
 def orders_of(graph: Graph, inputs: Mapping[Atom, Order | None]) -> dict[Atom, Order | None]:

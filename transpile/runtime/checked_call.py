@@ -7,6 +7,7 @@ from typing import Any
 
 from transpile import tree
 from transpile.ir.indices.size_solver import sizes_of, solved
+from transpile.ir.memory_layout import Layout
 from transpile.ir.primitive import Order
 from transpile.ir.types import ArrayType
 from transpile.pytree.extended_dtypes import flatten_arrays
@@ -31,7 +32,7 @@ def specialization(
     where: str,
     out_tree: TreeDef,
     call: Any,
-    orders: tuple[Order, ...] = (),
+    layouts: tuple[Layout, ...] = (),
     stored: tuple[Order, ...] = (),
 ) -> Specialization:
     """The specialization for the `ProgramCall` of a function, or with None for the caller of
@@ -42,7 +43,7 @@ def specialization(
         around_program(known, kept, where),
         finisher(out_tree),
         out_tree,
-        orders,
+        layouts,
         stored,
     )
 

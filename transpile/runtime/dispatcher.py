@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from transpile import tree
+from transpile.ir.memory_layout import Gaps, Layout
 from transpile.ir.primitive import Order, inverse
 from transpile.pytree.treedef import TreeDef
 from transpile.runtime.tier_up import AGAIN, threshold
@@ -58,7 +59,7 @@ class Specialization:
                a function that assigns to its arguments
     finish     builds the result from the outputs; None: the result is the only output
     structure  of the result
-    orders     the order of axes in which the program takes each input; () is row-major
+    layouts    the layout in which the program takes each input; () is row-major
     stored     the order of axes in which it stores each output
     """
 
@@ -67,14 +68,14 @@ class Specialization:
     around: Callable[[Run], Run] | None
     finish: Callable[[list[Any]], Any] | None
     structure: TreeDef
-    orders: tuple[Order, ...] = ()
+    layouts: tuple[Layout, ...] = ()
     stored: tuple[Order, ...] = ()
 
     def runner(self, program: Run) -> Callable[[Sequence[Any]], Any]:
         """The function from the leaves of the arguments, which it does not check, to the result.
         `program` calls the program, from Python or from C."""
         kept, finish = self.kept, self.finish
-        execute = self._in_orders(program) if any(self.orders + self.stored) else program
+        execute = self._in_layouts(program) if any(self.layouts + self.stored) else program
         if self.around is not None:
             execute = self.around(execute)
 
@@ -84,12 +85,12 @@ class Specialization:
 
         return run
 
-    def _in_orders(self, program: Run) -> Run:
+    def _in_layouts(self, program: Run) -> Run:
         """The program with its inputs and outputs in row-major order, as views."""
-        orders, back = self.orders, [inverse(order) for order in self.stored]
+        layouts, back = self.layouts, [inverse(order) for order in self.stored]
 
         def run(leaves: Sequence[Any]) -> list[Any]:
-            inputs = [x.transpose(o) if o else x for x, o in zip(leaves, orders, strict=True)]
+            inputs = [*map(_in_row_major_order, leaves, layouts)]
             outputs = program(inputs)
             return [y.transpose(o) if o else y for y, o in zip(outputs, back, strict=True)]
 
@@ -112,6 +113,13 @@ def finisher(out_tree: TreeDef) -> Callable[[list[Any]], Any] | None:
         if out_tree.node is tree.node_of(list):
             return list
     return out_tree.unflatten
+
+
+def _in_row_major_order(x: Any, layout: Layout) -> Any:
+    """The array that a program of a layout takes for an argument: a view."""
+    if isinstance(layout, Gaps):
+        return layout.frame_of(x)
+    return x.transpose(layout) if layout else x
 
 
 class _Cached:

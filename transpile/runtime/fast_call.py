@@ -28,7 +28,8 @@ from transpile.disk_cache.cache import Entry
 from transpile.disk_cache.cache_entry import DamagedError
 from transpile.disk_cache.concurrent_steps import Command, Steps, finished
 from transpile.errors import CompilationError, CompilerNotFoundError
-from transpile.ir.primitive import Order, inverse
+from transpile.ir.memory_layout import Gaps, Layout
+from transpile.ir.primitive import inverse
 from transpile.ir.types import PYTHON_SCALARS
 from transpile.runtime.dispatcher import Specialization
 from transpile.runtime.loader import DamagedLibraryError, loader_path
@@ -127,8 +128,8 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
     nodes, positional, names = arguments
     leaves = [node for node in nodes if node[0] in (api.ARRAY, api.NUMBER)]
     kept = compiled.kept if compiled.kept is not None else tuple(range(len(leaves)))
-    orders = compiled.orders or ((),) * len(kept)
-    if not all(map(_reads_as_is, (leaves[k] for k in kept), compiled.call.inputs, orders)):
+    layouts = compiled.layouts or ((),) * len(kept)
+    if not all(map(_reads_as_is, (leaves[k] for k in kept), compiled.call.inputs, layouts)):
         return None
     results = _result_nodes(api, compiled.structure, _result_leaves(api, compiled))
     if results is None and any(compiled.stored):
@@ -136,7 +137,7 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
     guards, rest = watch.comparisons() if watch is not None else ((), None)
     return api.Entry(
         key=key,
-        arguments=tuple(nodes),
+        arguments=tuple(map(_with_strides, nodes)),
         positional=positional,
         names=names,
         program=program,
@@ -159,9 +160,8 @@ def describe() -> str:
 # -- entries ---------------------------------------------------------------------------------------
 
 # A node of a pytree in preorder, as `call_nodes.h` has it: its kind, its class, dtype or value, and
-# its shape or number of children; and for an array that is not in row-major order, the order of its
-# axes in memory.
-Node = tuple[int, Any, tuple[int, ...]] | tuple[int, Any, tuple[int, ...], Order]
+# its shape or number of children; and for an array that is not in row-major order, its layout.
+Node = tuple[int, Any, tuple[int, ...]] | tuple[int, Any, tuple[int, ...], Layout]
 
 
 def _nodes(api: Any, key: tuple[Any, ...]) -> tuple[list[Node], int, tuple[str, ...]] | None:
@@ -189,8 +189,8 @@ def _append_nodes(api: Any, item: Any, items: Any, nodes: list[Node]) -> bool:
     (`trace/call_key.py`); False where C has no kind for one of them."""
     if isinstance(item, np.dtype):
         shape = next(items)
-        is_permuted = bool(shape) and isinstance(shape[0], tuple)
-        nodes.append((api.ARRAY, item, *(shape[::-1] if is_permuted else (shape,))))
+        has_layout = bool(shape) and isinstance(shape[0], (tuple, Gaps))
+        nodes.append((api.ARRAY, item, *(shape[::-1] if has_layout else (shape,))))
         return True
     if item is None:
         nodes.append((api.NONE, None, ()))
@@ -226,15 +226,27 @@ def _hash(value: Any) -> Any:
     return type(value).__hash__
 
 
-def _reads_as_is(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]], taken: Order) -> bool:
-    """True if a program that takes an input in an order of axes reads a leaf without conversion."""
+def _with_strides(node: Node) -> tuple[Any, ...]:
+    """The node of an argument, for C: of an array with gaps, the order of its axes, its strides in
+    bytes, and how many bytes its frame begins before it."""
+    *kept, layout = node
+    if not isinstance(layout, Gaps):
+        return node
+    size = node[1].itemsize
+    return (*kept, layout.axes, tuple(size * s for s in layout.strides), size * layout.offset)
+
+
+def _reads_as_is(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]], taken: Layout) -> bool:
+    """True if a program that takes an input in a layout reads a leaf without conversion."""
     dtype, shape = wanted
     _, kind, numbers, *rest = leaf
-    order = rest[0] if rest else ()
-    if order != taken:
+    layout = rest[0] if rest else ()
+    if layout != taken:
         return False
-    if order:
-        numbers = tuple(numbers[axis] for axis in order)
+    if isinstance(layout, Gaps):
+        numbers = layout.frame
+    elif layout:
+        numbers = tuple(numbers[axis] for axis in layout)
     if isinstance(kind, np.dtype):
         return kind == dtype and bool(kind.isnative) and numbers == shape
     return np.dtype(kind) == dtype and not shape

@@ -14,7 +14,7 @@ from transpile.trace.call_key import (
     describe,
     ndarray,
     receiver_key,
-    shape_and_order,
+    shape_and_layout,
     static_key,
 )
 from transpile.util.frozen_records import dataclass
@@ -119,7 +119,7 @@ class Parameters:
                 if type(value) is ndarray:  # inlined for speed
                     key.append(value.dtype)
                     contiguous = value.flags.c_contiguous
-                    key.append(value.shape if contiguous else shape_and_order(value))
+                    key.append(value.shape if contiguous else shape_and_layout(value))
                     leaves.append(value)
                 else:
                     describe(value, key, leaves, leaf)

@@ -1,9 +1,9 @@
 """Compute the key of a call: the avals and structure of its arguments, as one flat tuple.
 
 In prefix order, an array contributes its dtype and shape, a Python number its type, a container its
-type and length or keys, a static argument its type and value. Instead of a shape it is the order of
-axes and the shape where the axes of an array lie in memory in another order than the rows'. Calls
-with equal keys share one executable, and those whose keys are equal but for such orders one trace.
+type and length or keys, a static argument its type and value. Instead of a shape it is the layout
+and the shape where an array lies in memory otherwise than by rows. Calls with equal keys share one
+executable, and those whose keys are equal but for such layouts one trace.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.memory_layout import Layout, gaps
 from transpile.ir.number_text import number_bytes
-from transpile.ir.primitive import Order
 from transpile.ir.types import PYTHON_SCALARS
 from transpile.pytree.extended_dtypes import one_level
 from transpile.trace.tracer import Tracer
@@ -82,20 +82,31 @@ def abstract(value: Any) -> Any:
     return concrete(value)
 
 
-def memory_order(array: np.ndarray[Any, Any]) -> Order:
+# An array with gaps of so many bytes is copied: that takes less than a call. In C, too
+# (`runtime_c/python/call_arguments.h`).
+LARGEST_COPY = 1 << 14
+
+
+def memory_layout(array: np.ndarray[Any, Any]) -> Layout:
     """The order in which `array.transpose(order)` is contiguous, (1, 0) for the transpose of a
-    matrix; () for arrays in row-major order and for those with gaps."""
-    if array.flags.c_contiguous:
+    matrix; the gaps of an array that has some; () for arrays in row-major order, and for those that
+    are copied into that order."""
+    flags = array.flags
+    if flags.c_contiguous:
         return ()
     strides = array.strides
     order = tuple(sorted(range(array.ndim), key=strides.__getitem__, reverse=True))
-    return order if array.transpose(order).flags.c_contiguous else ()
+    if array.transpose(order).flags.c_contiguous:
+        return order
+    if array.nbytes <= LARGEST_COPY or not (flags.aligned and array.dtype.isnative):
+        return ()
+    return gaps(array.shape, strides, array.itemsize) or ()
 
 
-def shape_and_order(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+def shape_and_layout(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     """The part of a key for the shape and the memory of an array."""
-    order = memory_order(array)
-    return (order, array.shape) if order else array.shape
+    layout = memory_layout(array)
+    return (layout, array.shape) if layout else array.shape
 
 
 class Unhashable:
@@ -127,7 +138,7 @@ def describe(value: Any, key: list[Any], leaves: list[Any], leaf: Callable[[Any]
     """Append the key and the leaves of one argument; `leaf` converts other types of leaves."""
     kind = type(value)
     if kind is ndarray:
-        shape = value.shape if value.flags.c_contiguous else shape_and_order(value)
+        shape = value.shape if value.flags.c_contiguous else shape_and_layout(value)
         key += (value.dtype, shape)
         leaves.append(value)
     elif kind in PYTHON_SCALARS:

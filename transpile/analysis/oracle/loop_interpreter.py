@@ -17,7 +17,7 @@ from transpile.analysis.oracle.index_evaluator import Indices
 from transpile.analysis.oracle.shadow_memory import Memory, Team, Workspace
 from transpile.errors import InternalError
 from transpile.intrinsics.callbacks import Callback
-from transpile.ir.calls import Call, Strided
+from transpile.ir.calls import Call, Strided, parsed_signature
 from transpile.ir.dims import Index, Shape, evaluate, symbols_of
 from transpile.ir.indices.lengths import lengths_in, most_of
 from transpile.ir.indices.row_major import product
@@ -44,7 +44,6 @@ from transpile.ir.loop_ir import (
     Within,
 )
 from transpile.ir.loop_rewrite import seen_by, used_buffers
-from transpile.ir.operand_signature import parse
 from transpile.ir.primitive import TABLE
 
 # The result of near versions for operands that are not near: a value that tests notice.
@@ -257,7 +256,7 @@ class _KernelRun:
             self.call_back(call)
             return
         call = call.mapped(lambda load: load, self.indices.value)
-        signature = parse(call.signature)
+        signature = parsed_signature(call.signature)
         known = [n for n, sizes in signature.reads.items() if sizes is not None]
         kept = [n for n, sizes in signature.writes.items() if sizes is not None]
         results = call.numpy(*(self.array(call.arrays[n], call.shape(n)) for n in known))

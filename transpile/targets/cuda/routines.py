@@ -13,12 +13,11 @@ from transpile.errors import UnsupportedError
 from transpile.intrinsics.products import ComplexMatmul, Matmul, MatmulBatch
 from transpile.intrinsics.scans import CumulativeSum
 from transpile.intrinsics.sorting import Argsort, ArgsortFurther, FirstOf, OrderStatistics, Sort
-from transpile.ir.calls import Call
+from transpile.ir.calls import Call, parsed_signature
 from transpile.ir.dims import Index
 from transpile.ir.graph import Source
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import Load
-from transpile.ir.operand_signature import parse
 from transpile.ir.types import SHORT_NAMES
 from transpile.targets.cuda.device_ir import TeamCall
 from transpile.util.frozen_records import dataclass
@@ -144,7 +143,7 @@ def routine(call: Call, source: Source, *, is_shared_out: bool = False) -> Routi
             f"{source}: there is no {call.name} for device='cuda' yet; the C target has it"
         )
     function = make(call)
-    names = parse(call.signature)
+    names = parsed_signature(call.signature)
     reads = tuple(dict.fromkeys(call.arrays[name].buffer for name in names.reads))
     passed = {a.buffer for a in function.arguments if isinstance(a, Load)}
     writes = tuple(name for name in call.written if name in passed)
