@@ -310,6 +310,7 @@ class Machine:
     # A second version for ordinary angles: the compiler takes time in the square of the number of
     # angles; in single precision a shorter loop is not worth it.
     most_angles: int = 16
+    angle_block: int = 1024
     shortest_single_angles: int = 1024
 
     # -------------------------------------------------- iteration spaces (schedule/domain)

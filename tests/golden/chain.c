@@ -2,13 +2,13 @@
 static void chain_kernel(const double x[restrict 1000], const double y[restrict 1000],
                          double out[restrict 1000])
 {
-    double largest = 0.0;
-    #pragma omp simd reduction(maximum_f64:largest)
+    int64_t far = 0;
+    #pragma omp simd reduction(|:far)
     for (int64_t i = 0; i < 1000; i++) {
-        largest = maximum_f64(largest, fabs(y[i]));
+        far |= fabs(y[i]) > 1099511627776.0 ? 1 : 0;
         out[i] = exp_f64(-x[i] * x[i]) * sin_near_f64(y[i]) + 0.5 * x[i];
     }
-    if (!(largest <= 1099511627776.0)) {
+    if (far != 0) {
         #pragma omp simd
         for (int64_t i = 0; i < 1000; i++)
             out[i] = exp_f64(-x[i] * x[i]) * sin_f64(y[i]) + 0.5 * x[i];

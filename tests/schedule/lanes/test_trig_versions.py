@@ -69,6 +69,29 @@ def test_results_in_c_do_not_depend_on_other_elements(huge):
     np.testing.assert_allclose(transpile.jit(f)(x, y)[0][100], sine, rtol=1e-6)
 
 
+@pytest.mark.parametrize("length", [2 * Machine.angle_block, 2 * Machine.angle_block + 9])
+def test_a_long_loop_runs_again_block_by_block(length):
+    x = ordinary("f8", (length,))
+    x[[3, -1]] = np.nan, 1e15
+    program = marked(lambda x: np.sin(x), x)
+    after = assert_steps_agree(program, [x], version_trig_loops)
+    assert FAR not in run(after, [x])[0]
+    (blocks,) = after.kernels[0].body
+    assert blocks.extent == -(-length // Machine.angle_block)
+    assert [type(s).__name__ for s in blocks.body] == ["Declare", "For", "If"]
+
+
+def test_nan_is_an_ordinary_angle():
+    """Which the first version takes to NaN: the loop does not run again."""
+    x = ordinary("f8", (9,))
+    x[4] = np.nan
+    after = version_trig_loops(marked(lambda x: np.sin(x), x), Options())
+    assert "far bitwise_or= select(greater(absolute(x0[i]), 1099511627776.0), 1, 0)" in str(after)
+    for f in (np.sin, np.cos, np.tan):
+        got = transpile.jit(lambda x, f=f: f(x))(x)
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(x))
+
+
 @pytest.mark.parametrize("f", [np.exp, lambda x: np.sin(x.astype("f4"))])
 def test_other_loops_have_one_version(f):
     program = marked(f, ordinary("f8", (9,)))

@@ -2,25 +2,31 @@
 
 Payne-Hanek reduction of a huge angle takes six times as long as Cody-Waite reduction of an ordinary
 one in double precision, 1.5 times in single, and a test in the loop would keep it out of lanes. So
-a first version assumes ordinary angles and accumulates the largest magnitude; if that is too large
-or NaN, the loop runs again in the general version:
+a first version assumes ordinary angles and notes whether one was not; then the loop runs again in
+the general version:
 
-    for i simd near maximum:largest: largest = max(largest, |x[i]|);  out[i] = sin(x[i])
-    if not largest <= limit: for i simd: out[i] = sin(x[i])
+    for i simd near bitwise_or:far: far |= |x[i]| > limit;  out[i] = sin(x[i])
+    if far != 0: for i simd: out[i] = sin(x[i])
 
-Both give the same bits for ordinary angles (runtime_c/elementary/trigonometry_near.h). The loop
-must be idempotent: it reads nothing that it writes. Angles that `transpile.analysis.value_range`
+A long loop does so for each block of its iterations, so that one huge angle costs no more than a
+block. Both versions give the same bits for ordinary angles, and NaN for NaN
+(runtime_c/elementary/trigonometry_near.h). The loop must be idempotent: it reads nothing that it
+writes. Angles that `transpile.analysis.value_range`
 bounds need no second version.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
+from typing import Any
+
+import numpy as np
 
 from transpile.analysis.value_range import angles, ordinary_angles
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, ONE_VERSION
+from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -47,11 +53,14 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
-from transpile.ir.types import BOOL, FLOAT32, FLOAT64
+from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT32, INT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
+
+# Of the width of the angles, so that they have as many lanes.
+_FLAGS: dict[np.dtype[Any], np.dtype[Any]] = {FLOAT32: INT32, FLOAT64: INT64}
 
 
 @contract(requires=(LANES_BOUND,), destroys=(ONE_VERSION,))
@@ -105,21 +114,43 @@ def _versions(
     if is_long or guarded:
         yield loop
         return
+    size = machine.angle_block
+    if (
+        not isinstance(loop.stop, int)
+        or loop.start != 0
+        or loop.limit is not None
+        or loop.stop < 2 * size
+    ):
+        yield from _both(loop, limits, names)
+        return
+    count = -(-loop.stop // size)
+    block = Symbol(names.new("block"), 0, count)
+    first = Dim.of(block) * size
+    limit = None if loop.stop % size == 0 else loop.stop
+    part = replace(
+        loop, start=first, stop=first + size, limit=limit, parallel=False, threads=0, slack=0
+    )
+    body = tuple(_both(part, limits, names))
+    yield replace(loop, symbol=block, stop=count, body=body, simd=False, lanes=0)
+
+
+def _both(loop: For, limits: Mapping[Expr, float], names: Names) -> Iterator[Statement]:
+    """The loop for ordinary angles, and the general one where one of them is not."""
     dtypes = dict.fromkeys(angle.dtype for angle in limits)
-    largest = {dtype: Ref(names.new("largest"), dtype) for dtype in dtypes}
-    for dtype, ref in largest.items():
-        yield Declare(ref.name, Literal(dtype.type(0), dtype), constant=False)
+    far = {dtype: Ref(names.new("far"), _FLAGS[dtype]) for dtype in dtypes}
+    for ref in far.values():
+        yield Declare(ref.name, Literal(ref.dtype.type(0), ref.dtype), constant=False)
+    limit = min(limits.values())
     updates = tuple(
-        Update(largest[angle.dtype], "maximum", Apply("absolute", (angle,), angle.dtype))
+        Update(far[angle.dtype], "bitwise_or", _is_far(angle, limit, far[angle.dtype].dtype))
         for angle in limits
     )
-    reductions = tuple(("maximum", ref.name) for ref in largest.values())
+    reductions = tuple(("bitwise_or", ref.name) for ref in far.values())
     # After the declarations, whose names may occur in angles and their subscripts.
     declared = max((k + 1 for k, s in enumerate(loop.body) if isinstance(s, Declare)), default=0)
     body = (*loop.body[:declared], *updates, *loop.body[declared:])
     yield replace(loop, body=body, near=True, reductions=(*loop.reductions, *reductions))
-    limit = min(limits.values())
-    yield If(reduce(_either, (_is_far(ref, limit) for ref in largest.values())), (loop,))
+    yield If(reduce(_either, map(_is_set, far.values())), (loop,))
 
 
 def _pays(loop: For, angles: Iterable[Expr], machine: Machine) -> bool:
@@ -129,11 +160,15 @@ def _pays(loop: For, angles: Iterable[Expr], machine: Machine) -> bool:
     return FLOAT64 in dtypes or (FLOAT32 in dtypes and not is_short)
 
 
-def _is_far(largest: Ref, limit: float) -> Expr:
-    """True if an angle was too large. A NaN, which hides larger angles, counts as one: not (largest
-    <= limit)."""
-    most = Literal(largest.dtype.type(limit), largest.dtype)
-    return Apply("logical_not", (Apply("less_equal", (largest, most), BOOL),), BOOL)
+def _is_far(angle: Expr, limit: float, flag: np.dtype[Any]) -> Expr:
+    """1 for an angle that is too large, 0 for others and for NaN."""
+    most = Literal(angle.dtype.type(limit), angle.dtype)
+    is_far = Apply("greater", (Apply("absolute", (angle,), angle.dtype), most), BOOL)
+    return Apply("select", (is_far, *(Literal(flag.type(k), flag) for k in (1, 0))), flag)
+
+
+def _is_set(flag: Ref) -> Expr:
+    return Apply("not_equal", (flag, Literal(flag.dtype.type(0), flag.dtype)), BOOL)
 
 
 def _either(first: Expr, second: Expr) -> Expr:
