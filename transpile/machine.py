@@ -108,6 +108,8 @@ class Machine:
     least_product_terms: int = 2048
     most_stacked_terms: int = 1 << 22
     least_stack_terms: int = 1 << 19
+    # 1 where products of halves, whose sums are float32, have units of their own: tensor cores.
+    multiplies_halves: int = 0
     # Cumulative sums of shorter rows are a loop like any other, which fuses with what is around it.
     shortest_library_sum: int = 8192
     # Where a sorted row is read at no more ranks than this, they are selected: in rows longer than

@@ -27,7 +27,7 @@ extern "C" int dense(const double *x, const double *w, const double *b, double *
                      void *workspace, cudaStream_t stream)
 {
     double *t = (double *)workspace;
-    LAUNCH(dense_1, 8, 256, stream)(x, w, t);
+    LAUNCH(dense_1, 1, 256, stream)(x, w, t);
     if (cudaPeekAtLastError() != cudaSuccess) {
         return 1;
     }

@@ -21,7 +21,7 @@ HEADER = FOLDER / "cuda_on_cpu.h"
 # Contractions are ours to decide, as on the device (`nvcc --fmad=false`).
 FLAGS = ("-std=c++17", "-fPIC", "-ffp-contract=off", "-march=native", "-Wall", "-Wextra", "-Werror")
 # The functions of a program may be of use to no kernel of it, and drawn ones compare x with itself.
-QUIET = ("-Wno-unused-function", "-Wno-tautological-compare")
+QUIET = ("-Wno-unused-function", "-Wno-tautological-compare", "-Wno-unknown-pragmas")
 
 
 def lowered(graph, options):

@@ -14,13 +14,15 @@ from transpile.errors import InternalError
 from transpile.intrinsics.products import ComplexMatmul, Matmul
 from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Shape, Symbol
-from transpile.ir.graph import Atom, Equation
+from transpile.ir.graph import Atom, Equation, Var
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
+from transpile.ir.types import FLOAT32, is_half
 from transpile.library.plan import CallPlan, LoopedCall, Views, array, part
 from transpile.machine import Machine
 from transpile.primitives.dot import dot_general, free_axes
-from transpile.util.frozen_records import dataclass
+from transpile.primitives.elementwise import convert
+from transpile.util.frozen_records import dataclass, replace
 
 
 def is_library_product(equation: Equation, machine: Machine) -> bool:
@@ -55,8 +57,13 @@ def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan
     out = equation.output
     (cx, cy), (bx, by) = equation.params["dimension_numbers"]
     m, n, k = _sizes(equation)
+    if machine.multiplies_halves:
+        x, y = _as_halves(x, y, views)
     left = _operand(x, views, bx, free_axes(x.type.ndim, cx, bx), cx)
     right = _operand(y, views, by, cy, free_axes(y.type.ndim, cy, by))
+    if machine.multiplies_halves:
+        bases = _as_halves(left.base, right.base, views, in_memory=True)
+        left, right = replace(left, base=bases[0]), replace(right, base=bases[1])
     batch = tuple(x.type.shape[a] for a in bx)
     is_complex = out.type.dtype.kind == "c"
     stack = _ALONE if is_complex else _stacked(batch, m * n * k, (left, right), machine)
@@ -105,6 +112,26 @@ def _operand(
     raise InternalError(
         f"{atom} has no matrix form: the pass canonicalize_dots should have made one"
     )
+
+
+def _as_halves(x: Atom, y: Atom, views: Views, *, in_memory: bool = False) -> tuple[Atom, Atom]:
+    """Two operands that are converted from one format of halves as these halves, which are views,
+    or are `in_memory`; others as they are."""
+    left, right = _half(x, views), _half(y, views)
+    if left is None or right is None or left.type.dtype != right.type.dtype:
+        return x, y
+    if in_memory and (views.base(left)[0] is not left or views.base(right)[0] is not right):
+        return x, y
+    return left, right
+
+
+def _half(atom: Atom, views: Views) -> Atom | None:
+    """The halves that a value is converted from; None for others."""
+    made = views.producers.get(atom) if isinstance(atom, Var) else None
+    if made is None or made.primitive is not convert or made.output.type.dtype != FLOAT32:
+        return None
+    (half,) = made.inputs
+    return half if is_half(half.type.dtype) else None
 
 
 def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index | None:

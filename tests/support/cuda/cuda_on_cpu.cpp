@@ -20,7 +20,13 @@ constexpr unsigned WARP = 32;
 
 enum class State { ready, waits_for_block, waits_for_warp, done };
 
+struct Copy {
+    char *to;
+    const char *from;
+};
+
 struct Fiber {
+    std::vector<std::vector<Copy>> copies; /* a group each */
     ucontext_t context;
     std::unique_ptr<char[]> stack;
     State state;
@@ -54,7 +60,8 @@ bool inside;       /* a thread of the device runs */
 uint32_t launches;
 uint32_t block_epoch;
 std::vector<uint32_t> warp_epochs;
-char lanes[1024 * 8];
+constexpr size_t LANE = 64;
+alignas(16) char lanes[1024 * LANE];
 char message[400];
 const char *image_begin, *image_end;
 const char *host_frame; /* of what launches a kernel, with the kernel's arguments above it */
@@ -186,6 +193,8 @@ bool release(unsigned threads)
 
 void run_block(unsigned threads)
 {
+    for (Fiber &fiber : fibers)
+        fiber.copies.assign(1, {});
     for (unsigned t = 0; t < threads; t++) {
         Fiber &fiber = fibers[t];
         getcontext(&fiber.context);
@@ -250,9 +259,34 @@ void cuda_on_cpu_wait(bool of_warp, bool orders, int line)
     swapcontext(&fiber.context, &scheduler);
 }
 
+void cuda_on_cpu_copy(void *to, const void *from)
+{
+    if ((uintptr_t)to % 16 || (uintptr_t)from % 16)
+        fail("copies 16 bytes that are not aligned");
+    fibers[current].copies.back().push_back({(char *)to, (const char *)from});
+}
+
+void cuda_on_cpu_end_copies(void)
+{
+    fibers[current].copies.emplace_back();
+}
+
+void cuda_on_cpu_wait_for_copies(unsigned groups_left)
+{
+    auto &groups = fibers[current].copies;
+    while (groups.size() > groups_left + 1) {
+        for (const Copy &copy : groups.front()) {
+            access(copy.from, 16, false);
+            access(copy.to, 16, true);
+            memcpy(copy.to, copy.from, 16);
+        }
+        groups.erase(groups.begin());
+    }
+}
+
 void *cuda_on_cpu_lane(unsigned lane)
 {
-    return &lanes[(threadIdx.x / WARP * WARP + lane) * 8];
+    return &lanes[(threadIdx.x / WARP * WARP + lane) * LANE];
 }
 
 cudaError_t cudaPeekAtLastError(void)

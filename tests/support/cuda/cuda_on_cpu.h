@@ -59,6 +59,107 @@ template <typename T> static T cuda_on_cpu_shuffle(T value, unsigned from, int l
 #define __shfl_down_sync(mask, value, offset) \
     cuda_on_cpu_shuffle(value, cuda_on_cpu_below(threadIdx.x % 32 + (offset)), __LINE__)
 
+/* What tensor cores compute of the elements that the lanes of a warp have, in the layout of PTX. */
+static inline void cuda_on_cpu_mma_f64(double (&d)[4], const double (&a)[4], const double (&b)[2], int line)
+{
+    const unsigned lane = threadIdx.x % 32;
+    double *const own = (double *)cuda_on_cpu_lane(lane);
+    memcpy(own, a, sizeof a);
+    memcpy(own + 4, b, sizeof b);
+    cuda_on_cpu_wait(true, false, line);
+    for (unsigned e = 0; e < 4; e++)
+        for (unsigned k = 0; k < 8; k++) {
+            double left, right;
+            memcpy(&left, (double *)cuda_on_cpu_lane(lane / 4 * 4 + k % 4) + k / 4 * 2 + e / 2, 8);
+            memcpy(&right, (double *)cuda_on_cpu_lane((lane % 4 * 2 + e % 2) * 4 + k % 4) + 4 + k / 4, 8);
+            d[e] = __builtin_fma(left, right, d[e]);
+        }
+    cuda_on_cpu_wait(true, false, line);
+}
+
+/* The same of halves, whose bits `widen` makes floats of. */
+template <typename Widen>
+static inline void cuda_on_cpu_mma(float (&d)[4], const uint32_t *a, const uint32_t *b, Widen widen, int line)
+{
+    const unsigned lane = threadIdx.x % 32;
+    char *const own = (char *)cuda_on_cpu_lane(lane);
+    memcpy(own, a, 16);
+    memcpy(own + 16, b, 8);
+    cuda_on_cpu_wait(true, false, line);
+    const auto half = [&](unsigned from, unsigned place) {
+        uint16_t bits;
+        memcpy(&bits, (char *)cuda_on_cpu_lane(from) + 2 * place, 2);
+        return widen(bits);
+    };
+    for (unsigned e = 0; e < 4; e++) {
+        const unsigned row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
+        for (unsigned k = 0; k < 16; k++) {
+            const unsigned of_a = row / 8 + k / 8 * 2, of_b = k / 8;
+            d[e] += half(row % 8 * 4 + k % 8 / 2, 2 * of_a + k % 2)
+                    * half(column * 4 + k % 8 / 2, 8 + 2 * of_b + k % 2);
+        }
+    }
+    cuda_on_cpu_wait(true, false, line);
+}
+
+static inline float cuda_on_cpu_f16(uint16_t bits)
+{
+    _Float16 value;
+    memcpy(&value, &bits, 2);
+    return (float)value;
+}
+
+static inline float cuda_on_cpu_bf16(uint16_t bits)
+{
+    const uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, 4);
+    return value;
+}
+
+#define mma_f16(d, a, b) cuda_on_cpu_mma(d, a, b, cuda_on_cpu_f16, __LINE__)
+#define mma_bf16(d, a, b) cuda_on_cpu_mma(d, a, b, cuda_on_cpu_bf16, __LINE__)
+
+/* The rows of four matrices, as PTX's ldmatrix reads them: each lane points to one row. */
+static inline void cuda_on_cpu_fragments(uint32_t *words, const uint16_t *row, bool across, int line)
+{
+    const unsigned lane = threadIdx.x % 32;
+    memcpy(cuda_on_cpu_lane(lane), &row, sizeof row);
+    cuda_on_cpu_wait(true, false, line);
+    for (unsigned matrix = 0; matrix < 4; matrix++) {
+        uint32_t word = 0;
+        for (unsigned e = 0; e < 2; e++) {
+            const unsigned i = across ? lane % 4 * 2 + e : lane / 4, j = across ? lane / 4 : lane % 4 * 2 + e;
+            const uint16_t *from;
+            memcpy(&from, cuda_on_cpu_lane(8 * matrix + i), sizeof from);
+            word |= (uint32_t)from[j] << 16 * e;
+        }
+        words[matrix] = word;
+    }
+    cuda_on_cpu_wait(true, false, line);
+}
+
+#define load_fragments(words, row, across) cuda_on_cpu_fragments(words, row, across, __LINE__)
+
+/* Copies of 16 bytes that are done where a thread waits for them, in groups. */
+void cuda_on_cpu_copy(void *to, const void *from);
+void cuda_on_cpu_end_copies(void);
+void cuda_on_cpu_wait_for_copies(unsigned groups_left);
+
+#define copy_async(to, from) cuda_on_cpu_copy(to, from)
+#define end_copies() cuda_on_cpu_end_copies()
+#define wait_for_copies_before_last() cuda_on_cpu_wait_for_copies(1)
+
+struct float2 {
+    float x, y;
+};
+static inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
+
+#define mma_f64(d, a, b) cuda_on_cpu_mma_f64(d, a, b, __LINE__)
+
 /* What the macro LAUNCH of a file is on the CPU: a function that takes the kernel's arguments. */
 template <typename... Parameters> struct cuda_on_cpu_launcher {
     void (*kernel)(Parameters...);

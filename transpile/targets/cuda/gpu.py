@@ -28,6 +28,7 @@ class Gpu:
     shortest_of_team   a loop of fewer iterations is not worth a team of threads
     longest_of_warp    a row of more elements has a block, one of at most so many a warp
     enough_iterations  so many iterations keep all threads busy by themselves
+    enough_blocks      so many blocks of a routine keep the GPU busy: fewer do less each
     """
 
     block: int = 256
@@ -39,6 +40,7 @@ class Gpu:
     shortest_of_team: int = 16
     longest_of_warp: int = 1024
     enough_iterations: int = 1 << 15
+    enough_blocks: int = 132
 
 
 USUAL = Gpu()
@@ -46,6 +48,12 @@ USUAL = Gpu()
 
 def options_for(options: Options) -> Options:
     """The options with which a program for a GPU is lowered: convolutions are sums of products, or
-    matrix products of patches, whatever their size, as C's routine runs on one thread."""
-    never = {"least_convolution_products": 1 << 62}
-    return replace(options, machine=Machine(**(options.machine.changes | never)))
+    matrix products of patches, whatever their size, as C's routine runs on one thread; products of
+    halves have tensor cores, and those of a batch are one launch, however large they are."""
+    own = {
+        "least_convolution_products": 1 << 62,
+        "multiplies_halves": 1,
+        "most_stacked_terms": 1 << 62,
+        "least_stack_terms": 0,
+    }
+    return replace(options, machine=Machine(**(options.machine.changes | own)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from transpile.codegen.line_wrapping import type_text
+from transpile.codegen.line_wrapping import WIDTH, type_text, wrapped
 from transpile.codegen.plan.size_checks import range_text
 from transpile.codegen.scope import ProgramScope
 from transpile.codegen.templates.filling import filled_in
@@ -86,6 +86,12 @@ def _of_swaps(steps: Iterable[StepText]) -> tuple[str, ...]:
     return ("utility",) if any(s.kind == "swap" or _of_swaps(s.steps) for s in steps) else ()
 
 
+def _fitted(line: str) -> str:
+    """A line of a routine, broken where names and numbers have made it too long."""
+    text = line.lstrip(" ")
+    return line if len(line) <= WIDTH else wrapped(text, " " * (len(line) - len(text)))
+
+
 class _Renderer:
     def __init__(self, lowered: Program, device: DeviceProgram, options: Options, gpu: Gpu) -> None:
         self.lowered = lowered
@@ -145,7 +151,7 @@ class _Renderer:
             )
             for other in [key for key in needed if key not in asked]:
                 add(*other)
-            texts[name, suffix] = text
+            texts[name, suffix] = "\n".join(map(_fitted, text.split("\n")))
 
         for key in list(needed):
             if key not in texts:

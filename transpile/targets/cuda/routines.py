@@ -16,14 +16,23 @@ from transpile.intrinsics.sorting import Argsort, ArgsortFurther, FirstOf, Order
 from transpile.ir.calls import Call, parsed_signature
 from transpile.ir.dims import Index
 from transpile.ir.graph import Source
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import Load
 from transpile.ir.types import SHORT_NAMES
 from transpile.targets.cuda.device_ir import TeamCall
+from transpile.targets.cuda.gpu import Gpu
 from transpile.util.frozen_records import dataclass
 
-# The rows and columns of the tile of a product that a block computes; as in matmul.cu.j2.
-TILE = 16
+# The rows and columns of the tiles of a product that a block computes, as in matmul.cu.j2 and
+# matmul_wide.cu.j2; the dtypes that have the large ones.
+SIDES = 64, 128
+WIDEST = SIDES[-1]
+WIDE = ("f16", "bf16", "f32", "f64")
+# Products with so few rows or columns read one operand as vectors, as in matmul_narrow.cu.j2: a
+# block has so many rows of the other one, or more.
+NARROW = 16
+OF_A_BLOCK = 16
 
 Arguments = tuple[Index | Load | str, ...]
 
@@ -46,14 +55,26 @@ class _Function:
     mapping: str
 
 
-def _matmul(call: Matmul | ComplexMatmul) -> _Function:
-    arrays = (*call.a.with_strides, *call.b.with_strides, *call.c.with_row_strides)
+def _matmul(call: Matmul | ComplexMatmul | MatmulBatch, gpu: Gpu) -> _Function:
+    """A product, or several: in large tiles if there are enough of them to keep a GPU busy, as
+    these read less for each result; of few vectors without tiles."""
+    count = call.count if isinstance(call, MatmulBatch) else 1
+    own = (*call.a.with_strides, *call.b.with_strides, *call.c.with_row_strides)
+    arrays = own if isinstance(call, MatmulBatch) else _with_batch(own)
+    suffix = SHORT_NAMES[call.a.dtype]
+    tiles = {side: count * blocks_of(call.m, side) * blocks_of(call.n, side) for side in SIDES}
+    name, items = "matmul", tiles[SIDES[0]]
+    few, many = sorted((call.m, call.n), key=estimate)
+    if isinstance(few, int) and few <= NARROW:
+        name, items = "matmul_narrow", count * blocks_of(many, OF_A_BLOCK)
+    elif suffix in WIDE and estimate(tiles[WIDEST]) >= gpu.enough_blocks:
+        name, items = "matmul_wide", tiles[WIDEST]
     return _Function(
-        "matmul",
-        SHORT_NAMES[call.c.dtype],
-        (1, call.m, call.n, call.k, *_with_batch(arrays)),
-        blocks_of(call.m, TILE) * blocks_of(call.n, TILE),
-        "a block for each tile of the product",
+        name,
+        suffix,
+        (count, call.m, call.n, call.k, *arrays),
+        items,
+        "a block for each tile of the product" + ("s" if count != 1 else ""),
     )
 
 
@@ -63,18 +84,7 @@ def _with_batch(arrays: Arguments) -> Arguments:
     return a, 0, a_row, a_column, b, 0, b_row, b_column, c, 0, c_row
 
 
-def _matmul_batch(call: MatmulBatch) -> _Function:
-    arrays = (*call.a.with_strides, *call.b.with_strides, *call.c.with_row_strides)
-    return _Function(
-        "matmul",
-        SHORT_NAMES[call.c.dtype],
-        (call.count, call.m, call.n, call.k, *arrays),
-        call.count * blocks_of(call.m, TILE) * blocks_of(call.n, TILE),
-        "a block for each tile of the products",
-    )
-
-
-def _cumulative_sum(call: CumulativeSum) -> _Function:
+def _cumulative_sum(call: CumulativeSum, _: Gpu) -> _Function:
     return _Function(
         "cumsum",
         SHORT_NAMES[call.out.dtype],
@@ -84,17 +94,17 @@ def _cumulative_sum(call: CumulativeSum) -> _Function:
     )
 
 
-def _sort(call: Sort) -> _Function:
+def _sort(call: Sort, _: Gpu) -> _Function:
     return _of_rows(call, "sort", call.outer * call.inner, call.x.first, call.out.first)
 
 
-def _argsort(call: Argsort | ArgsortFurther) -> _Function:
+def _argsort(call: Argsort | ArgsortFurther, _: Gpu) -> _Function:
     further = "true" if isinstance(call, ArgsortFurther) else "false"
     arrays = (call.x.first, call.order.first, call.workspace.first)
     return _of_rows(call, "argsort", call.slots, further, *arrays)
 
 
-def _order_statistics(call: OrderStatistics) -> _Function:
+def _order_statistics(call: OrderStatistics, _: Gpu) -> _Function:
     arrays = (call.x.first, call.ranks.first, call.out.first, call.workspace.first)
     return _of_rows(call, "order_statistics", call.slots, call.count, *arrays)
 
@@ -111,7 +121,7 @@ def _of_rows(
     return _Function(name, dtype, (*sizes, *arguments), items, "a block for each row")
 
 
-def _first_of(call: FirstOf) -> _Function:
+def _first_of(call: FirstOf, _: Gpu) -> _Function:
     sizes = (call.rows, call.n, "true" if call.value else "false")
     arrays = (call.x.first, call.position.first)
     return _Function("first_of", "bool", (*sizes, *arrays), call.rows, "a block for each row")
@@ -120,7 +130,7 @@ def _first_of(call: FirstOf) -> _Function:
 _FUNCTIONS: dict[type[Call], Callable[..., _Function]] = {
     Matmul: _matmul,
     ComplexMatmul: _matmul,
-    MatmulBatch: _matmul_batch,
+    MatmulBatch: _matmul,
     CumulativeSum: _cumulative_sum,
     Sort: _sort,
     Argsort: _argsort,
@@ -135,14 +145,14 @@ def has_routine(intrinsic: type[Call]) -> bool:
     return intrinsic in _FUNCTIONS
 
 
-def routine(call: Call, source: Source, *, is_shared_out: bool = False) -> Routine:
+def routine(call: Call, source: Source, gpu: Gpu, *, is_shared_out: bool = False) -> Routine:
     """The routine for a call; UnsupportedError where there is none yet."""
     make = _FUNCTIONS.get(type(call))
     if make is None:
         raise UnsupportedError(
             f"{source}: there is no {call.name} for device='cuda' yet; the C target has it"
         )
-    function = make(call)
+    function = make(call, gpu)
     names = parsed_signature(call.signature)
     reads = tuple(dict.fromkeys(call.arrays[name].buffer for name in names.reads))
     passed = {a.buffer for a in function.arguments if isinstance(a, Load)}

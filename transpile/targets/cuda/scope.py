@@ -25,6 +25,7 @@ from transpile.targets.cuda.device_ir import (
     Team,
     TeamCall,
 )
+from transpile.targets.cuda.tiles import HalfTiles, Tiles, half_tiles_of, tiles_of
 from transpile.util.frozen_records import dataclass
 
 _PRINTED = frozenset(
@@ -143,9 +144,21 @@ class DeviceScope(Scope):
         """The dtype of a suffix."""
         return next(d for d in DTYPES if suffix(d) == name)
 
+    def tiles(self, dtype: DType, threads: int) -> Tiles:
+        """How so many threads share a tile of a product."""
+        return tiles_of(dtype, threads)
+
+    def half_tiles(self, threads: int) -> HalfTiles:
+        """The same for a product of halves."""
+        return half_tiles_of(threads)
+
     def is_half_float(self, dtype: DType) -> bool:
         """True for float16 and bfloat16, which are their bits."""
         return is_half(dtype)
+
+    def team_sum(self, suffix: str) -> str:
+        """The function for the sum of a warp."""
+        return self.team_function(Team.WARP, "add", self.dtype_of(suffix))
 
     def block_minimum(self) -> str:
         """The function for the least integer of a block."""

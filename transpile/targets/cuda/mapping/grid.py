@@ -84,7 +84,7 @@ class Mapper:
 
     def _call(self, kernel: Kernel, call: Call) -> DeviceKernel:
         """A routine, shared out among blocks."""
-        called = routine(call, kernel.source, is_shared_out=True)
+        called = routine(call, kernel.source, self.gpu, is_shared_out=True)
         return DeviceKernel(
             kernel, (called.call,), called.items, 1, self.gpu.block, self.gpu.most_blocks,
             called.mapping,

@@ -115,7 +115,7 @@ class TeamBody:
             case Alloc():
                 yield self._array(statement.buffer)
             case Call():
-                yield routine(statement, self.source).call
+                yield routine(statement, self.source, self.gpu).call
             case For():
                 yield from self._loop(statement, around)
             case If() if self._is_for_all(statement):

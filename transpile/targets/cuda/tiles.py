@@ -1,0 +1,61 @@
+"""How the threads of a block share a tile of a matrix product: for the templates."""
+
+from __future__ import annotations
+
+from transpile.ir.loop_ir import DType
+from transpile.ir.types import FLOAT32, FLOAT64
+from transpile.targets.cuda.gpu import WARP
+from transpile.util.frozen_records import dataclass
+
+VECTOR = 16  # the bytes that a thread reads at once
+# The rows and columns of threads of a warp.
+LANES = 4, 8
+_MOST_DOWN = 4
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """The share of a thread in a tile.
+
+    width    elements that it reads at once
+    down     warps below each other
+    across   warps beside each other
+    rows     rows that the block has `width` results of for each thread in a column of threads
+    columns  columns, likewise
+    depth    the terms of a sum whose factors are in shared memory
+    pad      elements behind each row of shared memory, so that threads that read several rows read
+             other banks
+    """
+
+    width: int
+    down: int
+    across: int
+    rows: int
+    columns: int
+    depth: int
+    pad: int
+
+
+def tiles_of(dtype: DType, threads: int) -> Tiles:
+    """The shares of so many threads."""
+    warps = threads // WARP
+    down = min(warps, 2 if dtype == FLOAT64 else _MOST_DOWN)
+    across = warps // down
+    width = max(1, VECTOR // dtype.itemsize)
+    rows, columns = down * LANES[0] * width, across * LANES[1] * width
+    depth, pad = (16 if dtype == FLOAT32 else 8), (4 if dtype == FLOAT64 else width)
+    return Tiles(width, down, across, rows, columns, depth, pad)
+
+
+@dataclass(frozen=True)
+class HalfTiles:
+    """The warps of a block below and beside each other that share a tile of a product of halves."""
+
+    down: int
+    across: int
+
+
+def half_tiles_of(threads: int) -> HalfTiles:
+    """The warps of so many threads."""
+    down = min(threads // WARP, 2)
+    return HalfTiles(down, threads // WARP // down)
