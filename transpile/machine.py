@@ -120,8 +120,10 @@ class Machine:
     # The first True of longer rows is searched for, rather than the least position of all of them.
     shortest_bool_search: int = 256
     # argmax of longer rows finds the block that has it, of so many elements: few for the search in
-    # it, many for the lanes of its maximum. Of matrices with more columns it looks at all elements.
+    # it, many for the lanes of its maximum. Rows that have fewer blocks have them half as long. Of
+    # matrices with more columns it looks at all elements.
     search_block: int = 1024
+    fewest_search_blocks: int = 8
     widest_blocked_search: int = 64
     # Scratch memory of the rows that are sorted at a time.
     sort_bytes: int = 1 << 24
@@ -312,8 +314,11 @@ class Machine:
     # A second version for ordinary angles: the compiler takes time in the square of the number of
     # angles; in single precision a shorter loop is not worth it.
     most_angles: int = 16
-    angle_block: int = 1024
     shortest_single_angles: int = 1024
+    # Longer loops over angles notice huge ones block by block.
+    angle_block: int = 1024
+    # A search for the first index tests after so many whether it has ended.
+    searched_block: int = 128
 
     # -------------------------------------------------- iteration spaces (schedule/domain)
 

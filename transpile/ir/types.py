@@ -87,6 +87,7 @@ SHORT_NAMES = _ShortNames({np.dtype(n): f"{n[0]}{int(n[1:]) * 8}" for n in _NUMB
 SHORT_NAMES[np.dtype("bool")] = "bool"
 BOOL = np.dtype("bool")
 INT32 = np.dtype("int32")
+INT16 = np.dtype("int16")
 INT64 = np.dtype("int64")
 INT32 = np.dtype("int32")
 UINT8 = np.dtype("uint8")

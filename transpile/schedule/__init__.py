@@ -48,6 +48,7 @@ from transpile.schedule.lanes.outer_vectorize import vectorize_outer
 from transpile.schedule.lanes.packed_columns import pack_columns
 from transpile.schedule.lanes.privatized_scatters import privatize_scatters
 from transpile.schedule.lanes.rng_fission import fission_rng
+from transpile.schedule.lanes.settled_searches import stop_settled_searches
 from transpile.schedule.lanes.trig_versions import version_trig_loops
 from transpile.schedule.memory_plan import plan_memory
 from transpile.schedule.parallelize import parallelize_loops
@@ -168,6 +169,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         shape_choices,
         "choices of constants are branches in scalar code, stores under conditions are choices",
     ),
+    (stop_settled_searches, "a search for the first index leaves the blocks behind it out"),
     (version_trig_loops, "multiversioning: ordinary angles skip the reduction that huge ones need"),
     (
         move_arrays_off_stack,

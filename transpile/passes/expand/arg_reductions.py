@@ -2,10 +2,13 @@
 
 Two reductions vectorise; a loop that carries a value and its position does not. The second one
 reads everything once more, so long rows are cut into blocks: the extreme of each, the first block
-that has that of all, and the position in this block alone.
+that has that of all, and the position in this block alone. In others it ends early
+(`schedule/lanes/settled_searches.py`).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +16,7 @@ from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Const, Equation, Var
 from transpile.ir.graph_rewrite import Builder
 from transpile.ir.indices.row_major import product
-from transpile.ir.types import INT64
+from transpile.ir.types import INT16, INT32, INT64
 from transpile.machine import Machine
 from transpile.primitives import axes, elementwise, indexing, reductions
 
@@ -36,10 +39,16 @@ def _is_cut(x: Atom, axis: int, machine: Machine) -> bool:
     """True for rows of several blocks, and for such columns of narrow matrices, of numbers that are
     compared in lanes."""
     shape, row = x.type.shape, x.type.shape[axis]
-    if not all(isinstance(extent, int) and extent > 0 for extent in shape):
+    if not isinstance(row, int) or not all(isinstance(e, int) and e > 0 for e in shape):
         return False
     is_narrow = product(shape[axis + 1 :]) <= machine.widest_blocked_search
-    return is_narrow and row >= 2 * machine.search_block and x.type.dtype.kind in "biuf"
+    return is_narrow and row >= 2 * _block(row, machine) and x.type.dtype.kind in "biuf"
+
+
+def _block(length: int, machine: Machine) -> int:
+    """The length of blocks: half of the usual one for rows of few of these."""
+    usual = machine.search_block
+    return usual if length >= machine.fewest_search_blocks * usual else usual // 2
 
 
 def _extreme(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
@@ -58,15 +67,30 @@ def _position(builder: Builder, x: Atom, axis: int, best: Atom) -> Var:
         is_best = builder.apply(
             elementwise.logical_or, is_best, builder.apply(elementwise.isnan, x)
         )
-    position = builder.apply(axes.iota, shape=x.type.shape, dimension=axis, dtype=INT64)
-    sentinel = Const(np.int64(np.iinfo(np.int64).max))
+    dtype = _position_dtype(x, axis)
+    position = builder.apply(axes.iota, shape=x.type.shape, dimension=axis, dtype=dtype)
+    sentinel = Const(dtype.type(np.iinfo(dtype).max))
     candidates = builder.apply(elementwise.select, is_best, position, sentinel)
-    return builder.apply(reductions.reduce_min, candidates, axes=(axis,))
+    first = builder.apply(reductions.reduce_min, candidates, axes=(axis,))
+    return builder.apply(elementwise.convert, first, dtype=INT64) if dtype != INT64 else first
+
+
+def _position_dtype(x: Atom, axis: int) -> np.dtype[Any]:
+    """That of positions in lanes: where it can be, as wide as the elements, so that a register has
+    as many of both."""
+    length = x.type.shape[axis]
+    for dtype in (INT16, INT32):
+        is_wide = x.type.dtype.itemsize <= dtype.itemsize
+        if is_wide and isinstance(length, int) and length <= np.iinfo(dtype).max:
+            return dtype
+    return INT64
 
 
 def _in_blocks(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
     """The last block ends with the row, and may begin in the one before."""
-    shape, length, size = x.type.shape, x.type.shape[axis], builder.machine.search_block
+    shape, length = x.type.shape, x.type.shape[axis]
+    assert isinstance(length, int)
+    size = _block(length, builder.machine)
     outer, inner = product(shape[:axis]), product(shape[axis + 1 :])
     x = builder.apply(axes.reshape, x, shape=(outer, length, inner))
     count = length // size
@@ -81,7 +105,7 @@ def _in_blocks(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
     block = _position(builder, best, 1, extreme)
     begin = builder.apply(elementwise.multiply, block, _number(size))
     begin = builder.apply(elementwise.minimum, begin, _number(length - size))
-    within = _position(builder, _blocks_from(builder, x, begin), 1, extreme)
+    within = _position(builder, _blocks_from(builder, x, begin, size), 1, extreme)
     position = builder.apply(elementwise.add, begin, within)
     return builder.apply(axes.reshape, position, shape=(*shape[:axis], *shape[axis + 1 :]))
 
@@ -94,10 +118,10 @@ def _part(builder: Builder, x: Atom, start: Index, limit: Index) -> Var:
     )
 
 
-def _blocks_from(builder: Builder, x: Atom, begin: Atom) -> Var:
+def _blocks_from(builder: Builder, x: Atom, begin: Atom, size: int) -> Var:
     """Of each row along the middle axis the block that begins at an index of its own."""
     outer, length, inner = x.type.shape
-    shape = (outer, builder.machine.search_block, inner)
+    shape = (outer, size, inner)
     index: Atom = builder.apply(
         axes.broadcast_in_dim, begin, shape=shape, broadcast_dimensions=(0, 2)
     )
