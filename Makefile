@@ -12,7 +12,7 @@ PEER_PACKAGES ?= numba scipy jax torch==2.13.0
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test thorough check fuzz sanitize soak compat mpi cuda lint format bench cliffs clean compiler
+.PHONY: demo examples test thorough check fuzz sanitize soak compat xla mpi cuda lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -92,6 +92,12 @@ fuzz: $(VENV)/.installed-developer compiler
 # in an environment of their own. ARGS chooses tests.
 compat: compiler .venv-compat/.installed
 	@.venv-compat/bin/python -m pytest -q tests/compat $(ARGS)
+
+# Not in continuous integration: HLO, its messages and StableHLO as XLA reads and runs them, functions
+# of JAX read back, and collectives and control flow beside JAX's. ARGS chooses tests.
+xla: compiler .venv-compat/.installed
+	@.venv-compat/bin/python -m pytest -q -n 2 tests/hlo tests/hlo_import tests/lax/test_collectives_jax.py \
+	    tests/lax/test_lax_control_jax.py tests/lax/test_lax_facts.py $(ARGS)
 
 # Devices that are processes of an MPI program: tests and examples under `mpiexec`, in an environment
 # with mpi4py and MPICH. ARGS chooses tests.

@@ -25,7 +25,13 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerIntegerConversionError(ConcretizationTypeError):
-    """A traced value was used as a Python int: `int(x)`, `range(x)`, a list index, a shape."""
+    """A traced value was used as a Python int: `int(x)`, `range(x)`, a list index, a shape.
+
+    `arguments` are the names of the arguments that it is computed from, where it is computed from
+    nothing else.
+    """
+
+    arguments: frozenset[str] = frozenset()
 
 
 class TracerFloatConversionError(ConcretizationTypeError):

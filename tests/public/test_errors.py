@@ -312,10 +312,10 @@ def test_errors_of_other_threads_leave_no_trace_behind():
 
 
 def test_a_traced_shape_for_a_numpy_constructor_is_explained():
-    @tp.jit
     def f(n):
         return np.zeros(n) + 1
 
+    f = tp.jit(f, python_control_flow=False)
     with pytest.raises(errors.TracerIntegerConversionError) as caught:
         f(3)
     text = str(caught.value)

@@ -246,6 +246,9 @@ def test_an_example_that_fails_ends_the_call(way):
     with pytest.raises(ValueError, match=r"no root of -2\.00"):
         f(np.array([1.0, -2.0, -3.0]))
     with pytest.raises(AssertionError, match=r"200\.0 is too large"):
+        f(np.array([1.0, 200.0, 3.0]))
+    # All examples come to the first place.
+    with pytest.raises(ValueError, match=r"no root of -3\.00"):
         f(np.array([1.0, 200.0, -3.0]))
 
 
@@ -306,10 +309,10 @@ def test_a_c_caller_gets_a_code_of_its_own_for_each_place(tmp_path):
     found = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
     assert found.stdout.splitlines() == [
         "0 success",
-        "1002 ValueError: ('no root of {}', 'for', {})",
-        "1001 AssertionError: {} is too large",
-        "place 1 -4",
-        "1002",
+        "1001 ValueError: ('no root of {}', 'for', {})",
+        "1002 AssertionError: {} is too large",
+        "place 0 -4",
+        "1001",
     ]
 
 

@@ -213,6 +213,7 @@ METHODS = """
     x.reshape(-1, 2)
     v.round(1)
     np.sort(v).searchsorted([0.0, 0.5])
+    v.view("i4")
     v[:, None].squeeze()
     v.std()
     x.sum(0)

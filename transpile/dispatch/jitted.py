@@ -18,6 +18,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from transpile import tree
+from transpile.dispatch.static_integers import StaticIntegers
 from transpile.dispatch.switches import DISABLED, is_suspended
 from transpile.dispatch.tracing import Config, Tracing
 from transpile.options import Options
@@ -52,6 +53,7 @@ class Wrapped(metaclass=CalledBySlot):
         "__weakref__",
         "_config",
         "_function",
+        "_integers",
         "_methods",
         "_parameters",
         "_tracing",
@@ -74,7 +76,8 @@ class Wrapped(metaclass=CalledBySlot):
         self._config = config
         self._parameters = config.parameters
         self._tracing = Tracing(function, config)
-        self._methods = _Methods(function, config, self._tracing.first_call)
+        self._integers = StaticIntegers(function, config, Wrapped)
+        self._methods = _Methods(function, config, self._first_call())
         Dispatcher(
             self._tracing.table,
             config.parameters.describe,
@@ -82,6 +85,11 @@ class Wrapped(metaclass=CalledBySlot):
             DISABLED,
             is_suspended,
         ).attach(self)
+
+    def _first_call(self) -> Callable[..., Any]:
+        """What makes a call that has no executable. It does not refer to the jitted function."""
+        run, integers = self._tracing.first_call, self._integers
+        return lambda args, kwargs: integers.called(run, lambda sibling: sibling, (args, kwargs))
 
     @property
     def options(self) -> Options:
@@ -108,8 +116,12 @@ class Wrapped(metaclass=CalledBySlot):
     @api_boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays, or any objects with `shape` and `dtype`)."""
-        method = self._methods.of_call(args)
-        return (method or self)._tracing.traced(args, kwargs)[0]
+        own = self._methods.of_call(args) or self
+        return own._integers.called(  # type: ignore[no-any-return]
+            lambda *call: own._tracing.traced(*call)[0],
+            lambda sibling: sibling.trace,
+            (args, kwargs),
+        )
 
     @api_boundary
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -126,10 +138,14 @@ class Wrapped(metaclass=CalledBySlot):
         instances that these keep alive; the cache on disk stays."""
         self._tracing.table.clear()
         self._methods.clear()
+        if self._integers.sibling is not None:
+            self._integers.sibling.clear_cache()
 
     def _cache_size(self) -> int:
         """How many signatures (dynamic: graphs) have an executable or a trace."""
-        return len(self._tracing.table.traced) + self._methods.count()
+        sibling = self._integers.sibling
+        others = 0 if sibling is None else sibling._cache_size()
+        return len(self._tracing.table.traced) + self._methods.count() + others
 
     # ------------------------------------------------------------------------------ methods
 

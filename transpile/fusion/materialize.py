@@ -71,8 +71,9 @@ def materialise(survey: Survey, choices: Choices) -> Block:
         is_measured = equation.primitive is measured
         if scope.is_body and is_measured and room_of(equation.params["length"]) is not None:
             raise UnsupportedError(
-                f"{equation.source}: in the body of a loop or branch a length needs a bound. Say "
-                "how long the result is: transpile.numpy.repeat(..., total_repeat_length=n), "
+                f"{equation.source}: in the body of a loop or branch a length needs a bound: "
+                "make an array of the largest length, of which x[:n] is a part, or say how long "
+                "the result is: transpile.numpy.repeat(..., total_repeat_length=n), "
                 "numpy.bincount(x, minlength=n)"
             )
         is_value = any(v in values.materialised and v.type.size != 0 for v in outputs)

@@ -177,8 +177,9 @@ def _check_names(graph: Graph) -> None:
 
 
 def _check_repeatable(graph: Graph) -> None:
-    """Refuse programs that cannot be called again when they have found too little room."""
-    if graph.communicates or any(graph.sites()):
+    """Refuse programs that cannot be called again when they have found too little room. A failure
+    can be met again: it ends the call either way."""
+    if graph.communicates or any(not site.callback.failure for site in graph.sites()):
         raise UnsupportedError(
             f"{graph.name} has a length without a bound, for which it may be called twice, and "
             "calls Python or other devices, which is to happen once. Say how long the result is: "

@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from transpile import errors
-from transpile.ir.dims import Dim, Index
+from transpile.ir.dims import Dim
 from transpile.python import operations
 from transpile.python.semantics import builtins, math_functions
 from transpile.python.semantics.branches import if_
@@ -88,8 +88,9 @@ class Conversions:
             THREAD.record.converted(code, made.lines)
         return converted(function, made, operations)
 
-    def require(self, smaller: Index, larger: Index, text: str) -> None:
-        """End the program with a ValueError where an inequality of sizes does not hold."""
+    def require(self, smaller: Any, larger: Any, text: str) -> None:
+        """End the program with a ValueError where an inequality of sizes, or of numbers, does not
+        hold."""
         sizes = [x.as_value() if isinstance(x, Dim) else x for x in (smaller, larger)]
         if_(sizes[0] > sizes[1], lambda: _raised(text), lambda: (), (), ())
 

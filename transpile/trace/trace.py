@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from transpile import errors
+from transpile.ir.dims import Dim
 from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var, axis_names
 from transpile.ir.graph_rewrite import may_repeat, silenced, sizes_read
 from transpile.ir.indices.lengths import Length
@@ -57,6 +58,7 @@ class Trace:
     counters   the numbers of the iterations of known loops, and how many there are
     length_names  those of lengths that are counted here, and in regions
     is_region  a statement of the function around it, whose arrays it may assign to
+    sizes      runtime sizes by the Vars of their values
     around     the region that a region is in
     mirrored   in a region, by the Var of an outer view: the view of what the base is here
     """
@@ -85,6 +87,7 @@ class Trace:
     made: dict[int, Any] = field(default_factory=dict)
     lifts: dict[int, tuple[Any, Tracer]] = field(default_factory=dict)
     lengths: dict[Length, Var] = field(default_factory=dict)
+    sizes: dict[Var, Dim] = field(default_factory=dict)
     counters: dict[Var, int] = field(default_factory=dict)
     length_names: set[str] = field(default_factory=set)
     is_region: bool = False

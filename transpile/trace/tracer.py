@@ -243,6 +243,8 @@ class Tracer:
             f"`{user_source().text}`.\nIt comes from {_origin(self)}, in the function "
             f"{self.owner.name!r} ({self.owner.source}). {reason} {hint() or advice}"
         )
+        if isinstance(problem, errors.TracerIntegerConversionError) and not self.owner.is_region:
+            problem.arguments = frozenset(v.name for v in _arguments(self))
         self.owner.refused = problem
         if THREAD.refusals is not None:
             THREAD.refusals.append(problem)
@@ -282,8 +284,20 @@ def _public_name(function: Any) -> str:
 
 def _origin(tracer: Tracer) -> str:
     """The arguments that a value depends on, for error messages."""
+    arguments = _arguments(tracer)
+    if not arguments:
+        return "a constant"
+    ordered = [v.name for v in tracer.owner.inputs if v in arguments and v.name]
+    if not ordered:
+        return "an argument"
+    listed = ", ".join(repr(name) for name in ordered)
+    return f"the argument{'s' if len(ordered) > 1 else ''} {listed}"
+
+
+def _arguments(tracer: Tracer) -> set[Var]:
+    """The inputs of its trace that a value depends on."""
     producers = tracer.owner.producers
-    arguments: dict[Var, None] = {}
+    arguments: set[Var] = set()
     seen: set[Var] = set()
     stack: list[Atom] = [tracer.variable]
     while stack:
@@ -294,14 +308,8 @@ def _origin(tracer: Tracer) -> str:
         if atom in producers:
             stack += producers[atom].inputs
         elif atom in tracer.owner.inputs:
-            arguments[atom] = None
-    if not arguments:
-        return "a constant"
-    ordered = [v.name for v in tracer.owner.inputs if v in arguments and v.name]
-    if not ordered:
-        return "an argument"
-    listed = ", ".join(repr(name) for name in ordered)
-    return f"the argument{'s' if len(ordered) > 1 else ''} {listed}"
+            arguments.add(atom)
+    return arguments
 
 
 def named(result: Any) -> Any:

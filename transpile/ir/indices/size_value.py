@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from transpile.errors import TracerIntegerConversionError
+
 # The value of a size in the active trace. The package of NumPy's functions, which can make one,
 # puts the function here.
 SIZE_VALUES: list[Callable[[SizeValue], Any]] = []
@@ -47,6 +49,6 @@ class SizeValue:
         return SIZE_VALUES[0](self)
 
     def __index__(self) -> int:
-        raise TypeError(
+        raise TracerIntegerConversionError(
             f"{self} is a runtime size, known when the program is called: no Python int"
         )

@@ -36,6 +36,7 @@ from transpile.numpy.core.promotion import (
     warn_if_imaginary_is_lost,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import extent_of, is_found_later, range_of
 from transpile.numpy.core.ufuncs import apply, call
 from transpile.numpy.manipulation.shapes import broadcast_to_shape, diagonal, shape_argument
 from transpile.numpy.manipulation.transposes import moveaxis
@@ -231,13 +232,16 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwa
     """start, start + step, ... below stop.
 
     The bounds decide a shape, so they are numbers known while tracing, or runtime sizes, of which
-    the result is int64 by default. Raises a TracerError for traced bounds, and UndecidedSizeError
-    where it is not known of runtime sizes that `stop` does not lie before `start`.
+    the result is int64 by default; in functions that are converted from source they may be traced
+    integers, too. Raises a TracerError for other traced bounds, and UndecidedSizeError where it is
+    not known of runtime sizes that `stop` does not lie before `start`.
     """
     if stop is None:
         start, stop = 0, start
-    if not all(isinstance(v, Dim) for v in (start, stop, step)):
-        start, stop, step = (v if isinstance(v, Dim) else _known(v) for v in (start, stop, step))
+    if is_found_later(start) or is_found_later(stop):
+        wanted = None if dtype is None else dtype_argument(dtype)
+        return range_of(start, stop, index_of(step), wanted)
+    start, stop, step = (v if isinstance(v, Dim) else _known(v) for v in (start, stop, step))
     if not any(isinstance(v, Dim) for v in (start, stop, step)):
         numbers: list[Any] = [start, stop, step]
         return bind(elementwise.copy, np.arange(*numbers, dtype=dtype))
@@ -276,7 +280,7 @@ def linspace(
     An integer `dtype` rounds the samples down. With `retstep` also the distance, NaN of one sample.
     `num` must be known while tracing, or is a runtime size. Raises ValueError where it is negative.
     """
-    number = num if isinstance(num, Dim) else index_of(num)
+    number = extent_of(num)
     if not isinstance(number, Dim) and number < 0:
         raise located(ValueError, f"Number of samples, {number}, must be non-negative.")
     low, high = as_array(start), as_array(stop)
@@ -349,7 +353,8 @@ def _triangle(shape: Any, k: int) -> Any:
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) -> Any:
     """An (N, M) matrix of ones on and below the k-th diagonal and zeros above, float64 by
     default."""
-    triangle = _triangle((N, N if M is None else M), index_of(k))
+    shape = shape_argument((N, N if M is None else M))
+    triangle = _triangle(shape, index_of(k))
     return bind(elementwise.convert, triangle, dtype=dtype_argument(dtype))
 
 
@@ -357,7 +362,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) ->
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) -> Any:
     """An (N, M) matrix of zeros with ones on the k-th diagonal, float64 by default; N and M may be
     runtime sizes."""
-    shape = (N, N if M is None else M)
+    shape = shape_argument((N, N if M is None else M))
     i, j = (bind(primitives.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
     return convert(call(np.equal, call(np.add, i, k) if k else i, j), dtype_argument(dtype))
 

@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index, sides
+from transpile.ir.graph import Atom, Const
 from transpile.ir.indices.requirements import extreme, is_at_most
 from transpile.ir.indices.size_value import SIZE_VALUES
 from transpile.ir.types import INT64
-from transpile.numpy.core.promotion import convert, strengthen, weaken
+from transpile.numpy.core.promotion import convert, index_of, is_weak, strengthen, weaken
+from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import axes as primitives
 from transpile.trace.bytecode.call_resolution import SUBSTITUTES
-from transpile.trace.lengths import measured
-from transpile.trace.trace import bind
-from transpile.trace.tracer import Tracer
+from transpile.trace.lengths import measured, none_of
+from transpile.trace.trace import Trace, bind, the_trace
+from transpile.trace.tracer import UNKNOWN, Tracer
+from transpile.util.interrupt_safety import THREAD
 
 
 def dimension_value(dim: Any) -> Any:
@@ -28,7 +31,9 @@ def dimension_value(dim: Any) -> Any:
         return dim
     counted = bind(primitives.iota, shape=(dim + 1,), dimension=0, dtype=INT64)
     last = bind(primitives.slice_, counted, start=(dim,), limit=(dim + 1,), strides=(1,))
-    return weaken(bind(primitives.reshape, last, shape=()))
+    value = weaken(bind(primitives.reshape, last, shape=()))
+    value.owner.sizes[value.original] = dim
+    return value
 
 
 SIZE_VALUES.append(dimension_value)
@@ -52,6 +57,86 @@ def larger_of(a: Index, b: Index) -> Index:
         return extreme(a, b, 1)
     most = sides(a)[1] + sides(b)[1]
     return measured(_of_two(np.maximum, a, b), most, lambda found: (found - a, found - b))
+
+
+def extent_of(value: Any) -> Index:
+    """An extent that a user gives: an int, a runtime size, or, in a function that is converted from
+    source, a traced integer. Then the program finds the extent when it runs, and ends with a
+    ValueError where that is negative. Otherwise a traced value raises its error."""
+    if isinstance(value, Dim):
+        return value
+    if not is_found_later(value):
+        return index_of(value)
+    known = _size_of(value.owner, value.variable)
+    if known is not None and is_at_most(0, known):
+        return known
+    text = "negative dimensions are not allowed"
+    count = strengthen(convert(value, INT64))
+    if the_trace().is_region:
+        THREAD.python.require(0, count, text)
+        return length_of(count)
+    found = length_of(count)
+    none_of(bind(primitives.reshape, call(np.less, count, 0), shape=(1,)), text)
+    value.owner.sizes[value.variable] = found
+    return found
+
+
+def _size_of(trace: Trace, atom: Atom) -> Index | None:
+    """The size that an int64 number is, if it follows from known sizes."""
+    if isinstance(atom, Const):
+        return int(atom.value) if atom.is_scalar else None
+    if atom in trace.sizes:
+        return trace.sizes[atom]
+    equation = trace.producers.get(atom)
+    if equation is None or atom.type.dtype != INT64:
+        return None
+    match equation.primitive.name, [_size_of(trace, x) for x in equation.inputs]:
+        case ("convert", [known]) if equation.inputs[0].type.dtype.kind in "iu":
+            return known
+        case ("add", [int() | Dim() as one, int() | Dim() as other]):
+            return one + other
+        case ("subtract", [int() | Dim() as one, int() | Dim() as other]):
+            return one - other
+        case ("multiply", [int() | Dim() as one, int() | Dim() as other]):
+            return one * other
+    return None
+
+
+def length_of(count: Any) -> Dim:
+    """The length of a range of so many numbers: of none, where there are less."""
+    return measured(call(np.maximum, strengthen(convert(count, INT64)), 0))
+
+
+def range_of(start: Any, stop: Any, step: int, dtype: Any) -> Any:
+    """The numbers from start, in steps, to before stop: integers or sizes, of which one at least is
+    traced. In the dtype that NumPy gives them, if none is given."""
+    if step == 0:
+        raise located(ZeroDivisionError, "division by zero")
+    low, high = (dimension_value(v) if isinstance(v, Dim) else v for v in (start, stop))
+    if (type(low), low, step) == (int, 0, 1):
+        count = high
+    else:
+        count = call(np.negative, call(np.floor_divide, call(np.subtract, low, high), step))
+    numbers = bind(primitives.iota, shape=(length_of(count),), dimension=0, dtype=INT64)
+    values = call(np.add, call(np.multiply, numbers, step), low)
+    if dtype is None:
+        is_typed = [isinstance(v, Tracer) and not is_weak(v) for v in (start, stop)]
+        zeros: list[Any] = [
+            v.dtype.type(0) if t else 0 for v, t in zip((start, stop), is_typed, strict=True)
+        ]
+        dtype = np.arange(*zeros).dtype
+    return convert(values, dtype)
+
+
+def is_found_later(value: Any) -> bool:
+    """True for a traced integer that can be an extent, as the program finds it when it runs."""
+    return (
+        THREAD.python is not None
+        and isinstance(value, Tracer)
+        and not value.shape
+        and value.dtype.kind in "iu"
+        and value.owner.value(value.variable) is UNKNOWN
+    )
 
 
 def _of_two(ufunc: np.ufunc, a: Index, b: Index) -> Any:

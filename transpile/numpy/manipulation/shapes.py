@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Shape, floor_divide
+from transpile.ir.dims import Shape, floor_divide
+from transpile.ir.indices.lengths import are_equal_later, lengths_of
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import product
 from transpile.numpy.core.promotion import (
@@ -35,7 +36,13 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import broadcast_to as broadcast_shape
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import larger_of, smaller_of
+from transpile.numpy.core.runtime_sizes import (
+    dimension_value,
+    extent_of,
+    larger_of,
+    length_of,
+    smaller_of,
+)
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind
@@ -43,13 +50,13 @@ from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
 
 
 def shape_argument(shape: Any) -> Shape:
-    """The shape that a user gives: an int, a runtime size, or a sequence of them."""
+    """The shape that a user gives: an extent (`extent_of`), or a sequence of them."""
     given = (
         shape
         if isinstance(shape, tuple | list)
         else (tuple(shape) if isinstance(shape, np.ndarray) and shape.ndim else (shape,))
     )
-    return tuple(d if isinstance(d, Dim) else index_of(d) for d in given)
+    return tuple(map(extent_of, given))
 
 
 def shape_text(shape: Sequence[Any]) -> str:
@@ -73,11 +80,19 @@ def reshape(a: Array, /, shape: Any, order: str = "C", *, copy: Any = None) -> A
     wanted = _infer(shape_argument(shape), x.size)
     if order in ("F", "f") and max(x.ndim, len(wanted)) > 1:
         backwards = transpose_to(x, range(x.ndim)[::-1])
-        result = reshape_to(backwards, wanted[::-1])
+        result = _in_shape(backwards, wanted[::-1])
         return transpose_to(result, range(len(wanted))[::-1])
     if order not in ("C", "c", "A", "a", "K", "F", "f"):
         raise located(ValueError, f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
-    return strengthen(reshape_to(x, wanted))
+    return strengthen(_in_shape(x, wanted))
+
+
+def _in_shape(x: Any, wanted: Shape) -> Any:
+    """The elements in a shape of as many, as is known, or as the program checks."""
+    size = product(wanted)
+    if size != x.size:
+        x = slice_axis(reshape_to(x, (x.size,)), 0, 0, size)
+    return reshape_to(x, wanted)
 
 
 def _infer(wanted: Shape, size: Any) -> Shape:
@@ -87,16 +102,25 @@ def _infer(wanted: Shape, size: Any) -> Shape:
     if len(unknown) > 1:
         raise located(ValueError, "can only specify one unknown dimension")
     if not unknown:
-        if product(wanted) != size:
+        whole = product(wanted)
+        if whole != size and not are_equal_later(whole, size, refusal):
             raise located(ValueError, refusal)
         return wanted
     known = product(d for axis, d in enumerate(wanted) if axis != unknown[0])
     if wanted[unknown[0]] != -1 or known == 0:
         raise located(ValueError, refusal)
-    missing = floor_divide(size, known)
-    if missing * known != size:
+    missing = _quotient(size, known)
+    whole = missing * known
+    if whole != size and not are_equal_later(whole, size, refusal):
         raise located(ValueError, refusal)
     return (*wanted[: unknown[0]], missing, *wanted[unknown[0] + 1 :])
+
+
+def _quotient(size: Any, known: Any) -> Any:
+    """A size divided by another one, which is no divisor of it where they contradict each other."""
+    if isinstance(known, int) or not lengths_of(known):
+        return floor_divide(size, known)
+    return length_of(dimension_value(size) // dimension_value(known))
 
 
 @implements(np.ravel)

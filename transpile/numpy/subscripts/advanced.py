@@ -248,7 +248,7 @@ class Plan:
 def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan:
     """The plan of a key that has arrays, or traced numbers."""
     arrays = any(e.is_array for e in key)
-    chosen = [(number, e) for number, e in enumerate(key) if _is_chosen(e, shape, arrays)]
+    chosen = [(number, e) for number, e in enumerate(key) if _is_chosen(e, arrays)]
     positions = [p for p, _ in chosen]
     together = positions == list(range(positions[0], positions[-1] + 1))
     common = _common([e.value for _, e in chosen])
@@ -304,13 +304,12 @@ def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan
     )
 
 
-def _is_chosen(entry: Entry, shape: Shape, arrays: bool) -> bool:
+def _is_chosen(entry: Entry, arrays: bool) -> bool:
     """Whether an entry becomes indices: arrays, and numbers; known ones beside traced ones, too, so
     that an element is written where it lies."""
     if entry.is_array or not entry.is_number:
         return entry.is_array
-    is_known = isinstance(entry.value, int) and isinstance(shape[entry.axis or 0], int)
-    return arrays or isinstance(entry.value, Tracer) or is_known
+    return arrays or isinstance(entry.value, Tracer | int)
 
 
 _MODES = {
@@ -356,8 +355,8 @@ def _in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape)
         if mode is None and THREAD.checks_bounds:
             bounds.check_bounds(index, axis, size)
         return from_start(index, size)
-    if isinstance(index, np.ndarray) and isinstance(size, Dim) and mode is None:
-        return _known_in_range(index, axis, size)
+    if isinstance(index, np.ndarray | int) and isinstance(size, Dim) and mode is None:
+        return _known_in_range(np.asarray(index, INT64), axis, size)
     if isinstance(index, Dim) or isinstance(size, Dim):
         raise unsupported(f"an axis of size {size} is not indexed by arrays and {index!r} together")
     array = np.asarray(index, INT64)

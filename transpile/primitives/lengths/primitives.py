@@ -79,7 +79,7 @@ compact = register(
 
 
 def _measured_type(count: ArrayType, *, length: Length) -> tuple[ArrayType, ...]:
-    if count != ArrayType((), INT64):
+    if (count.shape, count.dtype) != ((), INT64):
         raise TypeError(f"a length is an int64 number, not {count}")
     return (count.strong,)
 

@@ -164,9 +164,9 @@ class _Removal:
     def _if(self, node: ast.If, rest: Block) -> tuple[Block, Exits]:
         body, first = self.block(node.body)
         orelse, second = self.block(node.orelse)
-        if rest and FALL not in first and FALL in second:
+        if rest and first - _FALLS and FALL not in first and FALL in second:
             orelse, second = self.block([*node.orelse, *rest])
-        elif rest and FALL not in second and FALL in first:
+        elif rest and second - _FALLS and FALL not in second and FALL in first:
             body, first = self.block([*node.body, *rest])
         else:
             whole = _with_fields(node, body=_filled(body, node), orelse=orelse)

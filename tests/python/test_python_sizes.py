@@ -1,0 +1,184 @@
+"""Traced integers as sizes: `np.zeros(n)`, `range(n)`, `x[:n]`, `x.reshape(n, -1)`. One program
+serves every n; Python itself is the oracle."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile.errors import TracerIntegerConversionError, UnsupportedError
+
+
+def made(n):
+    return (
+        np.zeros(n), np.ones((n, 2), np.int32), np.full((2, n), 3.5), np.eye(n, 4), np.identity(n),
+        np.tri(n), np.arange(n), np.arange(1, n + 1, 2), np.arange(n, 0, -1), np.arange(n, 7),
+        np.linspace(0, 1, n), np.indices((n, 2)), np.zeros(2 * n + 1),
+    )  # fmt: skip
+
+
+def shaped(x, n):
+    return x.reshape(n, -1), x.reshape(-1, n), x.reshape((n, -1), order="F"), np.tile(x, n), x[:n]
+
+
+def sieve(n):
+    is_prime = np.ones(n, dtype=bool)
+    is_prime[:2] = False
+    for i in range(2, n):
+        if is_prime[i]:
+            for j in range(i * i, n, i):
+                is_prime[j] = False
+    return np.nonzero(is_prime)[0]
+
+
+def pascal(n):
+    rows = np.zeros((n, n), dtype=np.int64)
+    for i in range(n):
+        rows[i, 0] = 1
+        for j in range(1, i + 1):
+            rows[i, j] = rows[i - 1, j - 1] + rows[i - 1, j]
+    return rows
+
+
+def moving_mean(x, width):
+    out = np.zeros(len(x) - width + 1)
+    for i in range(len(out)):
+        out[i] = x[i : i + width].mean()
+    return out
+
+
+def system(n):
+    matrix = 4 * np.eye(n) + np.ones((n, n))
+    return np.linalg.solve(matrix, np.arange(n) * 1.0)
+
+
+def checked(n):
+    if n > 9:
+        raise ValueError(f"{n} is too many")
+    return np.sqrt(np.arange(n))
+
+
+X = np.arange(12.0)
+PROGRAMS = {
+    "made": (made, [(5,), (1,), (2,)]),
+    "shaped": (shaped, [(X, 3), (X, 1), (X, 12)]),
+    "sieve": (sieve, [(60,), (3,)]),
+    "pascal": (pascal, [(7,), (1,)]),
+    "moving_mean": (moving_mean, [(X, 4), (X, 12), (X, 1)]),
+    "system": (system, [(6,), (1,)]),
+    "checked": (checked, [(9,), (0,)]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_program_serves_every_number(name, shared_cache):
+    function, calls = PROGRAMS[name]
+    f = transpile.jit(function)
+    for arguments in calls:
+        found, expected = (transpile.tree.leaves(g(*arguments)) for g in (f, function))
+        for x, y in zip(found, expected, strict=True):
+            assert (x.shape, x.dtype) == (np.shape(y), np.asarray(y).dtype)
+            np.testing.assert_allclose(x, y, rtol=1e-13)
+    assert f._cache_size() == 1
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "u8"])
+def test_integers_of_every_dtype(dtype):
+    n = np.dtype(dtype).type(7)
+    for f in (lambda n: np.ones(n).sum(), lambda n: np.arange(n)):
+        found, expected = transpile.jit(f)(n), f(n)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_errors_are_those_of_numpy():
+    with pytest.raises(ValueError, match="negative dimensions are not allowed"):
+        transpile.jit(lambda n: np.zeros(n).sum())(-1)
+    assert transpile.jit(lambda n: np.arange(n).sum())(-3) == 0
+    with pytest.raises(ValueError, match="cannot reshape array of size 12 into shape"):
+        transpile.jit(lambda x, n: x.reshape(n, -1))(X, 5)
+    with pytest.raises(ValueError, match="could not be broadcast together"):
+        transpile.jit(lambda x, n: x + np.zeros(n))(X, 5)
+    with pytest.raises(ValueError, match="12 is too many"):
+        transpile.jit(checked)(12)
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        transpile.jit(lambda n: np.arange(0, n, 0))(3)
+
+
+def test_a_loop_needs_a_bound_for_its_arrays():
+    def f(n):
+        total = 0.0
+        for i in range(1, n):
+            total += np.ones(i).sum()
+        return total
+
+    with pytest.raises(UnsupportedError, match=r"make an array of the largest length.*x\[:n\]"):
+        transpile.jit(f)(5)
+
+
+def test_without_conversion_the_error_stays():
+    with pytest.raises(TracerIntegerConversionError, match="decides a shape"):
+        transpile.jit(lambda n: np.zeros(n), python_control_flow=False)(3)
+
+
+def test_derivatives():
+    def f(x, n):
+        return (np.linspace(0, 1, n) * x**2).sum()
+
+    for n in (3, 8):
+        found = transpile.jit(transpile.grad(f))(2.0, n)
+        np.testing.assert_allclose(found, 4 * np.linspace(0, 1, n).sum())
+
+
+def test_loops_over_runtime_sizes():
+    def powers(x):
+        n = len(x)
+        table = np.zeros((n, n))
+        for i in range(n):
+            table[i, 0] = 1.0
+            for j in range(1, n):
+                table[i, j] = table[i, j - 1] * x[i]
+        return table
+
+    f = transpile.jit(powers, dynamic_shapes={"x": ("n",)})
+    for n in (2, 5):
+        np.testing.assert_array_equal(f(X[:n]), powers(X[:n]))
+    text = transpile.jit(powers).lower(transpile.ShapeDtypeStruct(("n",), float)).as_text()
+    assert "table[i][0] = 1.0;" in text and "minimum" not in text
+
+
+MAIN = """
+#include <stdio.h>
+#include "squares.h"
+
+int main(void)
+{
+    double out[8];
+    int64_t length = 0;
+    char workspace[4096];
+    const int64_t n = 5, few = 3;
+    int code = squares(8, &n, out, &length, workspace);
+    printf("%d %d %g\\n", code, (int)length, out[4]);
+    code = squares(few, &n, out, &length, workspace);
+    printf("%d %s\\n", code != 0, squares_error(code));
+    return 0;
+}
+"""
+
+
+def test_from_c(tmp_path):
+    def squares(n):
+        return np.arange(n) ** 2.0
+
+    transpile.jit(squares).lower(5).save(tmp_path)
+    (tmp_path / "main.c").write_text(MAIN)
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(
+        ["cc", *flags, "main.c", "squares.c", "-lm", "-o", "main"], cwd=tmp_path, check=True
+    )
+    done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "0 5 16",
+        "1 u is more than u_room, for which there is memory",
+    ]
