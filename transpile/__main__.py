@@ -29,8 +29,9 @@ from transpile.disk_cache.cache_listing import Usage
 from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
 from transpile.runtime import fast_call
+from transpile.targets import choice
 
-_KNOWN_DIALECTS = (*DIALECTS, "asm")
+_KNOWN_DIALECTS = (*DIALECTS, *choice.DIALECTS, "asm")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from transpile.dispatch.trace_cache import clear_caches
 from transpile.dispatch.tracing import Config
 from transpile.ir.primitive import Axis
 from transpile.options import Options
+from transpile.pytree.device_arrays import EAGER
+from transpile.targets import choice
 from transpile.trace.axis_names import in_scope_of
 from transpile.trace.call_arguments import parameters
 from transpile.trace.captured_arrays import CONVERSIONS
@@ -23,10 +26,11 @@ from transpile.trace.tracebacks import api_boundary
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
-    from transpile.functional import flatten_fun
+    from transpile.functional import eager, flatten_fun
     from transpile.python import conversions
 else:
     conversions = Later("transpile.python.conversions")
+    eager = Later("transpile.functional.eager")
     flatten_fun = Later("transpile.functional.flatten_fun")
 
 __all__ = [
@@ -45,6 +49,8 @@ Numbers = int | Iterable[int] | None
 Names = str | Iterable[str] | None
 
 CONVERSIONS.append(lambda failure: conversions.Conversions(failure))
+EAGER["applied"] = lambda *call: eager.applied(*call)
+EAGER["gathered"] = lambda *call: eager.gathered(*call)
 
 
 @api_boundary
@@ -83,7 +89,11 @@ def jit(
                       pytree is static, and its attributes are watched
     static            False: the Python runs on every call with known values, see `djit`
     show_graph        print the graph (the text of `xpr`) when it is first compiled
-    auto_device       move arrays to an accelerator where there is one; there is none on a CPU
+    auto_device       move arrays of NumPy, and numbers, to the default device if that is a
+                      GPU, and to that of other arguments. False: a call runs where its arrays are
+                      (docs/cuda.md)
+    device, backend   what calls run on: "cpu", "cuda", "gpu", "cuda:1", or one of `devices()`.
+                      None: the device of the arguments, or the default one
     static_argnums, static_argnames   arguments whose values are part of the program; hashable. Each
                       is completed from the other; negative numbers count from the end
     donate_argnums, donate_argnames   arguments whose memory results may take, where shape and dtype
@@ -91,8 +101,8 @@ def jit(
                       NumPy and jitted functions raise. `memory_analysis().alias_size_in_bytes`
                       says how much memory is shared
     keep_unused       arguments that the result does not depend on stay parameters of the C function
-    inline, device, backend, in_shardings, out_shardings
-                      accepted for compatibility; they change nothing on a CPU
+    inline, in_shardings, out_shardings
+                      accepted for compatibility; they change nothing
     compiler_options  names and values of `Options`: opt_level, march, openmp, ...
     warm_up           "numpy": while a program is being built, in the background, calls are computed
                       by NumPy. Results of the first calls differ from later ones by rounding, and
@@ -141,6 +151,8 @@ def jit(
             python_control_flow,
             check_bounds,
             check_arithmetic,
+            place,
+            auto_device,
         )
         if not warms_up:  # then another process compiles
             preloading.begin(function)
@@ -155,6 +167,8 @@ def jit(
         check_arithmetic=check_arithmetic,
     )
     options, warms_up = Options().replace(compiler_options), warm_up_requested(warm_up)
+    place = _device_named(device, backend, options)
+    options = dataclasses.replace(options, device=place or options.device)
     sizes = dynamic_shapes_setting(dynamic_shapes)
     if sizes and not static:
         raise ValueError("dynamic_shapes is for static mode: a graph of djit knows its sizes")
@@ -164,6 +178,14 @@ def jit(
 def _check_callable(function: object) -> None:
     if not callable(function):
         raise TypeError(f"jit takes a function, not a {type(function).__name__}: {function!r}")
+
+
+def _device_named(device: Any, backend: str | None, options: Options) -> str:
+    """The name of the device that functions run on; "" where that depends on their arguments."""
+    if device is None and backend is None:
+        return "" if options.device == choice.HOST else options.device
+    name = "jit(device)" if device is not None else "jit(backend)"
+    return choice.name_of(backend if device is None else device, name)
 
 
 def _check_switches(**switches: Any) -> None:

@@ -92,6 +92,15 @@ class DeviceError(TranspileError):
     does something else than the others. All of them have ended."""
 
 
+class DeviceNotFoundError(TranspileError, RuntimeError):
+    """There is no such device, or its driver or library is missing; the message says which."""
+
+
+class LaunchError(TranspileError, RuntimeError):
+    """A kernel could not be launched, or has failed on its device; the message names it and the
+    line of Python that it computes."""
+
+
 class CheckError(ValueError):
     """A check failed: `checkify`'s `Error.throw`, or a `check` outside of programs."""
 

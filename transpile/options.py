@@ -17,6 +17,7 @@ from transpile.util.frozen_records import dataclass
 # What options that are no free texts take.
 _TEXTS = {
     "march": (r"[\w.+,-]*", "the name of a processor"),
+    "device": (r"cpu|cuda(:[1-9]\d*)?", "'cpu', 'cuda' or 'cuda:1'"),
     "layout": ("contiguous|strided|dlpack", "'contiguous', 'strided' or 'dlpack'"),
 }
 
@@ -48,6 +49,7 @@ class Options:
                   dynamic loader finds it (`liblapack.so.3`)
     layout        `strided`: saved programs have an entry NAME_strided for arrays of any strides;
                   `dlpack`: also NAME_dlpack for tensors (docs/c_contract.md)
+    device        what the program runs on: `cpu`, `cuda` or `cuda:1`; `jit(f, device=...)` says it
     machine       a `transpile.machine.Machine`: the sizes and costs that decide which
                   transformations pay
     """
@@ -65,6 +67,7 @@ class Options:
     blas: str = "none"
     lapack: str = "auto"
     layout: str = "contiguous"
+    device: str = "cpu"
     machine: Machine = USUAL
 
     @property

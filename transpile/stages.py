@@ -36,6 +36,7 @@ from transpile.runtime.dispatcher import (
     Specialization,
 )
 from transpile.runtime.mutated_arguments import donated_inputs
+from transpile.targets import choice
 from transpile.trace.call_key import described
 from transpile.trace.call_signature import Signature
 from transpile.trace.guards.checks import Watch
@@ -47,14 +48,12 @@ from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     import transpile.hlo.computation as hlo
-    import transpile.runtime.executable as programs
     from transpile.hlo.computation import XlaComputation
     from transpile.primitives import memory_orders
     from transpile.runtime.executable import BuildInfo, Executable, Lowering, MemoryAnalysis
 else:
     hlo = Later("transpile.hlo.computation")
     memory_orders = Later("transpile.primitives.memory_orders")
-    programs = Later("transpile.runtime.executable")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
 
@@ -188,7 +187,7 @@ class Traced(_Stage):
                 kept = tuple(leaves[v] for v in program.inputs)
                 donated = self._signature.donated
                 given = donated_inputs(kept, donated, self._signature.written, program)
-                lowering = programs.Lowering(program, self._options, given, self._record)
+                lowering = choice.lowering(program, self._options, given, self._record)
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
 
@@ -274,8 +273,8 @@ class Lowered(_ProgramStage):
 
     @api_boundary
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: "c" (the default), "graph", "loops", "dot", "hlo", "stablehlo" or
-        "cuda"; or the Python that was traced: "python", "control_flow".
+        """The program as text: "c" (the default on a CPU), "cuda" (on a GPU), "graph", "loops",
+        "dot", "hlo" or "stablehlo"; or the Python that was traced: "python", "control_flow".
 
         With `debug_info` the C text carries the lines of the Python source. Raises ValueError for
         an unknown dialect.
@@ -284,14 +283,14 @@ class Lowered(_ProgramStage):
         if debug_info:
             options = dataclasses.replace(lowering.options, debug=True)
             lowering = lowering.changed(options)
-        return text(lowering, dialect)
+        return text(lowering, dialect or lowering.dialect, choice.DIALECTS)
 
     @api_boundary
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an object: the Graph for "graph", the loops for "loops", else its text."""
         if dialect in OBJECTS:
             return OBJECTS[dialect](self._lowering)
-        return text(self._lowering, dialect)
+        return text(self._lowering, dialect or self._lowering.dialect, choice.DIALECTS)
 
     @api_boundary
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:
@@ -303,9 +302,7 @@ class Lowered(_ProgramStage):
         options = self._lowering.options.replace(compiler_options)
         with self._lock:
             if options not in self._compiled:
-                lowering = self._lowering
-                if options != lowering.options:
-                    lowering = lowering.changed(options)
+                lowering = choice.changed(self._lowering, options)
                 self._compiled[options] = Compiled(
                     lowering.build(), lowering, self, self.kept, self._where
                 )
@@ -326,7 +323,8 @@ class Lowered(_ProgramStage):
         """The layouts of the inputs, of those of the leaves of the arguments; () is row-major, also
         for what is copied. None where all inputs and results are, which is taken where the program
         may write to inputs."""
-        if self._lowering.donated or self._lowering.graph.sizes:
+        lowering = self._lowering
+        if lowering.donated or lowering.graph.sizes or not lowering.takes_layouts:
             return ()
         graph, machine = self._lowering.graph, self._lowering.options.machine
         given = [layouts[leaf] for leaf in self.kept]
@@ -337,7 +335,7 @@ class Lowered(_ProgramStage):
         if not kept:
             return self._lowering, ()
         graph, stored = memory_orders.in_memory_layouts(self._lowering.graph, kept)
-        return programs.Lowering(graph, self._lowering.options), stored
+        return choice.lowering(graph, self._lowering.options), stored
 
     def built_layouts(self) -> list[tuple[Layout, ...]]:
         """The layouts of the inputs for which this process has the program; () is row-major."""
@@ -405,15 +403,17 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
 
     @api_boundary
     def as_text(self, dialect: str | None = None) -> str:
-        """The program as text: "c" as it was built (the default), "asm", or as of `Lowered`.
+        """The program as text: "c" as it was built (the default; on a GPU "cuda"), "asm", or as of
+        `Lowered`.
 
         Raises ValueError for an unknown dialect.
         """
-        if dialect in (None, "c"):
-            return self._executable.c_text()
+        lowering = self._lowering
+        if dialect in (None, lowering.dialect):
+            return self._executable.source_text()
         if dialect == "asm":
             return self._executable.assembly()
-        return text(self._lowering, dialect, ("asm",))
+        return text(lowering, dialect, choice.DIALECTS, ("asm",))
 
     def memory_analysis(self, **sizes: int) -> MemoryAnalysis:
         """The bytes of arguments, results, workspace, aliased (donated) arguments and code; for
@@ -480,7 +480,7 @@ def _state(stage: Lowered | Compiled) -> tuple[Any, ...]:
 
 def _lowered(*state: Any) -> Lowered:
     *program, signature, out_tree, out_types, kept, where = state
-    return Lowered(programs.Lowering(*program), _Stage(signature, out_tree, out_types), kept, where)
+    return Lowered(choice.lowering(*program), _Stage(signature, out_tree, out_types), kept, where)
 
 
 def _compiled(*state: Any) -> Compiled:

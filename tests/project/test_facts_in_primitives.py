@@ -32,6 +32,7 @@ JUSTIFIED = {
     ("numpy.core.ufuncs", "mantissa exponent"): PARTS,
     ("numpy.linalg.symmetric", "cholesky eigh"): API,
     ("ops", "add multiply"): API,
+    ("targets.cuda.runtime.array", "real imag"): API,
     ("passes.expand.decompose", "argmax argmin"): RULES,
     ("passes.expand.windows", "select_and_gather_add select_and_scatter_add"): RULES,
     (

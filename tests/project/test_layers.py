@@ -20,7 +20,7 @@ DATA_FLOW = """
     ir pytree tree tree_util trace
     transforms primitives dtypes numpy
     passes hlo intrinsics library analysis symbols fusion lower schedule disk_cache
-    codegen targets build runtime
+    codegen build runtime targets
     stages dispatch typing
     functional lax random nn scipy image hlo_import
     flatten_util ops debug python experimental test_util api sharding parallel core extend
@@ -71,8 +71,14 @@ LATER = {
     ("executable", "transpile.build.link_libraries"): "a warm start links nothing",
     ("executable", "transpile.build.pool_linking"): "a warm start links nothing",
     ("executable", "transpile.build.processors"): "a warm start links nothing",
-    ("driver", "transpile.targets.cuda.gpu"): "for those who ask for CUDA",
-    ("driver", "transpile.targets.cuda.render"): "for those who ask for CUDA",
+    ("choice", "transpile.runtime.executable"): "8 ms that belong to the first call",
+    ("choice", "transpile.targets.cuda.lowering"): "for those who ask for CUDA",
+    ("choice", "transpile.targets.cuda.runtime.device"): "for those who have a GPU",
+    ("choice", "transpile.targets.cuda.runtime.interop"): "for arrays of other libraries on a GPU",
+    ("api", "transpile.functional.eager"): "for functions of arrays on a device by themselves",
+    ("array", "transpile.targets.cuda.runtime.interop"): "for arrays that other libraries get",
+    ("array", "transpile.targets.cuda.runtime.transfers"): "which makes such arrays",
+    ("device", "transpile.targets.cuda.runtime.transfers"): "which makes arrays of devices",
     ("tracing", "transpile.build.compiler_probe"): "belongs to the first call",
     ("compiler", "jinja2"): "where a template is compiled, which is once",
     ("compiler", "jinja2.nodes"): "where a template is compiled, which is once",
@@ -92,7 +98,6 @@ LATER = {
     ("schema", "google.protobuf.message_factory"): "of the extra `hlo`",
     ("stages", "transpile.hlo.computation"): RARE,
     ("stages", "transpile.primitives.memory_orders"): "the first call needs it, not the import",
-    ("stages", "transpile.runtime.executable"): "8 ms that belong to the first call",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
     ("prefix", "difflib"): "for error messages",
     ("dispatcher", "transpile.runtime.fast_call"): "for functions that are called often",

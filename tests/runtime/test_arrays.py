@@ -90,8 +90,8 @@ def test_there_is_one_device():
 
 
 def test_other_devices_are_not_there():
-    with pytest.raises(RuntimeError, match="Unknown backend: 'gpu' requested, but no platforms"):
-        tp.devices("gpu")
+    with pytest.raises(RuntimeError, match="Unknown backend: 'tpu' requested, but no platforms"):
+        tp.devices("tpu")
     with pytest.raises(
         RuntimeError, match=r"Unknown backend foo. Available backends are \['cpu'\]"
     ):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from transpile.runtime.executable import Lowering
 from transpile.targets.cuda.gpu import USUAL
+from transpile.targets.cuda.lowering import CudaLowering
 from transpile.targets.cuda.render import cuda_text
 
 FOLDER = Path(__file__).parent / "cuda"
@@ -26,7 +26,7 @@ QUIET = ("-Wno-unused-function", "-Wno-tautological-compare", "-Wno-unknown-prag
 
 def lowered(graph, options):
     """The loops of a graph for a GPU."""
-    return Lowering(graph, options)._pipeline.lowered_for_cuda
+    return CudaLowering(graph, options).loops
 
 
 def compiled(command):
@@ -116,5 +116,5 @@ def shape_of(buffer, sizes):
 
 def results(lowering, values, gpu=USUAL, runs=run):
     """The results of a lowered function, by CUDA on the CPU."""
-    program = lowering._pipeline.lowered_for_cuda
+    program = lowered(lowering.graph, lowering.options)
     return runs(program, cuda_text(program, lowering.options, gpu=gpu), values)

@@ -3,7 +3,7 @@ object."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from transpile.analysis.graphviz import to_dot
@@ -44,9 +44,6 @@ class Lowering(Protocol):
     def c_text(self) -> str:
         """The C."""
 
-    def cuda_text(self) -> str:
-        """The CUDA C++."""
-
 
 def _computation(lowering: Lowering) -> XlaComputation:
     return hlo.computation_of(lowering.graph, lowering.donated)
@@ -61,7 +58,6 @@ DIALECTS: dict[str, Callable[[Lowering], str]] = {
     "dot": lambda lowering: to_dot(lowering.optimised()),
     "hlo": lambda lowering: _computation(lowering).as_hlo_text(),
     "stablehlo": lambda lowering: _computation(lowering).as_stablehlo_text(),
-    "cuda": lambda lowering: lowering.cuda_text(),
 }
 OBJECTS: dict[str, Callable[[Lowering], Any]] = {
     "graph": lambda lowering: lowering.optimised(),
@@ -69,13 +65,18 @@ OBJECTS: dict[str, Callable[[Lowering], Any]] = {
 }
 
 
-def text(lowering: Lowering, dialect: str | None, further: tuple[str, ...] = ()) -> str:
-    """The program in a dialect, "c" if it is None.
+def text(
+    lowering: Lowering,
+    dialect: str,
+    others: Mapping[str, Callable[[Any], str]],
+    further: tuple[str, ...] = (),
+) -> str:
+    """The program in a dialect: one of DIALECTS, or of the `others` that targets have.
 
     Raises ValueError for one that there is not; `further` are those that the caller writes itself.
     """
-    write = DIALECTS.get(dialect or "c")
+    write = DIALECTS.get(dialect) or others.get(dialect)
     if write is None:
-        known = ", ".join((*DIALECTS, *further))
+        known = ", ".join((*DIALECTS, *others, *further))
         raise ValueError(f"unknown dialect: {dialect}; there are: {known}")
     return write(lowering)

@@ -125,7 +125,7 @@ def find_compiler(options: Options) -> Compiler:
                 f"the C compiler {text!r}, named by {origin}, is not run: with {word!r} it writes "
                 "other files than its output, or no output"
             )
-        if problem := _writable_by_all(command[0]):
+        if problem := writable_by_all(command[0]):
             raise CompilerNotFoundError(
                 f"the C compiler {text!r}, named by {origin}, is not run: {problem}"
             )
@@ -138,7 +138,7 @@ def find_compiler(options: Options) -> Compiler:
     failures = []
     for command in _usual_commands():
         try:
-            if problem := _writable_by_all(command[0]):
+            if problem := writable_by_all(command[0]):
                 raise _NotACompiler(problem)
             return _facts(command)
         except _NotACompiler as error:
@@ -184,7 +184,7 @@ def _first(options: Options) -> tuple[str, ...] | None:
 
 
 def _may_run(command: tuple[str, ...]) -> bool:
-    return writes_elsewhere(command[1:]) is None and not _writable_by_all(command[0])
+    return writes_elsewhere(command[1:]) is None and not writable_by_all(command[0])
 
 
 def command_identity(command: Sequence[str]) -> str:
@@ -260,7 +260,7 @@ def _resolve(text: str) -> tuple[str, ...] | None:
     return (os.path.abspath(program), *words[1:])
 
 
-def _writable_by_all(program: str) -> str:
+def writable_by_all(program: str) -> str:
     """How any user of the machine could have replaced a program, or ""; its owner, root and the
     members of its group are trusted."""
     for path in dict.fromkeys((os.path.abspath(program), os.path.realpath(program))):

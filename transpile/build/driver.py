@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from transpile.analysis.cost_model import program_cost, work_of_brief
 from transpile.build import toolchain
@@ -49,15 +48,7 @@ from transpile.symbols.lapack import Lapack
 from transpile.util.frozen_records import cached_property, dataclass, replace
 from transpile.util.gc_pause import without_collector
 from transpile.util.hashing import blake2b
-from transpile.util.lazy.imports import Later
 from transpile.util.lazy.loggers import Log
-
-if TYPE_CHECKING:
-    import transpile.targets.cuda.gpu as gpu
-    import transpile.targets.cuda.render as render_cuda
-else:
-    gpu = Later("transpile.targets.cuda.gpu")
-    render_cuda = Later("transpile.targets.cuda.render")
 
 logger = Log("transpile.build")
 
@@ -134,20 +125,7 @@ class Pipeline:
         with self._times.phase("render"):
             return self.rendered("program.h", for_c=True)
 
-    @cached_property
-    def lowered_for_cuda(self) -> Program:
-        """The fused loops of a program for a GPU."""
-        options = gpu.options_for(self.options)
-        return Pipeline(self.graph, options, self.donated, 0.0).lowered
-
-    @property
-    def cuda_text(self) -> str:
-        """The text of a CUDA file."""
-        program = self.lowered_for_cuda
-        title = self._title(program)
-        return without_collector(lambda: render_cuda.cuda_text(program, self.options, title))
-
-    def _title(self, program: Program) -> str:
+    def title(self, program: Program) -> str:
         """The function, and where it is."""
         source, name = self.graph.source, self.graph.name
         if program.name != name:
@@ -157,7 +135,7 @@ class Pipeline:
     def rendered(self, header: str, *, for_c: bool = False) -> Text:
         """The texts of the C file and its header, which the C file includes by this name; `for_c`
         with what callers in C ask of a program."""
-        title = self._title(self.program)
+        title = self.title(self.program)
         libraries = (self._blas, self._lapack)
         return without_collector(
             lambda: render(

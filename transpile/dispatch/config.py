@@ -3,8 +3,9 @@
 There are no global compiler options here: those are arguments of `jit`. An option of JAX is
 accepted where it asks for what transpile does anyway, or changes no result; any other value raises
 ValueError. These do something: `jax_disable_jit`, `jax_explain_cache_misses`,
-`jax_traceback_filtering`, `jax_default_prng_impl`, and `jax_debug_nans` and `jax_debug_infs`:
-results of jitted functions and of transformations with such values are FloatingPointErrors.
+`jax_traceback_filtering`, `jax_default_prng_impl`, `jax_default_device`, and `jax_debug_nans` and
+`jax_debug_infs`: results of jitted functions and of transformations with such values are
+FloatingPointErrors.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from transpile.dispatch.switches import (
     switch_jit,
 )
 from transpile.dispatch.trace_cache import clear_caches
+from transpile.runtime.devices import default_of_all_threads, set_default_device
 from transpile.trace.tracebacks import show_all_frames
 
 _X64 = "say dtype=numpy.float32 where float32 is meant"
@@ -37,7 +39,6 @@ _FIXED: dict[str, tuple[Any, str]] = {
     "jax_enable_x64": ((True,), _X64),
     "jax_platforms": (("cpu", "", None), _CPU),
     "jax_platform_name": (("cpu", "", None), _CPU),
-    "jax_default_device": ((None,), _CPU),
     "jax_numpy_rank_promotion": (("allow",), _NUMPY),
     "jax_numpy_dtype_promotion": (("standard",), _NUMPY),
     "jax_threefry_partitionable": ((True,), _KEYS),
@@ -77,7 +78,7 @@ _FREE: dict[str, Any] = {
 _SEARCHED = {"jax_debug_nans": "nan", "jax_debug_infs": "infinity"}
 
 
-_GENERATOR = "jax_default_prng_impl"
+_GENERATOR, _DEVICE = "jax_default_prng_impl", "jax_default_device"
 
 
 def _use_generator(name: Any) -> None:
@@ -112,6 +113,8 @@ class Config:
             self._values[name] = value
         elif name == _GENERATOR:
             _use_generator(value)
+        elif name == _DEVICE:
+            set_default_device(value)
         elif name in _FIXED:
             values, reason = _FIXED[name]
             if not any(value is v or value == v for v in values):
@@ -129,6 +132,8 @@ class Config:
             return _SEARCHED[name] in checked_values()
         if name == _GENERATOR:
             return default_generator()
+        if name == _DEVICE:
+            return default_of_all_threads()
         if name in _FIXED:
             return _FIXED[name][0][0]
         if name not in self._values:

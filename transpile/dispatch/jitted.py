@@ -19,13 +19,16 @@ from typing import Any
 
 from transpile import tree
 from transpile.dispatch.static_integers import StaticIntegers
-from transpile.dispatch.switches import DISABLED, is_suspended
+from transpile.dispatch.switches import DISABLED, is_suspended, is_suspended_or_elsewhere
 from transpile.dispatch.tracing import Config, Tracing
 from transpile.options import Options
+from transpile.runtime.devices import CPU, current_default
 from transpile.runtime.dispatcher import CalledBySlot, Dispatcher, InstanceSignature
 from transpile.stages import Lowered, Traced
+from transpile.targets import choice
 from transpile.trace.call_arguments import Parameters
 from transpile.trace.call_signature import function_name, place_of
+from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
 
 
@@ -83,7 +86,7 @@ class Wrapped(metaclass=CalledBySlot):
             config.parameters.describe,
             self._methods.first_call,
             DISABLED,
-            is_suspended,
+            is_suspended if config.device else is_suspended_or_elsewhere,
         ).attach(self)
 
     def _first_call(self) -> Callable[..., Any]:
@@ -117,6 +120,7 @@ class Wrapped(metaclass=CalledBySlot):
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays, or any objects with `shape` and `dtype`)."""
         own = self._methods.of_call(args) or self
+        own = own._methods.of_default_device() or own
         return own._integers.called(  # type: ignore[no-any-return]
             lambda *call: own._tracing.traced(*call)[0],
             lambda sibling: sibling.trace,
@@ -186,6 +190,18 @@ class _Methods:
         self._config = config
         self._otherwise = otherwise
         self._sibling: Wrapped | None = None
+        self._elsewhere: dict[str, Wrapped] = {}
+
+    def of_default_device(self) -> Wrapped | None:
+        """The sibling for the default device; None where that is the CPU, and where functions run
+        where `jit` says, or where their arguments are."""
+        device = current_default()
+        if device is CPU or self._config.device or not self._config.auto_device:
+            return None
+        name = choice.name_of(device, "default_device")
+        if name not in self._elsewhere:
+            self._elsewhere[name] = Wrapped(self._function, self._config.on_device(name))
+        return self._elsewhere[name]
 
     def of_instance(self, instance: Any) -> Wrapped | None:
         """The sibling for an instance to which the function is bound; None where the function takes
@@ -217,17 +233,23 @@ class _Methods:
         return self.of_instance(args[0])
 
     def clear(self) -> None:
-        """Drop the traces of the sibling."""
-        if self._sibling is not None:
-            self._sibling.clear_cache()
+        """Drop the traces of the siblings."""
+        for sibling in self._siblings():
+            sibling.clear_cache()
 
     def count(self) -> int:
-        """How many signatures the sibling has."""
-        return 0 if self._sibling is None else self._sibling._cache_size()
+        """How many signatures the siblings have."""
+        return sum(sibling._cache_size() for sibling in self._siblings())
+
+    def _siblings(self) -> list[Wrapped]:
+        own = [] if self._sibling is None else [self._sibling]
+        return [*own, *self._elsewhere.values()]
 
     def first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call for which the function has no executable."""
         method = self.of_call(args)
+        if method is None and current_trace() is None:
+            method = self.of_default_device()
         return self._otherwise(args, kwargs) if method is None else method(*args, **kwargs)
 
 

@@ -8,9 +8,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# An item for each thread in which `disable_jit` is on, and for each kind of values that results are
-# searched for. While it is empty, calls in C do not ask Python.
-DISABLED: list[None] = []
+from transpile.runtime.devices import CPU, SUSPENDING, current_default
+
+# An item for each thread in which `disable_jit` is on, for each kind of values that results are
+# searched for, and where another device than the CPU is the default one. While it is empty, calls
+# in C do not ask Python.
+DISABLED: list[None] = SUSPENDING
 # The kinds of values that results are searched for, in order.
 _searched: list[str] = []
 
@@ -60,6 +63,12 @@ def is_suspended() -> bool:
     """True if calls are not made by programs that are known: `disable_jit` is on, or results are
     searched."""
     return _state.disabled or bool(checked_values())
+
+
+def is_suspended_or_elsewhere() -> bool:
+    """True if `is_suspended`, or if functions for no device in particular run on another one than
+    the CPU."""
+    return is_suspended() or current_default() is not CPU
 
 
 def search_results(category: str, is_searched: bool) -> None:

@@ -29,8 +29,10 @@ from transpile.ir.memory_layout import Gaps, Layout
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, ArrayType
 from transpile.options import Options
+from transpile.pytree.device_arrays import DeviceArray
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.stages import Lowered, Traced
+from transpile.targets import choice
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import Bound, Parameters
 from transpile.trace.call_key import abstract, memory_layout, ndarray
@@ -66,13 +68,14 @@ else:
     warm_up = Later("transpile.dispatch.warm_up")
 
 logger = Log("transpile")
+_ARRAYS = (ndarray, DeviceArray)
 # So many traces because of one captured value are worth a warning.
 _MANY_CHANGES = 5
 
 
 @dataclass(frozen=True)
 class Config:
-    """The arguments of `jit` besides the function."""
+    """The arguments of `jit` besides the function; `device` is a name, "" for none."""
 
     parameters: Parameters
     static: bool = True
@@ -84,6 +87,13 @@ class Config:
     python_control_flow: bool = True
     check_bounds: bool = False
     check_arithmetic: bool = False
+    device: str = ""
+    auto_device: bool = True
+
+    def on_device(self, name: str) -> Config:
+        """These for the device of a name."""
+        options = dataclasses.replace(self.options, device=name)
+        return dataclasses.replace(self, device=name, options=options)
 
 
 class Tracing:
@@ -131,7 +141,7 @@ class Tracing:
 
     def _check_values(self, traced: Traced, leaves: list[Any]) -> None:
         for path, leaf in zip(traced.in_paths, leaves, strict=True):
-            if not isinstance(leaf, ndarray) and type(leaf) not in PYTHON_SCALARS:
+            if not isinstance(leaf, _ARRAYS) and type(leaf) not in PYTHON_SCALARS:
                 raise TypeError(
                     f"{user_source()}: argument {path!r} of {place_of(self.function)} has a shape "
                     f"and a dtype, but no values: {leaf}. Pass an array, or use `lower`."
@@ -265,11 +275,31 @@ class Tracing:
             dataclasses.replace(call, written=written, ordered=ordered, positions=positions),
             out_tree,
             place_of(self.function),
-            self.config.options,
+            self._options(call, leaves),
             self.config.keep_unused,
             settled,
             recorder.record(time.perf_counter() - begin),
         )
+
+    def _options(self, call: Signature, leaves: list[Any]) -> Options:
+        """The options for a call: with the device of its arrays, where `jit` names none."""
+        options = self.config.options
+        devices = {x.device for x in leaves if isinstance(x, DeviceArray)}
+        if not devices or self.config.device:
+            return options
+        on_host = [p for p, x in zip(call.paths, leaves, strict=True) if isinstance(x, ndarray)]
+        if len(devices) > 1 or (on_host and not self.config.auto_device):
+            where = ", ".join(
+                f"{path!r} on {x.device if isinstance(x, DeviceArray) else 'the CPU'}"
+                for path, x in zip(call.paths, leaves, strict=True)
+                if isinstance(x, _ARRAYS)
+            )
+            raise ValueError(
+                f"{user_source()}: {place_of(self.function)} is called with arrays of several "
+                f"devices: {where}. Move them to one with device_put"
+            )
+        (device,) = devices
+        return dataclasses.replace(options, device=choice.name_of(device, "device_put"))
 
     def _graph(
         self, bound: Bound, call: Signature, leaves: list[Any], recorder: Recorder
@@ -278,7 +308,7 @@ class Tracing:
         types = [call.types[i] for i in call.traced]
         names = call.identifiers()
         values = [leaves[i] for i in call.traced]
-        concrete = not self.config.static and all(isinstance(v, ndarray) for v in values)
+        concrete = not self.config.static and all(isinstance(v, _ARRAYS) for v in values)
 
         def attempt(begin: Callable[[], Any], _: bool) -> tuple[Graph, Any]:
             return trace_function(

@@ -19,6 +19,7 @@ from transpile.ir.graph import Graph
 from transpile.ir.graph_rewrite import may_repeat, silenced
 from transpile.ir.types import kind_letter
 from transpile.options import Options
+from transpile.pytree.device_arrays import DeviceArray
 from transpile.runtime.executable import Lowering
 from transpile.transforms.checks import INFINITY, NAN, Check, checked
 from transpile.transforms.closed import Closed
@@ -32,7 +33,7 @@ _programs: weakref.WeakKeyDictionary[Graph, dict[str, Any]] = weakref.WeakKeyDic
 
 def copied(values: Sequence[Any]) -> list[Any]:
     """The arguments of a call before it, which may change them."""
-    return [np.array(x) if isinstance(x, np.ndarray) else x for x in values]
+    return [np.array(x) if isinstance(x, np.ndarray | DeviceArray) else x for x in values]
 
 
 def check_results(
@@ -71,7 +72,10 @@ def _first(graph: Graph, values: Sequence[Any], category: str, options: Options)
         quiet = replace(graph, equations=tuple(kept), output_names=())
         closed, checks = checked(Closed(quiet), frozenset([category]))
         only = replace(closed.graph, outputs=closed.graph.outputs[len(graph.outputs) :][:1])
-        known[category] = (Lowering(only, options).build() if checks else None, checks)
+        known[category] = (
+            Lowering(only, replace(options, device="cpu")).build() if checks else None,
+            checks,
+        )
     program, checks = known[category]
     number = int(program(values)[0]) if program is not None else 0
     return checks[number - 1] if number else None

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from transpile.pytree.device_arrays import DeviceArray
 from transpile.pytree.registry import EXTENDED
 from transpile.trace.tracer import Tracer
+
+_CLASSES = (np.ndarray, np.generic, Tracer, DeviceArray)
 
 
 class _ArrayMeta(type):
@@ -15,12 +18,12 @@ class _ArrayMeta(type):
         return cls.__subclasscheck__(type(value))
 
     def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, np.ndarray | np.generic | Tracer) or kind in EXTENDED
+        return issubclass(kind, _CLASSES) or kind in EXTENDED
 
 
 class Array(metaclass=_ArrayMeta):
     """The type of arrays, for annotations and `isinstance`: NumPy's arrays and scalars, traced
-    arrays, and arrays of random keys.
+    arrays, those in the memory of other devices, and arrays of random keys.
 
     Python numbers are no arrays. It has no instances of its own: calling it raises TypeError.
     """

@@ -10,6 +10,7 @@ from transpile.ir.indices.size_solver import sizes_of, solved
 from transpile.ir.memory_layout import Layout
 from transpile.ir.primitive import Order
 from transpile.ir.types import ArrayType
+from transpile.pytree.device_arrays import adopted
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.treedef import TreeDef
 from transpile.runtime.dispatcher import Specialization, Specializations, finisher
@@ -40,11 +41,12 @@ def specialization(
     return Specialization(
         call,
         None if kept == tuple(range(len(known.types))) else kept,
-        around_program(known, kept, where),
+        around_program(known, kept, where) if call is None else call.around(known, kept, where),
         finisher(out_tree),
         out_tree,
         layouts,
         stored,
+        call is None or call.tiers_up,
     )
 
 
@@ -81,6 +83,7 @@ class CheckedCall:
         signature."""
         known = self._signature
         leaves, in_tree = flatten_arrays((args, kwargs))
+        leaves = list(map(adopted, leaves))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             raise TypeError(
                 "Cannot apply transpile transformations to a function lowered and compiled for a "

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from inspect import Signature
 
     from transpile.runtime import fast_call
-    from transpile.runtime.program_call import ProgramCall
     from transpile.trace.guards.checks import Watch
 else:
     fast_call = Later("transpile.runtime.fast_call")
@@ -53,7 +52,7 @@ MOST_SIZES = 256
 class Specialization:
     """A function compiled for one signature.
 
-    call       calls its program
+    call       calls its program: a `ProgramCall`, or what a target has in its place
     kept       the leaves of the arguments that are inputs of the program; None: all
     around     a wrapper of the program where its outputs are not the leaves of the result, as for
                a function that assigns to its arguments
@@ -61,15 +60,17 @@ class Specialization:
     structure  of the result
     layouts    the layout in which the program takes each input; () is row-major
     stored     the order of axes in which it stores each output
+    tiers_up   False: C makes no calls of it
     """
 
-    call: ProgramCall
+    call: Any
     kept: tuple[int, ...] | None
     around: Callable[[Run], Run] | None
     finish: Callable[[list[Any]], Any] | None
     structure: TreeDef
     layouts: tuple[Layout, ...] = ()
     stored: tuple[Order, ...] = ()
+    tiers_up: bool = True
 
     def runner(self, program: Run) -> Callable[[Sequence[Any]], Any]:
         """The function from the leaves of the arguments, which it does not check, to the result.
@@ -159,7 +160,7 @@ class Specializations:
 
     def keep(self, key: Key, specialization: Specialization, watch: Watch | None) -> None:
         """Store a specialization for calls with this key."""
-        calls = threshold()
+        calls = threshold() if specialization.tiers_up else 0
         known = _Cached(specialization, watch, calls)
         with self.lock:
             self._drop_entry(key)

@@ -104,7 +104,12 @@ class Lowering:
     donated         the positions of inputs whose memory the program may take; (input, output) for
                     an argument that is assigned to, and the output with its new value
     record          what the trace has met of the user's Python, and how long it took
+    takes_layouts    True: there may be a program for arrays whose axes lie in another order
+    dialect         the language that it is compiled from
     """
+
+    takes_layouts = True
+    dialect = "c"
 
     def __init__(
         self, graph: Graph, options: Options, donated: Donated = (), record: Record | None = None
@@ -138,10 +143,6 @@ class Lowering:
     def c_text(self) -> str:
         """The text of program.c."""
         return self._pipeline.text.source
-
-    def cuda_text(self) -> str:
-        """The text of the program for a GPU."""
-        return self._pipeline.cuda_text
 
     def cost_analysis(self) -> dict[str, float]:
         """Operations and memory traffic of the fused program: the counts `flops` and
@@ -444,7 +445,7 @@ class Executable:
         ]
         return self.for_sizes(solved(graph.sizes, arguments)).run(leaves)
 
-    def c_text(self) -> str:
+    def source_text(self) -> str:
         """The text of program.c as it was built."""
         return self._file("program.c").decode()
 

@@ -219,6 +219,11 @@ def tables(declarations: str) -> str:
     return f"{_digest(declarations, text)}\n{text}"
 
 
+def ffi_of(declarations: str) -> Any:
+    """The FFI of C declarations, for functions of a library that is no program."""
+    return _ffi(f"\n{_parsed_tables(declarations)!r}")
+
+
 def _usual_tables(declarations: str) -> dict[str, Any] | None:
     """The tables of a program's declarations; None for others, and for a cffi that makes others."""
     name = declarations.partition("_call(")[0].rpartition(" ")[2]

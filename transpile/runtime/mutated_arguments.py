@@ -105,7 +105,7 @@ def with_write_back(run: Run, known: Signature, kept: tuple[int, ...], where: st
         targets = [leaves[p] if p >= 0 else None for p in positions]
         for position, target in zip(positions, targets, strict=True):
             if isinstance(target, np.ndarray):
-                _check_target(target, f"argument {paths[position]!r} of {where}")
+                check_target(target, f"argument {paths[position]!r} of {where}")
         for position, target in zip(positions, targets, strict=True):
             for other, value in enumerate(leaves):
                 if other == position or not isinstance(target, np.ndarray):
@@ -113,7 +113,7 @@ def with_write_back(run: Run, known: Signature, kept: tuple[int, ...], where: st
                 if not isinstance(value, np.ndarray) or not np.may_share_memory(target, value):
                     continue
                 if (position, other) in ordered and overlap(target, value):
-                    raise ValueError(_aliasing(paths[position], paths[other], where))
+                    raise ValueError(aliasing(paths[position], paths[other], where))
                 # Both are copied: then what the program writes aliases no argument.
                 leaves[position], leaves[other] = leaves[position].copy(), value.copy()
         outputs = run(leaves)
@@ -127,7 +127,7 @@ def with_write_back(run: Run, known: Signature, kept: tuple[int, ...], where: st
     return execute
 
 
-def _check_target(target: np.ndarray[Any, Any], what: str) -> None:
+def check_target(target: np.ndarray[Any, Any], what: str) -> None:
     """Raise ValueError for an array that is read-only or has elements that alias."""
     if not target.flags.writeable:
         raise ValueError(f"assignment destination is read-only: {what}")
@@ -139,7 +139,8 @@ def _check_target(target: np.ndarray[Any, Any], what: str) -> None:
         )
 
 
-def _aliasing(one: str, other: str, where: str) -> str:
+def aliasing(one: str, other: str, where: str) -> str:
+    """What is wrong with two arguments that alias."""
     return (
         f"arguments {one!r} and {other!r} of {where} share memory: it assigns to {one!r}, and then "
         f"reads or assigns to {other!r}, which a compiled function sees as it was before the call. "

@@ -30,6 +30,8 @@ from transpile.runtime.library_threads import limited
 from transpile.runtime.loader import Library
 from transpile.runtime.memory import pool
 from transpile.runtime.memory.overlap import unshared
+from transpile.runtime.mutated_arguments import Run, around_program
+from transpile.trace.call_signature import Signature
 from transpile.util.frozen_records import dataclass
 
 Array = np.ndarray[Any, Any]
@@ -146,6 +148,7 @@ class ProgramCall:
                enough for the memory pool; else None
     spare      free arrays for a workspace that is not large. A call takes one and returns it; list
                methods are atomic
+    tiers_up   True: it may be called from C
     communicates  True if a call is given a communicator, which only `run_into` does
     is_brief   True if the program takes a few microseconds, on one thread
     callbacks  the program's, or None
@@ -157,6 +160,8 @@ class ProgramCall:
     is_limited True if a call lowers the number of threads of a library first (`limit_threads`),
                which only calls in Python do
     """
+
+    tiers_up = True
 
     def __init__(
         self,
@@ -213,6 +218,12 @@ class ProgramCall:
         # True if its workspaces are kept in `spare`.
         self._keeps = bool(workspace) and self.makers[-1] is None
         self._name = name
+
+    def around(
+        self, known: Signature, kept: tuple[int, ...], where: str
+    ) -> Callable[[Run], Run] | None:
+        """The wrapper of the program of a function, see `around_program`."""
+        return around_program(known, kept, where)
 
     def run(self, leaves: Sequence[Any]) -> list[Array]:
         """Run the program on its inputs, without the GIL; the outputs are new arrays.

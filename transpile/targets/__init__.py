@@ -1,1 +1,1 @@
-"""Targets besides C: what a program becomes on another machine, a package for each."""
+"""Targets other than the C of a processor: what programs are made for, built with, loaded by."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from transpile.ir.source_info import shown
+from transpile.pytree.device_arrays import DeviceArray
 from transpile.trace.call_key import (
     KEYWORDS,
     concrete,
@@ -120,6 +121,9 @@ class Parameters:
                     key.append(value.dtype)
                     contiguous = value.flags.c_contiguous
                     key.append(value.shape if contiguous else shape_and_layout(value))
+                    leaves.append(value)
+                elif isinstance(value, DeviceArray):
+                    key.append(value.kind)
                     leaves.append(value)
                 else:
                     describe(value, key, leaves, leaf)

@@ -17,6 +17,7 @@ import numpy as np
 from transpile.ir.memory_layout import Layout, gaps
 from transpile.ir.number_text import number_bytes
 from transpile.ir.types import PYTHON_SCALARS
+from transpile.pytree.device_arrays import DeviceArray, adopted
 from transpile.pytree.extended_dtypes import one_level
 from transpile.trace.tracer import Tracer
 
@@ -36,8 +37,16 @@ KEYWORDS = object()  # in a key, before the keyword arguments
 
 
 def concrete(value: Any) -> Any:
-    """Convert a leaf that is neither an ndarray nor a Python number; Rejected without values."""
-    if isinstance(value, Tracer) or is_masked(value) or not has_values(value):
+    """Convert a leaf that is neither an ndarray nor a Python number; Rejected without values. What
+    is in the memory of a device stays there."""
+    if isinstance(value, DeviceArray):
+        return value
+    if isinstance(value, Tracer) or is_masked(value):
+        raise Rejected
+    held = adopted(value)
+    if isinstance(held, DeviceArray):
+        return held
+    if not has_values(value):
         raise Rejected
     try:
         array = values_of(value)
@@ -155,6 +164,9 @@ def describe(value: Any, key: list[Any], leaves: list[Any], leaf: Callable[[Any]
             describe(value[name], key, leaves, leaf)
     elif value is None:
         key.append(None)
+    elif isinstance(value, DeviceArray):
+        key.append(value.kind)
+        leaves.append(value)
     else:
         _describe_other(value, key, leaves, leaf)
 
@@ -174,6 +186,10 @@ def _describe_other(
             describe(child, key, leaves, leaf)
         return
     value = leaf(value)
+    if isinstance(value, DeviceArray):
+        key.append(value.kind)
+        leaves.append(value)
+        return
     shape = value.shape
     key += (np.dtype(value.dtype), shape if type(shape) is tuple else tuple(shape))
     leaves.append(value)

@@ -15,6 +15,7 @@ from transpile import errors, tree
 from transpile.ir.dims import Index
 from transpile.ir.source_info import function_source, shown, user_source
 from transpile.ir.types import PYTHON_SCALARS, ArrayType, type_of
+from transpile.pytree.device_arrays import DeviceArray, adopted
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_arguments import Bound
 from transpile.trace.call_key import has_values, is_masked, static_key, values_of
@@ -110,6 +111,7 @@ def signature(bound: Bound, where: str) -> tuple[Signature, list[Any]]:
         paths += leaf_paths
         donated += [is_donated] * len(leaf_paths)
     leaves, in_tree = flatten_arrays(bound.split())
+    leaves = [leaf if type(leaf) in PYTHON_SCALARS else adopted(leaf) for leaf in leaves]
     types = tuple(leaf_type(leaf, path, where) for leaf, path in zip(leaves, paths, strict=True))
     for index, leaf in enumerate(leaves):
         leaves[index] = as_plain(leaf, types[index])
@@ -138,7 +140,7 @@ def leaf_type(leaf: Any, path: str, where: str) -> ArrayType:
             f"{shown(leaf)}. Make it static (static_argnums or static_argnames){field}, or make "
             f"its class a pytree (tree.register_pytree_node_class)."
         )
-    if not isinstance(leaf, np.ndarray | np.generic) and has_values(leaf):
+    if not isinstance(leaf, np.ndarray | np.generic | DeviceArray) and has_values(leaf):
         leaf = values_of(leaf, what)
     return type_of(leaf, what).strong if not _is_scalar(leaf) else type_of(leaf, what)
 
@@ -150,7 +152,7 @@ def _is_scalar(leaf: Any) -> bool:
 def as_plain(leaf: Any, kind: ArrayType) -> Any:
     """An ndarray of the type, the caller's own in any byte order if it has that type; a Python
     number as it is; for an abstract leaf, its type."""
-    if _is_scalar(leaf):
+    if _is_scalar(leaf) or isinstance(leaf, DeviceArray):
         return leaf
     if not has_values(leaf):
         return kind

@@ -19,7 +19,7 @@
 struct dim3 {
     unsigned x, y, z;
 };
-typedef void *cudaStream_t;
+typedef struct CUstream_st *cudaStream_t;
 typedef int cudaError_t;
 enum { cudaSuccess = 0 };
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from transpile.codegen.line_wrapping import WIDTH, type_text, wrapped
+from transpile.codegen.line_wrapping import WIDTH, string_literal, type_text, wrapped
 from transpile.codegen.plan.size_checks import range_text
 from transpile.codegen.scope import ProgramScope
 from transpile.codegen.templates.filling import filled_in
@@ -71,14 +71,75 @@ class StepText:
     steps: tuple[StepText, ...] = ()
 
 
-@in_default_fp_environment
+@dataclass(frozen=True)
+class CudaFile:
+    """A CUDA file.
+
+    source    its text
+    launches  for each launch its kernel, and the lines of Python that the kernel computes: the code
+              that a program returns is the number of the launch that failed, from 1
+    program   its loops, with the plan of memory
+    """
+
+    source: str
+    launches: tuple[tuple[str, str], ...]
+    program: Program
+
+
 def cuda_text(lowered: Program, options: Options, title: str = "", gpu: Gpu = USUAL) -> str:
     """The text of a lowered program as a CUDA file.
 
     Raises UnsupportedError for what there is not on GPUs yet.
     """
+    return cuda_file(lowered, options, title, gpu).source
+
+
+@in_default_fp_environment
+def cuda_file(
+    lowered: Program,
+    options: Options,
+    title: str = "",
+    gpu: Gpu = USUAL,
+    *,
+    header: str = "",
+    for_python: bool = False,
+) -> CudaFile:
+    """A lowered program as a CUDA file; `for_python` with the entry that Python calls, and with a
+    header for callers in C, which it includes and which declares what it exports.
+
+    Raises UnsupportedError for what there is not on GPUs yet.
+    """
     device = device_program(lowered, options, gpu)
-    return _Renderer(lowered, device, options, gpu).text(title or lowered.name)
+    renderer = _Renderer(lowered, device, options, gpu)
+    source = renderer.text(title or lowered.name, header, for_python)
+    return CudaFile(source, launches_of(renderer.kernels), device.program)
+
+
+def launches_of(kernels: Iterable[KernelText]) -> tuple[tuple[str, str], ...]:
+    """The names of kernels, and the lines of Python in their comments."""
+    return tuple((kernel.name, "\n".join(kernel.comment[:-1])) for kernel in kernels)
+
+
+@in_default_fp_environment
+def header_text(file: CudaFile, lowered: Program, title: str = "") -> str:
+    """The header of a CUDA file, for callers in C and C++."""
+    return filled_in(
+        "cuda/program.h.j2",
+        program=file.program,
+        dialect=CUDA,
+        title=title or lowered.name,
+        guard=f"{file.program.name.upper()}_H",
+        description=description_of(lowered),
+    )
+
+
+def description_of(program: Program) -> list[str]:
+    """A line about each size and each array of the caller."""
+    return [*map(range_text, program.sizes)] + [
+        f"{b.name}: {type_text(b)}, {role}"
+        for role, group in (("in", program.inputs), ("out", program.outputs))
+        for b in group
+    ]
 
 
 def _of_swaps(steps: Iterable[StepText]) -> tuple[str, ...]:
@@ -102,7 +163,7 @@ class _Renderer:
         self.threads = gpu.block
         self.kernels: list[KernelText] = []
 
-    def text(self, title: str) -> str:
+    def text(self, title: str, header: str, for_python: bool) -> str:
         """The whole file. Kernels are printed first, as they decide which functions it needs."""
         steps = self._steps(self.device.steps, self.program.sizes)
         kernels = self.kernels
@@ -121,7 +182,13 @@ class _Renderer:
             program=self.program,
             dialect=CUDA,
             title=title,
-            description=self._description(),
+            description=description_of(self.lowered),
+            header=header,
+            for_python=for_python,
+            messages=[
+                string_literal(f"{kernel} was not launched: {lines}".partition("\n")[0])
+                for kernel, lines in launches_of(kernels)
+            ],
             includes=(*CUDA.includes, *_of_swaps(steps)),
             is_complex=is_complex or "complex" in code,
             complex_functions=called,
@@ -157,15 +224,6 @@ class _Renderer:
             if key not in texts:
                 add(*key)
         return list(texts.values())
-
-    def _description(self) -> list[str]:
-        """A line about each size and each array of the caller."""
-        program = self.lowered
-        return [*map(range_text, program.sizes)] + [
-            f"{b.name}: {type_text(b)}, {role}"
-            for role, group in (("in", program.inputs), ("out", program.outputs))
-            for b in group
-        ]
 
     def _unused(self, kernels: list[KernelText]) -> list[Buffer]:
         """The arrays of the caller that no kernel uses."""

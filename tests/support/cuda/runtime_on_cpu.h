@@ -1,0 +1,48 @@
+/* For programs that run by the runtime on the CPU: a launch goes into its stream, and runs when
+   somebody waits for that. Included before a CUDA file, in the place of `cuda_on_cpu.h`. */
+#pragma once
+#include "cuda_on_cpu.h"
+
+/* What is put into a stream. */
+struct cudart_on_cpu_work {
+    virtual void run() = 0;
+    virtual ~cudart_on_cpu_work() = default;
+};
+
+template <typename Function> struct runtime_on_cpu_work : cudart_on_cpu_work {
+    Function function;
+    explicit runtime_on_cpu_work(Function given) : function(given) {}
+    void run() override { function(); }
+};
+
+/* Of the library in the place of libcudart, `cudart_on_cpu.cpp`. */
+extern "C" int cudart_on_cpu_launch(cudaStream_t stream, cudart_on_cpu_work *work);
+extern "C" int cudart_on_cpu_peek(void);
+#define cudaPeekAtLastError cudart_on_cpu_peek
+
+template <typename Function> static void runtime_on_cpu_put(cudaStream_t stream, Function function)
+{
+    cudart_on_cpu_launch(stream, new runtime_on_cpu_work<Function>(function));
+}
+
+template <typename... Parameters> struct runtime_on_cpu_launcher {
+    cuda_on_cpu_launcher<Parameters...> launcher;
+    cudaStream_t stream;
+    void operator()(Parameters... arguments) const
+    {
+        const auto launched = launcher;
+        runtime_on_cpu_put(stream, [=] { launched(arguments...); });
+    }
+};
+
+template <typename... Parameters>
+static runtime_on_cpu_launcher<Parameters...>
+runtime_on_cpu_launching(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
+                         cudaStream_t stream)
+{
+    return {{kernel, blocks, threads}, stream};
+}
+
+#undef LAUNCH
+#define LAUNCH(kernel, blocks, threads, stream) \
+    runtime_on_cpu_launching(kernel, blocks, threads, stream)

@@ -1,0 +1,127 @@
+"""A loaded program for a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from transpile.disk_cache.cache import Entry
+from transpile.disk_cache.cache_entry import PROGRAM, DamagedError
+from transpile.disk_cache.concurrent_steps import finished
+from transpile.disk_cache.process_directory import scratch_directory
+from transpile.ir.indices.size_solver import evaluated, solved
+from transpile.runtime.executable import BuildInfo, MemoryAnalysis
+from transpile.runtime.loader import Library
+from transpile.targets.cuda.runtime.call import DeviceCall
+from transpile.targets.cuda.runtime.device import CudaDevice
+from transpile.targets.cuda.toolchain import nvcc
+
+if TYPE_CHECKING:
+    from transpile.targets.cuda.lowering import CudaLowering
+
+_SOURCE = "program.cu"
+
+
+class CudaExecutable:
+    """A loaded program. Safe to call from several threads; a forked child cannot use the device."""
+
+    def __init__(
+        self,
+        lowering: CudaLowering,
+        device: CudaDevice,
+        entry: Entry,
+        library: Library,
+        *,
+        from_cache: bool,
+    ) -> None:
+        self.lowering = lowering
+        self.device = device
+        self.entry = entry
+        self.from_cache = from_cache
+        self._library = library
+        self._calls: dict[tuple[int, ...], DeviceCall] = {}
+        self._sizes = [size.name for size in lowering.graph.sizes]
+
+    @property
+    def call(self) -> DeviceCall:
+        """The call of a program without runtime sizes."""
+        return self.for_sizes({})
+
+    def for_sizes(self, sizes: dict[str, int]) -> DeviceCall:
+        """The call of the program with these values of its runtime sizes."""
+        key = tuple(sizes[name] for name in self._sizes)
+        known = self._calls.get(key)
+        if known is None:
+            graph, meta = self.lowering.graph, self.entry.meta
+            known = DeviceCall(
+                self._library,
+                meta["function"],
+                self.device,
+                [(v.type.dtype, evaluated(v.type.shape, sizes)) for v in graph.inputs],
+                [(a.type.dtype, evaluated(a.type.shape, sizes)) for a in graph.outputs],
+                key,
+                meta["launches"],
+            )
+            self._calls = {**dict(list(self._calls.items())[-_MOST_CALLS:]), key: known}
+        return known
+
+    def __call__(self, leaves: Sequence[Any]) -> list[Any]:
+        """Run the program on the flat inputs of the graph; see `DeviceCall.run`."""
+        graph = self.lowering.graph
+        arguments = [
+            (v.name, v.type.shape, np.shape(x)) for v, x in zip(graph.inputs, leaves, strict=True)
+        ]
+        return self.for_sizes(solved(graph.sizes, arguments)).run(leaves)
+
+    def source_text(self) -> str:
+        """The text of the CUDA file as it was built."""
+        return self._file(_SOURCE).decode()
+
+    def assembly(self) -> str:
+        """The PTX of the CUDA file."""
+        compiler = nvcc.find_nvcc()
+        chosen = ["-std=c++17", "--fmad=false", "-ptx", f"-arch={self.device.architecture}"]
+        with scratch_directory() as directory:
+            source, output = Path(directory, _SOURCE), Path(directory, "program.ptx")
+            source.write_bytes(self._file(_SOURCE))
+            finished(nvcc.compiling(compiler, source, output, chosen))
+            return output.read_text(encoding="utf-8")
+
+    def build_info(self) -> BuildInfo:
+        """What it took to build the program."""
+        meta = self.entry.meta["build"]
+        return BuildInfo(
+            self.from_cache,
+            **{f"{phase}_seconds": seconds for phase, seconds in meta["seconds"].items()},
+            commands=tuple(meta["commands"]),
+            flags=tuple(meta["flags"]),
+            c_size=self.entry.meta["files"][_SOURCE]["size"],
+            retreats=meta["retreat"],
+        )
+
+    def _file(self, name: str) -> bytes:
+        try:
+            return self.entry.read(name)
+        except DamagedError:
+            return self.lowering.file(name)
+
+    def memory_analysis(self, **sizes: int) -> MemoryAnalysis:
+        """The sizes of arguments, results, workspace and code, in bytes, for these runtime sizes.
+        Raises TypeError for others than the program has."""
+        if sizes.keys() != set(self._sizes):
+            known, given = (", ".join(names) or "(none)" for names in (self._sizes, sizes))
+            raise TypeError(f"memory_analysis takes the runtime sizes {known}, not {given}")
+        call = self.for_sizes(sizes)
+        argument_size, output_size = (
+            sum(int(np.prod(s, dtype=np.int64)) * d.itemsize for d, s in kinds)
+            for kinds in (call.inputs, call.outputs)
+        )
+        code = self.entry.meta["files"][PROGRAM]["size"]
+        return MemoryAnalysis(argument_size, output_size, call.workspace, 0, code)
+
+
+# Calls with other runtime sizes that an executable keeps.
+_MOST_CALLS = 255

@@ -1,0 +1,1 @@
+"""Programs on a GPU: devices, streams, memory, arrays, transfers, calls."""
