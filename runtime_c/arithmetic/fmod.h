@@ -14,8 +14,8 @@ static inline U fmod_U(U x, U y)
 /* numpy.fmod of floats: has the sign of x, exact.
    Method: the quotient is rounded to nearest, so that its integer part is that of the exact one, or
    one more just below an integer. The rest of either is a number of the type, which a multiply-add
-   gives exactly; one that is negative wants another divisor. Large quotients, zeros, infinities and
-   NaN go to the C library. */
+   gives exactly; one that is negative wants another divisor. Large quotients of numbers go to the C
+   library; what is left are NaNs, infinite x and zero y, for which that takes ten times as long. */
 static inline float fmod_f32(float x, float y)
 {
     double size = (double)fabsf(x), step = (double)fabsf(y), quotient = size / step;
@@ -23,7 +23,7 @@ static inline float fmod_f32(float x, float y)
         double rest = quotient < 1.0 ? size : size - trunc(quotient) * step;
         return copysignf((float)(rest < 0.0 ? rest + step : rest), x);
     }
-    return fmodf(x, y);
+    return (size < (double)INFINITY) & (step > 0.0) ? fmodf(x, y) : (float)NAN;
 }
 
 static inline double fmod_f64(double x, double y)
@@ -34,6 +34,8 @@ static inline double fmod_f64(double x, double y)
         double rest = quotient < 1.0 ? size : fma(-trunc(quotient), step, size);
         return copysign(rest < 0.0 ? rest + step : rest, x);
     }
-#endif
+    return (size < (double)INFINITY) & (step > 0.0) ? fmod(x, y) : (double)NAN;
+#else
     return fmod(x, y);
+#endif
 }

@@ -1,12 +1,15 @@
-/* numpy.gcd: Euclid's algorithm on the absolute values. */
+/* numpy.gcd: Euclid's algorithm on the absolute values, from the larger one on: a division of the
+   smaller would only exchange them. */
 static inline U gcd_U(U x, U y)
 {
-    while (y != 0) {
-        U rest = (U)(x % y);
-        x = y;
-        y = rest;
+    U larger = x > y ? x : y;
+    U smaller = x > y ? y : x;
+    while (smaller != 0) {
+        U rest = (U)(larger % smaller);
+        larger = smaller;
+        smaller = rest;
     }
-    return x;
+    return larger;
 }
 
 static inline S gcd_S(S x, S y)

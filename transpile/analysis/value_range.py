@@ -28,14 +28,21 @@ _ROUNDINGS = 2
 
 
 def angles(parts: Iterable[Expr]) -> dict[Expr, float]:
-    """The operands, in order, of functions with a near version (`Primitive.near`), and the largest
-    magnitude for which that is exact."""
+    """What has to be ordinary, in order, of functions with a near version (`Primitive.near`), and
+    the largest magnitude for which that is exact."""
     limits: dict[Expr, float] = {}
     for part in parts:
         if isinstance(part, Apply) and part.primitive.near and part.dtype in (FLOAT32, FLOAT64):
-            (angle,), limit = part.args, part.primitive.near
+            angle, limit = measured(part), part.primitive.near
             limits[angle] = min(limit, limits.get(angle, limit))
     return limits
+
+
+def measured(call: Apply) -> Expr:
+    """The value whose magnitude tells whether a call is ordinary: the first operand, or what the
+    primitive names (`Primitive.near_of`)."""
+    of = call.primitive.near_of
+    return Apply(of, call.args, call.dtype) if of else call.args[0]
 
 
 @memoized

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.analysis.value_range import measured
 from transpile.codegen.c_functions import (
     OPERANDS,
     as_float32,
@@ -184,8 +185,8 @@ class Printer:
                 return f"{parts[0]} ? {parts[1]} : {parts[2]}", CONDITIONAL
             case ast.Call(func=ast.Name(id=name), args=args):
                 texts = [self._at(a, expr, dtype, 0) for a in args]
-                is_ordinary = not self.ordinary.isdisjoint(expr.args[:1])
-                function = self.function(name, dtype, self.near or is_ordinary)
+                is_near = self.near or measured(expr) in self.ordinary
+                function = self.function(name, dtype, is_near)
                 return f"{function}({', '.join(texts)})", ATOM
             case _:
                 raise InternalError(

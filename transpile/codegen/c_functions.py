@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.analysis.value_range import measured
 from transpile.codegen.dialect import suffix
 from transpile.errors import InternalError
 from transpile.ir.loop_ir import Apply, Expr, Statement, Update
@@ -195,7 +196,7 @@ class Calls:
                 dtype = dtype_of_column(expr)
                 names, operands = _names(expr.op, dtype)
                 for name in names:
-                    of_ordinary = near or not self.ordinary.isdisjoint(expr.args[:1])
+                    of_ordinary = near or measured(expr) in self.ordinary
                     yield function(name, dtype, self.precise, of_ordinary)
                 for position in operands:
                     yield from self.of_expression(expr.args[position], near)

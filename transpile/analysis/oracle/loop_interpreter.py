@@ -319,7 +319,7 @@ class _KernelRun:
                 return self.value(x if self.value(test) else y)
             case Apply(op=op, args=args, dtype=dtype):
                 values = [self.value(a) for a in args]
-                if self.near and 0 < expr.primitive.near < abs(values[0]):
+                if self.near and _is_far(expr, values):
                     return dtype.type(FAR)
                 return _apply(op, dtype, values)
             case Load(buffer=buffer, index=index):
@@ -349,6 +349,12 @@ class _KernelRun:
                 )
             position = position * size + subscript
         return position
+
+
+def _is_far(call: Apply, values: Sequence[Any]) -> bool:
+    """True if a near version does not compute a call of these operands."""
+    limit, of = call.primitive.near, call.primitive.near_of
+    return bool(limit and abs(_apply(of, call.dtype, values) if of else values[0]) > limit)
 
 
 def _apply(op: str, dtype: np.dtype[Any], args: Sequence[Any]) -> Any:

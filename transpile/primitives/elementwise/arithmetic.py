@@ -25,6 +25,9 @@ from transpile.primitives.kinds import (
 )
 from transpile.primitives.rules import flat
 
+# Up to which quotients of floats have exact rests by a division and a multiply-add.
+_LARGEST_QUOTIENT = 2.0**28
+
 add = combining(
     "add",
     np.add,
@@ -95,6 +98,8 @@ floor_divide = elementwise(
     weight=8,
     divisor=1,
     interval=intervals.floor_divide,
+    near=_LARGEST_QUOTIENT,
+    near_of="divide",
 )
 remainder = elementwise(
     "remainder",
@@ -105,6 +110,8 @@ remainder = elementwise(
     weight=8,
     divisor=1,
     interval=intervals.remainder,
+    near=_LARGEST_QUOTIENT,
+    near_of="divide",
 )
 fmod = elementwise(
     "fmod",
@@ -116,6 +123,8 @@ fmod = elementwise(
     divisor=1,
     c_library={"f": "fmod"},
     hlo={"f": "remainder"},
+    near=_LARGEST_QUOTIENT,
+    near_of="divide",
 )
 negative = elementwise(
     "negative",

@@ -1,4 +1,5 @@
-"""Multiversion loops over sines, cosines and tangents by the magnitude of their angles.
+"""Multiversion loops over sines, cosines and tangents by the magnitude of their angles, and over
+rests of divisions by that of their quotients.
 
 Payne-Hanek reduction of a huge angle takes six times as long as Cody-Waite reduction of an ordinary
 one in double precision, 1.5 times in single, and a test in the loop would keep it out of lanes. So
@@ -11,19 +12,21 @@ the general version:
 A long loop does so for each block of its iterations, so that one huge angle costs no more than a
 block. Both versions give the same bits for ordinary angles, and NaN for NaN
 (runtime_c/elementary/trigonometry_near.h). The loop must be idempotent: it reads nothing that it
-writes. Angles that `transpile.analysis.value_range`
+writes. Rests of divisions, `fmod` and its like (runtime_c/arithmetic/quotients_near.h), have
+quotients where sines have angles; their general version calls the C library, which keeps a loop,
+and what is fused with it, out of lanes. Angles that `transpile.analysis.value_range`
 bounds need no second version.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from transpile.analysis.value_range import angles, ordinary_angles
+from transpile.analysis.value_range import angles, measured, ordinary_angles
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, ONE_VERSION
 from transpile.ir.dims import Dim, Symbol
@@ -140,10 +143,9 @@ def _both(loop: For, limits: Mapping[Expr, float], names: Names) -> Iterator[Sta
     far = {dtype: Ref(names.new("far"), _FLAGS[dtype]) for dtype in dtypes}
     for ref in far.values():
         yield Declare(ref.name, Literal(ref.dtype.type(0), ref.dtype), constant=False)
-    limit = min(limits.values())
     updates = tuple(
         Update(far[angle.dtype], "bitwise_or", _is_far(angle, limit, far[angle.dtype].dtype))
-        for angle in limits
+        for angle, limit in limits.items()
     )
     reductions = tuple(("bitwise_or", ref.name) for ref in far.values())
     # After the declarations, whose names may occur in angles and their subscripts.
@@ -153,9 +155,12 @@ def _both(loop: For, limits: Mapping[Expr, float], names: Names) -> Iterator[Sta
     yield If(reduce(_either, map(_is_set, far.values())), (loop,))
 
 
-def _pays(loop: For, angles: Iterable[Expr], machine: Machine) -> bool:
+def _pays(loop: For, limits: Mapping[Expr, float], machine: Machine) -> bool:
     """True if the time saved is worth the length of a second version."""
-    dtypes = {angle.dtype for angle in angles}
+    dtypes = {angle.dtype for angle in limits}
+    calls = (p for s in loop.body for p in parts(s) if isinstance(p, Apply))
+    if any(p.primitive.near_of and measured(p) in limits for p in calls):
+        return True
     is_short = isinstance(loop.extent, int) and loop.extent < machine.shortest_single_angles
     return FLOAT64 in dtypes or (FLOAT32 in dtypes and not is_short)
 
