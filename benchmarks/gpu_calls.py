@@ -73,7 +73,11 @@ def overhead():
     if (cupy := peer("cupy")) is not None:
         c = cupy.arange(100, dtype=cupy.float32)
         wait = cupy.cuda.runtime.deviceSynchronize
-        fused = cupy.fuse()(lambda x, y: x * y + x)
+
+        @cupy.fuse()
+        def fused(x, y):
+            return x * y + x
+
         print(f"{'cupy, x * y':44}{best(lambda: c * c, wait):8.2f} us")
         print(f"{'cupy.fuse, x * y + x':44}{best(lambda: fused(c, c), wait):8.2f} us")
         print(f"{'transpile, of arrays of cupy':44}{best(lambda: two(c, c), wait):8.2f} us")

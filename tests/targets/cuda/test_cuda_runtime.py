@@ -376,3 +376,24 @@ def test_several_devices(monkeypatch):
         np.testing.assert_array_equal(tp.device_put(b, first), X)
         with pytest.raises(ValueError, match="'x' on cuda:0, 'y' on cuda:1"):
             tp.jit(scaled)(a, b)
+
+
+def test_large_copies_to_the_host_have_memory_of_their_own(gpu):
+    many = np.arange(300_000.0)
+    d = tp.device_put(many, gpu)
+    first = np.asarray(d)
+    address = first.ctypes.data
+    second = np.asarray(d + 1)
+    np.testing.assert_array_equal(first, many)
+    np.testing.assert_array_equal(second, many + 1)
+    assert first.flags.writeable and second.ctypes.data != address
+    del first
+    assert np.asarray(d).ctypes.data == address  # what nobody has any more is used again
+
+
+def test_programs_called_as_functions_of_cuda_have_another_name():
+    def norm(x):
+        return np.sqrt((x * x).sum())
+
+    text = tp.jit(norm, device="cuda").lower(X).as_text()
+    assert 'extern "C" int x_norm(' in text

@@ -27,6 +27,7 @@ from transpile.symbols import identifiers
 from transpile.targets.cuda.executable import CudaExecutable
 from transpile.targets.cuda.gpu import USUAL, Gpu, options_for
 from transpile.targets.cuda.render import CudaFile, cuda_file, header_text
+from transpile.targets.cuda.reserved_names import renamed
 from transpile.targets.cuda.runtime.device import CudaDevice, device_named
 from transpile.targets.cuda.toolchain import nvcc
 from transpile.trace.history.record import Record
@@ -70,7 +71,8 @@ class CudaLowering(Lowering):
 
     @cached_property
     def _loops(self) -> Pipeline:
-        return Pipeline(self.graph, options_for(self.options), self.donated, self.record.seconds)
+        graph, options = renamed(self.graph), options_for(self.options)
+        return Pipeline(graph, options, self.donated, self.record.seconds)
 
     @property
     def loops(self) -> Program:
@@ -239,7 +241,7 @@ class CudaLowering(Lowering):
 
     def saved_files(self) -> dict[str, bytes]:
         """The contents of the files of a saved program by their names."""
-        name = identifiers.program_name(self.graph.name)
+        name = self.loops.name
         made = self._rendered(header=f"{name}.h")
         header = header_text(made, self.loops, self._loops.title(self.loops))
         files = {f"{name}.cu": made.source.encode(), f"{name}.h": header.encode()}

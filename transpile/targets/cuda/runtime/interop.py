@@ -131,18 +131,25 @@ class _Kept:
 def adopted(value: Any) -> Array | None:
     """An array of another library as one of ours in the same memory, ready in this thread's stream;
     None for what is in the memory of no GPU."""
+    torch = sys.modules.get("torch")
+    if torch is not None and type(value) is torch.Tensor and value.dtype is not torch.bfloat16:
+        stream = all_devices()[value.device.index].current.stream
+        theirs = torch.cuda.current_stream(value.device).cuda_stream
+        return _from_interface(value, value.__cuda_array_interface__, stream, theirs)
     if hasattr(value, "__dlpack__"):
         kind, number = value.__dlpack_device__()
         if kind not in (CUDA, _CUDA_MANAGED):
             return None
-        stream: Stream = all_devices()[number].current.stream
+        stream = all_devices()[number].current.stream
         asked = stream.handle or _LEGACY
         try:
             given = value.__dlpack__(stream=asked, max_version=(1, 0))
         except TypeError:  # a library that knows no versions
             given = value.__dlpack__(stream=asked)
         return from_capsule(given, stream, _is_fixed(value))
-    return _from_interface(value, value.__cuda_array_interface__)
+    described = value.__cuda_array_interface__
+    stream = all_devices()[0].current.stream
+    return _from_interface(value, described, stream, described.get("stream"))
 
 
 def _is_fixed(value: Any) -> bool:
@@ -186,13 +193,16 @@ def _dtype_of(code: int, bits: int, lanes: int) -> np.dtype[Any]:
     return np.dtype(np.bool_) if kind == "b" else np.dtype(f"{kind}{bits // 8}")
 
 
-def _from_interface(value: Any, interface: dict[str, Any]) -> Array:
-    """The array that `__cuda_array_interface__` describes."""
+def _from_interface(
+    value: Any, interface: dict[str, Any], stream: Stream, theirs: int | None
+) -> Array:
+    """The array that `__cuda_array_interface__` describes, for a stream; `theirs` is the address of
+    the one in which the other library works. Memory of a library that works in the same one needs
+    not be kept: what comes later there has it later."""
     if interface.get("mask") is not None:
         raise UnsupportedError("a masked array: fill it first")
     pointer, is_read_only = interface["data"]
-    stream: Stream = all_devices()[0].current.stream
-    theirs = interface.get("stream")
+    other = None
     if theirs is not None:
         other = stream.device.stream_of(0 if theirs == _LEGACY else theirs)
         if other is not stream:
@@ -202,6 +212,8 @@ def _from_interface(value: Any, interface: dict[str, Any]) -> Array:
     if strides is not None:
         strides = tuple(s // dtype.itemsize for s in strides)
     owner = Adopted(_Holding(value), stream, bool(is_read_only))
+    if other is stream:
+        owner.streams.clear()
     return _array(tuple(interface["shape"]), dtype, pointer, strides, owner, stream)
 
 

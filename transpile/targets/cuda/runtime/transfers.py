@@ -15,7 +15,7 @@ from transpile.ir.types import check_dtype
 from transpile.targets.cuda.runtime.array import Array, array_at
 from transpile.targets.cuda.runtime.device import CudaDevice, device_named
 from transpile.targets.cuda.runtime.streams import Stream, size_class
-from transpile.targets.cuda.toolchain.cudart import ON_DEVICE, TO_DEVICE, TO_HOST
+from transpile.targets.cuda.toolchain.cudart import ON_DEVICE, TO_DEVICE, TO_HOST, Cudart
 
 
 def new(shape: tuple[int, ...], dtype: np.dtype[Any], stream: Stream) -> Array:
@@ -48,19 +48,26 @@ def to_host(array: Array) -> np.ndarray[Any, Any]:
     """The elements in the memory of the host, once they have been computed."""
     if array.host is not None:
         return array.host.values()  # type: ignore[no-any-return]
+    if array.nbytes >= _LARGE:
+        copy = HostCopy(array)
+        array.stream.synchronize()
+        return copy.memory.array(array.shape, array.dtype)
     values = np.empty(array.shape, array.dtype)
-    if not values.nbytes:
-        return values
-    cuda, stream = array.device.cuda, array.stream
-    with array.device.active():
-        code = cuda.functions.cudaMemcpyAsync(
-            values.ctypes.data, array.pointer, values.nbytes, TO_HOST, stream.handle
-        )
-        if code:
-            stream.synchronize()  # whose error says more
-            raise LaunchError(f"a copy from {array.device}: {cuda.message(code)}")
-        stream.synchronize()
+    if values.nbytes:
+        with array.device.active():
+            _begin_to_host(values.ctypes.data, array)
+            array.stream.synchronize()
     return values
+
+
+def _begin_to_host(address: int, array: Array) -> None:
+    cuda, stream = array.device.cuda, array.stream
+    code = cuda.functions.cudaMemcpyAsync(
+        address, array.pointer, array.nbytes, TO_HOST, stream.handle
+    )
+    if code:
+        stream.synchronize()  # whose error says more
+        raise LaunchError(f"a copy from {array.device}: {cuda.message(code)}")
 
 
 class HostCopy:
@@ -70,35 +77,53 @@ class HostCopy:
     def __init__(self, array: Array) -> None:
         self._device, self._stream = array.device, array.stream
         self._kind = array.shape, array.dtype
-        self._memory = LockedMemory(array.device, array.nbytes)
+        self.memory = LockedMemory(array.device, array.nbytes)
         with self._device.active():
             if array.nbytes:
-                code = self._device.cuda.functions.cudaMemcpyAsync(
-                    self._memory.address, array.pointer, array.nbytes, TO_HOST, array.stream.handle
-                )
-                self._device.cuda.check(code, f"a copy from {array.device}")
+                _begin_to_host(self.memory.address, array)
             self._event = self._stream.event()
 
     def values(self) -> np.ndarray[Any, Any]:
         """The elements, once they are there."""
         if not self._stream.has_happened(self._event):
             self._stream.synchronize()
-        shape, dtype = self._kind
-        data = np.frombuffer(self._memory.buffer, np.uint8)
-        return data.view(dtype).reshape(shape).copy()
+        return self.memory.array(*self._kind).copy()
+
+
+# Copies of so many bytes go to memory that is locked for transfers, several times as fast as to
+# other memory. So much of it is kept for later copies.
+_LARGE = 1 << 20
+_MOST_KEPT = 1 << 28
+_kept: dict[int, list[int]] = {}
 
 
 class LockedMemory:
-    """Memory of the host that is locked for transfers."""
+    """Memory of the host that is locked for transfers, until nobody refers to it or to an array
+    of it."""
 
     def __init__(self, device: CudaDevice, size: int) -> None:
-        self._functions = device.cuda.functions
-        self.address = device.cuda.number("cudaHostAlloc", max(1, size), 0)
-        ffi = device.cuda.ffi
-        self.buffer = ffi.buffer(ffi.cast("host_memory", self.address), size)
+        cuda, self._size = device.cuda, size
+        rounded = size_class(size)
+        try:
+            self.address = _kept.get(rounded, []).pop()
+        except IndexError:
+            self.address = cuda.number("cudaHostAlloc", rounded, 0)
+        address = self.address
+        memory = cuda.ffi.cast("host_memory", address)
+        self._memory = cuda.ffi.gc(memory, lambda _: _give_back(cuda, address, rounded))
+        self._buffer = cuda.ffi.buffer(self._memory, size)
 
-    def __del__(self) -> None:
-        self._functions.cudaFreeHost(self.address)
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """The memory as an array, which keeps it."""
+        return np.frombuffer(self._buffer, np.uint8).view(dtype).reshape(shape)
+
+
+def _give_back(cuda: Cudart, address: int, size: int) -> None:
+    """Keep memory for later copies, or give it back to the system."""
+    if size + sum(each * len(blocks) for each, blocks in list(_kept.items())) <= _MOST_KEPT:
+        _kept.setdefault(size, []).append(address)
+    else:
+        cuda.functions.cudaFreeHost(address)
 
 
 def copied(array: Array, stream: Stream) -> Array:
