@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         weight: int
         speculatable: bool
         fills_registers: bool
+        scalar_from: int
         magnitude: Magnitude
         interval: IntervalRule
         near: float
@@ -223,6 +224,8 @@ class Primitive:
     speculatable  cheap and without branches, calls and traps for any operands: it may be computed
                   under a false predicate
     fills_registers  its vector code needs all registers: fusing it with other code spills
+    scalar_from   integers of so many bits and more have no vector code for it, which keeps what is
+                  fused with it out of lanes; 0: all have
     magnitude     an upper bound of |result| for floats, NaN excepted: a number, or a function of
                   the operands' bounds. Signs are unknown, so that cancellation cannot be assumed
     interval      for integers and truth values: (*the least and the largest value of each operand)
@@ -281,6 +284,7 @@ class Primitive:
     weight: int = 1
     speculatable: bool = False
     fills_registers: bool = False
+    scalar_from: int = 0
     magnitude: Magnitude = inf
     interval: IntervalRule | None = None
     near: float = 0
@@ -288,6 +292,10 @@ class Primitive:
     nonnegative: str = ""
     on_indices: Callable[..., Index | None] | None = None
     nonempty: Callable[..., Iterable[Index]] | None = None
+
+    def is_scalar(self, dtype: np.dtype[Any]) -> bool:
+        """True if there is no vector code for it of this dtype."""
+        return dtype.kind in "iu" and 0 < self.scalar_from <= 8 * dtype.itemsize
 
     def may_reorder(self, dtype: np.dtype[Any]) -> bool:
         """True if a reduction of this dtype gives the same bits in any order."""

@@ -120,7 +120,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (promote_to_stack, "small temporaries of one kernel are local arrays, which fit in registers"),
     (
         fission_rng,
-        "random bits come from a loop of their own: neither loop stalls on two long chains",
+        "bits, and what has no vector code, have loops of their own: functions stay in lanes",
     ),
     (
         coalesce_short_rows,

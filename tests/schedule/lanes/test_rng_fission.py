@@ -136,3 +136,30 @@ def test_numbers_are_the_same_however_many_are_drawn(dtype, count):
 def test_compiled_numbers_are_right(f):
     key = random.split(KEY, 70) if f is of_batch else KEY
     np.testing.assert_allclose(jit(f)(key), f(key), rtol=1e-6)
+
+
+X, Y = np.arange(-25, 25), np.arange(50) % 7
+# A function of integers, and how many of its calls without vector code have a loop of their own.
+SCALAR = {
+    "a quotient": (lambda x, y: np.exp(x // y), 1),
+    "by a constant": (lambda x, y: np.exp(-(x % 5)), 1),
+    "beside a function": (lambda x, y: np.lcm(3, x) - np.arcsinh(y), 1),
+    "one in another": (lambda x, y: np.exp(-(np.gcd(x, y) // 2)), 1),
+    "two": (lambda x, y: np.exp(-np.gcd(x, 6)) + x // y, 2),
+    "a power": (lambda x, y: np.sin((x % 3) ** y), 1),
+    "of narrow integers": (lambda x, y: np.exp(x.astype("i4") // y.astype("i4")), 0),
+    "no function": (lambda x, y: x // y + x, 0),
+    "of a function": (lambda x, y: np.exp(x / 9).astype("i8") // y, 0),
+}
+
+
+@pytest.mark.parametrize("name", SCALAR)
+def test_what_has_no_vector_code_is_computed_before_what_has(name):
+    f, count = SCALAR[name]
+    program = before(f, X, Y)
+    after = fission_rng(program, SMALL)
+    check(after)
+    assert len(statements_of(after, Alloc)) == count
+    assert_same_results(run(after, [X, Y]), run(program, [X, Y]))
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(in_c(f)(X, Y), f(X, Y), rtol=1e-13)

@@ -157,6 +157,7 @@ power = elementwise(
     transcendental=True,
     domain=(0.01, 20),
     jvp=(d.power_base, d.power_exponent),
+    scalar_from=8,
     c_library={"f": "pow"},
     hlo={"fc": "power"},
 )

@@ -100,6 +100,7 @@ floor_divide = elementwise(
     interval=intervals.floor_divide,
     near=_LARGEST_QUOTIENT,
     near_of="divide",
+    scalar_from=64,
 )
 remainder = elementwise(
     "remainder",
@@ -112,6 +113,7 @@ remainder = elementwise(
     interval=intervals.remainder,
     near=_LARGEST_QUOTIENT,
     near_of="divide",
+    scalar_from=64,
 )
 fmod = elementwise(
     "fmod",
@@ -125,6 +127,7 @@ fmod = elementwise(
     hlo={"f": "remainder"},
     near=_LARGEST_QUOTIENT,
     near_of="divide",
+    scalar_from=64,
 )
 negative = elementwise(
     "negative",
@@ -247,8 +250,8 @@ fmin = combining(
     c_library={"f": "fmin"},
     interval=intervals.minimum,
 )
-gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
-lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu", commutative=True)
+gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu", scalar_from=8)
+lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu", commutative=True, scalar_from=8)
 
 
 def _multiply_modulo(x: Any, y: Any, z: Any) -> Any:

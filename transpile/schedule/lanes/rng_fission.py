@@ -1,4 +1,5 @@
-"""Fission the random generator from the transcendental functions of its bits, in blocks.
+"""Fission what keeps transcendental functions from their speed, in blocks: the random generator
+from functions of its bits, and calls without vector code from all.
 
 A counter-based generator is a long dependence chain, and so is a logarithm or `erf_inv`.
 Out-of-order execution overlaps iterations of a loop while its body is short; a loop with both
@@ -9,6 +10,9 @@ them:
     for block: for i in block: drawn[i - first] = bits(key, i);  for i in block: out[i] = ...
 
 Bits are a pure function of key and counter, so that they are the same in either form.
+
+`exp(x // y)` of 64-bit integers, or of `gcd(x, y)`, would not run in lanes at all: there is no
+vector code for the quotient. So quotients have a loop of their own, too.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from transpile.ir.loop_ir import (
     Within,
 )
 from transpile.ir.loop_rewrite import (
+    expressions,
     is_independent,
     map_bodies,
     names_in,
@@ -64,12 +69,12 @@ def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterat
 
 
 def _generator_calls(loop: For, machine: Machine) -> tuple[Apply, ...]:
-    """The generator calls to split off; none if the loop holds other loops, has no transcendental
-    function of them, or computes their operands itself."""
+    """The calls to split off; none if the loop holds other loops, has no transcendental function
+    beside them, or of random bits, or computes their operands itself."""
     if loop.ordered or not all(isinstance(s, Store | Declare | Update) for s in loop.body):
         return ()
     inside = [p for s in loop.body for p in parts(s)]
-    calls = tuple(dict.fromkeys(p for p in inside if _is_draw(p)))
+    calls = tuple(dict.fromkeys(c for s in loop.body for e in expressions(s) for c in _calls(e)))
     if not calls or len(calls) > machine.most_draws or any(isinstance(p, Within) for p in inside):
         return ()
     own = {s.name for s in loop.body if isinstance(s, Declare)}
@@ -77,11 +82,34 @@ def _generator_calls(loop: For, machine: Machine) -> tuple[Apply, ...]:
     used = {p for call in calls for p in subexpressions(call)}
     names = {p.name for p in used if isinstance(p, Ref)}
     names |= {p.buffer for p in used if isinstance(p, Load)}
-    return calls if own.isdisjoint(names) and _computes_functions(loop) else ()
+    if not own.isdisjoint(names):
+        return ()
+    pays = (
+        _computes_functions(loop) if any(map(_is_draw, calls)) else any(map(_is_function, inside))
+    )
+    return calls if pays and not any(map(_is_function, used)) else ()
+
+
+def _calls(expr: Expr) -> Iterator[Apply]:
+    """The calls of the generator, and those without vector code, that stand in no other one."""
+    if _is_draw(expr) or _is_scalar(expr):
+        yield expr
+    elif isinstance(expr, Apply):
+        for arg in expr.args:
+            yield from _calls(arg)
 
 
 def _is_draw(expr: Expr) -> TypeGuard[Apply]:
     return isinstance(expr, Apply) and expr.primitive.fills_registers
+
+
+def _is_scalar(expr: Expr) -> TypeGuard[Apply]:
+    return isinstance(expr, Apply) and expr.primitive.is_scalar(expr.dtype)
+
+
+def _is_function(expr: Expr) -> bool:
+    """True for a transcendental function that runs in lanes."""
+    return isinstance(expr, Apply) and expr.primitive.transcendental and not _is_scalar(expr)
 
 
 def _computes_functions(loop: For) -> bool:
