@@ -26,3 +26,6 @@ int cudaDeviceSynchronize(void);
 int cudaGetLastError(void);
 const char *cudaGetErrorName(int code);
 const char *cudaGetErrorString(int code);
+int cudaLibraryLoadData(uintptr_t *library, const void *code, uintptr_t, uintptr_t, unsigned,
+                        uintptr_t, uintptr_t, unsigned);
+int cudaLibraryGetKernel(uintptr_t *kernel, uintptr_t library, const char *name);

@@ -50,11 +50,19 @@ for word in "$@"; do
     case "$word" in -Xcompiler=*) host="$(echo "${{word#-Xcompiler=}}" | tr , ' ')";; esac
     case "$before" in -o) output="$word";; esac
     case "$word" in *.cu) source="$word";; --version) echo "nvcc that is g++"; exit 0;; esac
-    case "$word" in -ptx) is_ptx=1;; esac
+    case "$word" in -ptx) is_ptx=1;; -fatbin) is_device=1;; esac
     before="$word"
 done
 if [ -n "$is_ptx" ]; then echo ".target sm_90" >"$output"; exit 0; fi
-exec g++ {0} $host -x c++ "$source" -x none {1} -o "$output"
+if [ -n "$is_device" ]; then
+    host="-fPIC"
+    cp "$source" "$source.device.cu"
+    wrap='s/.*extern "C" __global__ void \\(\\w*\\)(.*/KERNEL_OF_DEVICE(\\1)/p'
+    sed -n "$wrap" "$source" >>"$source.device.cu"
+    source="$source.device.cu"
+    trap 'rm -f "$source"' EXIT
+fi
+g++ {0} $host -x c++ "$source" -x none {1} -o "$output"
 """
 
 

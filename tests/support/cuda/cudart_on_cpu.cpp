@@ -4,6 +4,7 @@
 #include "runtime_on_cpu.h"
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -11,6 +12,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -106,6 +111,40 @@ int cudart_on_cpu_launch(cudaStream_t stream, cudart_on_cpu_work *work)
 }
 
 int cudart_on_cpu_peek(void) { return last; }
+int cudart_on_cpu_peek_in_c(void) __asm__("cudaPeekAtLastError");
+int cudart_on_cpu_peek_in_c(void) { return last; }
+
+/* The machine code of a GPU is a shared object here. */
+int cudaLibraryLoadData(uintptr_t *library, const void *code, uintptr_t, uintptr_t, unsigned, uintptr_t,
+                        uintptr_t, unsigned)
+{
+    Lock lock(mutex);
+    const Elf64_Ehdr *head = (const Elf64_Ehdr *)code;
+    const size_t size = head->e_shoff + (size_t)head->e_shnum * head->e_shentsize;
+    const int file = memfd_create("kernels", 0);
+    if (write(file, code, size) != (ssize_t)size)
+        return fail(invalid_value);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    *library = (uintptr_t)dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    return *library ? success : fail(invalid_value); /* the file stays open: its name is its number */
+}
+
+int cudaLibraryGetKernel(uintptr_t *kernel, uintptr_t library, const char *name)
+{
+    char symbol[256];
+    snprintf(symbol, sizeof symbol, "%s_by_addresses", name);
+    *kernel = (uintptr_t)dlsym((void *)library, symbol);
+    return *kernel ? success : fail(invalid_handle);
+}
+
+int cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t,
+                     cudaStream_t stream)
+{
+    typedef void Launched(unsigned, unsigned, cudaStream_t, void **);
+    ((Launched *)kernel)(grid.x, block.x, stream, arguments);
+    return last;
+}
 
 int cudaGetLastError(void)
 {

@@ -2,6 +2,7 @@
    somebody waits for that. Included before a CUDA file, in the place of `cuda_on_cpu.h`. */
 #pragma once
 #include "cuda_on_cpu.h"
+#include <utility>
 
 /* What is put into a stream. */
 struct cudart_on_cpu_work {
@@ -46,3 +47,28 @@ runtime_on_cpu_launching(void (*kernel)(Parameters...), unsigned blocks, unsigne
 #undef LAUNCH
 #define LAUNCH(kernel, blocks, threads, stream) \
     runtime_on_cpu_launching(kernel, blocks, threads, stream)
+
+/* A kernel of a file without a part for the host, launched with the addresses of its arguments. */
+template <typename... Parameters, size_t... Numbers>
+static void runtime_on_cpu_by_addresses(void (*kernel)(Parameters...), unsigned blocks,
+                                        unsigned threads, cudaStream_t stream, void **arguments,
+                                        std::index_sequence<Numbers...>)
+{
+    (void)arguments;
+    runtime_on_cpu_launching(kernel, blocks, threads, stream)(*(Parameters *)arguments[Numbers]...);
+}
+
+template <typename... Parameters>
+static void runtime_on_cpu_launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
+                                  cudaStream_t stream, void **arguments)
+{
+    runtime_on_cpu_by_addresses(kernel, blocks, threads, stream, arguments,
+                                std::index_sequence_for<Parameters...>());
+}
+
+#define KERNEL_OF_DEVICE(kernel) \
+    extern "C" void kernel##_by_addresses(unsigned blocks, unsigned threads, cudaStream_t stream, \
+                                          void **arguments) \
+    { \
+        runtime_on_cpu_launch(kernel, blocks, threads, stream, arguments); \
+    }

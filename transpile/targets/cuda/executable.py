@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from transpile.targets.cuda.toolchain import nvcc
 if TYPE_CHECKING:
     from transpile.targets.cuda.lowering import CudaLowering
 
-_SOURCE = "program.cu"
+_SOURCE, _HOST, _KERNELS = "program.cu", "host.cpp", "program.fatbin"
 
 
 class CudaExecutable:
@@ -44,6 +45,10 @@ class CudaExecutable:
         self._library = library
         self._calls: dict[tuple[int, ...], DeviceCall] = {}
         self._sizes = [size.name for size in lowering.graph.sizes]
+        names = [kernel for kernel, _ in entry.meta["launches"]]
+        handles = device.cuda.kernels(entry.read(_KERNELS), names)
+        set_kernels = library.function(f"{entry.meta['function']}_kernels")
+        set_kernels(Struct(f"{len(handles)}Q").pack(*handles))
 
     @property
     def call(self) -> DeviceCall:
@@ -77,8 +82,9 @@ class CudaExecutable:
         return self.for_sizes(solved(graph.sizes, arguments)).run(leaves)
 
     def source_text(self) -> str:
-        """The text of the CUDA file as it was built."""
-        return self._file(_SOURCE).decode()
+        """The text of the CUDA file as it was built, in two parts: of the device, and of the
+        host."""
+        return "\n".join(self._file(name).decode() for name in (_SOURCE, _HOST))
 
     def assembly(self) -> str:
         """The PTX of the CUDA file."""
@@ -119,7 +125,7 @@ class CudaExecutable:
             sum(int(np.prod(s, dtype=np.int64)) * d.itemsize for d, s in kinds)
             for kinds in (call.inputs, call.outputs)
         )
-        code = self.entry.meta["files"][PROGRAM]["size"]
+        code = sum(self.entry.meta["files"][file]["size"] for file in (PROGRAM, _KERNELS))
         return MemoryAnalysis(argument_size, output_size, call.workspace, 0, code)
 
 

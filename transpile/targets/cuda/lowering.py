@@ -15,7 +15,7 @@ from transpile.build.stopwatch import Stopwatch
 from transpile.codegen.templates.filling import filled_in
 from transpile.disk_cache.cache import Entry, default_cache
 from transpile.disk_cache.cache_entry import PROGRAM
-from transpile.disk_cache.concurrent_steps import finished
+from transpile.disk_cache.concurrent_steps import SideBySide, Steps, most_commands
 from transpile.disk_cache.package_fingerprint import own_digest
 from transpile.errors import CompilerNotFoundError, UnsupportedError
 from transpile.ir.graph import Donated, Graph
@@ -30,6 +30,7 @@ from transpile.targets.cuda.render import CudaFile, cuda_file, header_text
 from transpile.targets.cuda.reserved_names import renamed
 from transpile.targets.cuda.runtime.device import CudaDevice, device_named
 from transpile.targets.cuda.toolchain import nvcc
+from transpile.targets.cuda.toolchain.cudart import cudart
 from transpile.trace.history.record import Record
 from transpile.util.atomic_files import replace_files
 from transpile.util.frozen_records import cached_property
@@ -38,7 +39,9 @@ from transpile.util.gc_pause import without_collector
 _Used = TypeVar("_Used")
 # What the key has of nvcc: a program from the cache runs where there is none.
 _COMPILER_INGREDIENTS = frozenset({"compiler", "flags"})
-SOURCE = "program.cu"
+# The files of an entry beside PROGRAM, which is the part of the host.
+SOURCE, HOST, KERNELS = "program.cu", "host.cpp", "program.fatbin"
+_HOST_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-shared", "-Wall")
 
 
 class CudaLowering(Lowering):
@@ -136,7 +139,11 @@ class CudaLowering(Lowering):
 
     def _of_compiler(self, compiler: nvcc.Nvcc) -> dict[str, str]:
         chosen = nvcc.flags(self.options, self._architectures())
-        return {"compiler": compiler.identity, "flags": " ".join(chosen)}
+        identity = toolchain.compiler_identity(Options())
+        return {
+            "compiler": f"{compiler.identity}, {identity}",
+            "flags": " ".join((*chosen, *_HOST_FLAGS)),
+        }
 
     def _obtain(
         self,
@@ -165,7 +172,8 @@ class CudaLowering(Lowering):
         """Write and compile the program with the entry for Python."""
         made = self._file_for_python
         name = made.program.name
-        log = self._compiled(made.source, directory)
+        (directory / HOST).write_text(made.host, encoding="utf-8")
+        log = self._compiled(made.source, directory, directory / KERNELS)
         meta = {
             "declarations": filled_in("cuda/declarations.h.j2", name=name),
             "function": name,
@@ -180,15 +188,32 @@ class CudaLowering(Lowering):
         }
         (directory / "meta.json").write_text(json.dumps(meta, sort_keys=True), encoding="utf-8")
 
-    def _compiled(self, source: str, directory: Path) -> str:
-        """Compile a CUDA file to PROGRAM in a directory; the log."""
+    def _compiled(
+        self, source: str, directory: Path, output: Path, *, for_host: bool = False
+    ) -> str:
+        """Compile a CUDA file, to what the device runs, and beside it the part of the host; or
+        `for_host` to a shared object. The log."""
         path = directory / SOURCE
         path.write_text(source, encoding="utf-8")
-        chosen = nvcc.flags(self.options, self._architectures())
-        with self._times.phase("compile"):
-            log = finished(nvcc.compiling(nvcc.find_nvcc(), path, directory / PROGRAM, chosen))
-        (directory / "build.log").write_text(log, encoding="utf-8")
-        return log
+        chosen = nvcc.flags(self.options, self._architectures(), for_host=for_host)
+        logs: list[str] = []
+
+        def kept(steps: Steps[str]) -> Steps[None]:
+            logs.append((yield from steps))
+
+        with self._times.phase("compile"), SideBySide(most_commands()) as jobs:
+            jobs.begin(kept(nvcc.compiling(nvcc.find_nvcc(), path, output, chosen)))
+            if not for_host:
+                jobs.begin(kept(self._host_part(directory)))
+            jobs.finish()
+        (directory / "build.log").write_text("".join(logs), encoding="utf-8")
+        return "".join(logs)
+
+    def _host_part(self, directory: Path) -> Steps[str]:
+        """The steps that compile the part of the host, by the compiler of C."""
+        command = toolchain.find_compiler(Options()).command
+        words = ["-x", "c++", *_HOST_FLAGS, HOST, "-x", "none", cudart().path, "-o", PROGRAM]
+        return toolchain.run([*command, *words], directory.resolve(), directory / HOST)
 
     def build(self) -> CudaExecutable:  # type: ignore[override]
         """The program, loaded into the process; compiled first where the cache does not have it.
@@ -248,7 +273,7 @@ class CudaLowering(Lowering):
 
         def build(directory: Path) -> None:
             (directory / f"{name}.h").write_text(header, encoding="utf-8")
-            self._compiled(made.source, directory)
+            self._compiled(made.source, directory, directory / PROGRAM, for_host=True)
             (directory / "meta.json").write_text("{}", encoding="utf-8")
 
         further = {"for": "anyone"}

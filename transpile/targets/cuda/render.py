@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from transpile.codegen.line_wrapping import WIDTH, string_literal, type_text, wrapped
 from transpile.codegen.plan.size_checks import range_text
@@ -76,12 +76,14 @@ class CudaFile:
     """A CUDA file.
 
     source    its text
+    host      with `for_python` the part of the host, which another compiler compiles; else ""
     launches  for each launch its kernel, and the lines of Python that the kernel computes: the code
               that a program returns is the number of the launch that failed, from 1
     program   its loops, with the plan of memory
     """
 
     source: str
+    host: str
     launches: tuple[tuple[str, str], ...]
     program: Program
 
@@ -104,15 +106,18 @@ def cuda_file(
     header: str = "",
     for_python: bool = False,
 ) -> CudaFile:
-    """A lowered program as a CUDA file; `for_python` with the entry that Python calls, and with a
-    header for callers in C, which it includes and which declares what it exports.
+    """A lowered program as a CUDA file; with a header for callers in C, which it includes and which
+    declares what it exports. `for_python` in two parts, that of the host with the entry that Python
+    calls.
 
     Raises UnsupportedError for what there is not on GPUs yet.
     """
     device = device_program(lowered, options, gpu)
     renderer = _Renderer(lowered, device, options, gpu)
-    source = renderer.text(title or lowered.name, header, for_python)
-    return CudaFile(source, launches_of(renderer.kernels), device.program)
+    of_part = renderer.texts(title or lowered.name, header)
+    source = of_part("device" if for_python else "both")
+    host = of_part("host") if for_python else ""
+    return CudaFile(source, host, launches_of(renderer.kernels), device.program)
 
 
 def launches_of(kernels: Iterable[KernelText]) -> tuple[tuple[str, str], ...]:
@@ -163,8 +168,9 @@ class _Renderer:
         self.threads = gpu.block
         self.kernels: list[KernelText] = []
 
-    def text(self, title: str, header: str, for_python: bool) -> str:
-        """The whole file. Kernels are printed first, as they decide which functions it needs."""
+    def texts(self, title: str, header: str) -> Callable[[str], str]:
+        """The text of a part of the file: "device", "host" or "both". Kernels are printed first, as
+        they decide which functions it needs."""
         steps = self._steps(self.device.steps, self.program.sizes)
         kernels = self.kernels
         printed = filled_in("cuda/kernels.cu.j2", kernels=kernels, dialect=CUDA)
@@ -177,14 +183,16 @@ class _Renderer:
         code = "\n".join((printed, *(h.text for h in helpers)))
         called = complex_functions(code)
         helpers = c_helpers.needed(self.shared.needs.helpers | {f.helper for f in called})
-        return filled_in(
+        return lambda part: filled_in(
             CUDA.template,
+            part=part,
             program=self.program,
             dialect=CUDA,
             title=title,
             description=description_of(self.lowered),
             header=header,
-            for_python=for_python,
+            launches=launches_of(kernels),
+            swaps=bool(_of_swaps(steps)),
             messages=[
                 string_literal(f"{kernel} was not launched: {lines}".partition("\n")[0])
                 for kernel, lines in launches_of(kernels)

@@ -22,7 +22,7 @@ from transpile.ir.types import check_dtype, is_bfloat16
 from transpile.pytree.device_arrays import EAGER
 from transpile.targets.cuda.runtime import transfers
 from transpile.targets.cuda.runtime.array import Array, array_at
-from transpile.targets.cuda.runtime.device import all_devices
+from transpile.targets.cuda.runtime.device import CudaDevice, all_devices
 from transpile.targets.cuda.runtime.streams import Stream
 
 # Of DLPack: kinds of devices, and of numbers; the flag of tensors that nobody may write to.
@@ -136,7 +136,8 @@ def adopted(value: Any) -> Array | None:
         stream = all_devices()[value.device.index].current.stream
         theirs = torch.cuda.current_stream(value.device).cuda_stream
         return _from_interface(value, value.__cuda_array_interface__, stream, theirs)
-    if hasattr(value, "__dlpack__"):
+    names_stream = type(value).__module__.partition(".")[0] == "cupy"
+    if hasattr(value, "__dlpack__") and not names_stream:
         kind, number = value.__dlpack_device__()
         if kind not in (CUDA, _CUDA_MANAGED):
             return None
@@ -148,8 +149,14 @@ def adopted(value: Any) -> Array | None:
             given = value.__dlpack__(stream=asked)
         return from_capsule(given, stream, _is_fixed(value))
     described = value.__cuda_array_interface__
-    stream = all_devices()[0].current.stream
+    stream = _device_of(described["data"][0]).current.stream
     return _from_interface(value, described, stream, described.get("stream"))
+
+
+def _device_of(pointer: int) -> CudaDevice:
+    """The device whose memory has an address."""
+    devices = all_devices()
+    return devices[0] if devices[0].is_alone else devices[devices[0].cuda.device_of(pointer)]
 
 
 def _is_fixed(value: Any) -> bool:

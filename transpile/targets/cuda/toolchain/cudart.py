@@ -8,7 +8,7 @@ that the dynamic loader knows.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -42,6 +42,8 @@ class Cudart:
         self.ffi: Any = ffi_of(declarations.read_text(encoding="utf-8"))
         # Programs find it by its name: so its symbols need not be global.
         self.functions: Any = self.ffi.dlopen(path)
+        if not hasattr(self.functions, "cudaLibraryLoadData"):
+            raise DeviceNotFoundError(f"{path} is older than CUDA 12.8, which programs need")
 
     def message(self, code: int) -> str:
         """What an error is."""
@@ -76,6 +78,24 @@ class Cudart:
         if code:
             self.functions.cudaGetLastError()
         return bool(code == 0 and attributes[0] == _LOCKED)
+
+    def device_of(self, address: int) -> int:
+        """The number of the device whose memory has an address."""
+        attributes = self.ffi.new("int[]", _LONGEST_ATTRIBUTES)
+        code = self.functions.cudaPointerGetAttributes(attributes, address)
+        self.check(code, "cudaPointerGetAttributes")
+        return int(attributes[1])
+
+    def kernels(self, code: bytes, names: Sequence[str]) -> list[int]:
+        """The handles of kernels in machine code, which is loaded."""
+        library, kernel = self.ffi.new("uintptr_t[1]"), self.ffi.new("uintptr_t[1]")
+        functions, handles = self.functions, []
+        self.check(functions.cudaLibraryLoadData(library, code, 0, 0, 0, 0, 0, 0), "a program")
+        for name in names:
+            found = functions.cudaLibraryGetKernel(kernel, library[0], name.encode())
+            self.check(found, f"the kernel {name}")
+            handles.append(int(kernel[0]))
+        return handles
 
     def free_memory(self) -> tuple[int, int]:
         """The bytes of the current device that nobody has, and all of them."""

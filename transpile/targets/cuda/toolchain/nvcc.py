@@ -22,8 +22,10 @@ from transpile.util.escapes import utf8
 from transpile.util.frozen_records import dataclass
 
 # Contractions are ours to decide, as in C; `-cudart shared`: all programs share one library.
-_FLAGS = ("-std=c++17", "--fmad=false", "-shared", "-cudart", "shared")
-_HOST_FLAGS = "-Xcompiler=-fPIC"
+_FLAGS = ("-std=c++17", "--fmad=false")
+_OF_LIBRARIES = ("-shared", "-cudart", "shared", "-Xcompiler=-fPIC")
+# Machine code and PTX alone, of a file without a part for the host: a third of the time.
+_OF_DEVICE = ("-fatbin",)
 _USUAL = Path("/usr/local/cuda/bin/nvcc")
 _LIBRARY_FOLDERS = ("lib64", "lib", "targets/*/lib")
 # Options that say how C is compiled, and mean nothing to nvcc.
@@ -108,16 +110,19 @@ def library_folder(nvcc: Path) -> Path | None:
     return None
 
 
-def flags(options: Options, architectures: Sequence[str]) -> tuple[str, ...]:
+def flags(
+    options: Options, architectures: Sequence[str], *, for_host: bool = False
+) -> tuple[str, ...]:
     """The flags for these architectures, `sm_90`: machine code for each, and for later ones the
-    PTX of the last. UnsupportedError for options that nvcc has no flag for."""
+    PTX of the last; `for_host` in a shared object. UnsupportedError for options that nvcc has no
+    flag for."""
     for name in _OF_C:
         if getattr(options, name) != getattr(Options(), name):
             raise UnsupportedError(
                 f"the compiler option {name!r} is for C, and device={options.device!r} is "
                 "compiled by nvcc"
             )
-    chosen = [*_FLAGS, _HOST_FLAGS, f"-O{options.opt_level}"]
+    chosen = [*_FLAGS, *(_OF_LIBRARIES if for_host else _OF_DEVICE), f"-O{options.opt_level}"]
     for name in architectures:
         virtual = name.replace("sm_", "compute_")
         last = f",{virtual}" if name == architectures[-1] else ""
