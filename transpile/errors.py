@@ -54,7 +54,7 @@ class UnexpectedTracerError(TracerError):
     """A tracer was used after its trace had ended: a side effect of the function leaked it."""
 
 
-class UndecidedSizeError(TracerError):
+class UndecidedSizeError(ConcretizationTypeError):
     """A condition on runtime sizes was asked for that holds for some of their values only."""
 
 

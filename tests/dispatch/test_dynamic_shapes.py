@@ -107,7 +107,7 @@ def test_the_second_length_of_an_axis_makes_it_a_size(compiled):
 
 def test_what_has_no_program_for_all_sizes_is_compiled_for_each(caplog):
     def branching(x):
-        return x.sum() if x.shape[0] > 6 else x.prod()
+        return x[:6] if x.shape[0] > 6 else x
 
     function = jit(branching, dynamic_shapes="auto")
     with transpile.explain_cache_misses(), caplog.at_level(logging.WARNING):

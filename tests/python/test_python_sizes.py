@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile.errors import TracerIntegerConversionError, UnsupportedError
+from transpile.errors import (
+    TracerIntegerConversionError,
+    UndecidedSizeError,
+    UnsupportedError,
+)
 
 
 def made(n):
@@ -182,3 +186,78 @@ def test_from_c(tmp_path):
         "0 5 16",
         "1 u is more than u_room, for which there is memory",
     ]
+
+
+# ---------------------------------------------------------------------------- branches on sizes
+
+
+def long_or_short(x):
+    n = x.shape[0]
+    if n > 5:
+        return x * 2
+    return x + 1 if n != 2 else -x
+
+
+def single(x):
+    return x[0] if len(x) == 1 else x.sum()
+
+
+def differences(x):
+    if x.shape[0] < 2:
+        raise ValueError(f"{x.shape[0]} is too short")
+    return np.diff(x)
+
+
+def halves(x):
+    n, total = x.shape[0], 0.0
+    while n > 1:
+        total += x[n - 1]
+        n //= 2
+    return total
+
+
+def even(x):
+    return x.sum() if x.ndim == 1 and x.shape[0] % 2 == 0 else x.max()
+
+
+def beside_a_value(x):
+    return np.sqrt(x) if x.shape[0] < x.sum() else x
+
+
+@pytest.mark.parametrize(
+    "function", [long_or_short, single, differences, halves, even, beside_a_value]
+)
+def test_branches_on_sizes_are_branches_of_the_program(function):
+    f = transpile.jit(function, dynamic_shapes={"x": ("n",)})
+    for n in (12, 6, 5, 3, 2, 1):
+        if function is differences and n == 1:
+            with pytest.raises(ValueError, match="1 is too short"):
+                f(X[:n])
+            continue
+        np.testing.assert_allclose(f(X[:n]), function(X[:n]), rtol=1e-15)
+    assert f._cache_size() == 1
+
+
+def test_two_sizes_are_compared():
+    def longer(x, y):
+        return x.sum() if x.shape[0] > y.shape[0] else y.sum()
+
+    f = transpile.jit(longer, dynamic_shapes={"x": ("n",), "y": ("m",)})
+    for n, m in ((3, 5), (5, 3), (4, 4)):
+        assert f(X[:n], X[-m:]) == longer(X[:n], X[-m:])
+
+
+def test_what_cannot_be_a_branch_says_which_constraint_settles_it():
+    def first(x):
+        return x[:5] if x.shape[0] > 5 else x
+
+    f = transpile.jit(first, dynamic_shapes={"x": ("n",)})
+    with pytest.raises(UndecidedSizeError, match=r"transpile\.dims\('n', '5 < n'\)"):
+        f(X)
+
+    def same(x, y):
+        return x + y if x.shape == y.shape else x
+
+    f = transpile.jit(same, dynamic_shapes={"x": ("n",), "y": ("m",)})
+    with pytest.raises(UndecidedSizeError, match="n == m is neither true nor false"):
+        f(X, X)

@@ -257,8 +257,10 @@ def test_what_is_computed_of_a_length_while_tracing():
     with pytest.raises(IndexError, match="index -1 is out of bounds for axis 0 with size u"):
         f(-x * [1, 0, 1])
     words = "how much u is depends on values, which are not known while a function is traced"
+    choice = lambda x: x if len(x[x > 0]) > 2 else -x
     with pytest.raises(UndecidedSizeError, match=words):
-        transpile.jit(lambda x: x if len(x[x > 0]) > 2 else -x)(x)
+        transpile.jit(choice, python_control_flow=False)(x)
+    assert_agree(transpile.jit(choice)(x), -x)
 
 
 def cut(x):

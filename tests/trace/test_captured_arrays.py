@@ -129,8 +129,10 @@ def test_what_remains_of_errors_is_raised():
         def __call__(self, i):
             return len([1, 2, 3][:i])
 
+    both = lambda i: TABLE[i] + Library()(i)
     with pytest.raises(errors.TracerIntegerConversionError, match="was used as an index"):
-        transpile.jit(lambda i: TABLE[i] + Library()(i))(2)
+        transpile.jit(both, python_control_flow=False)(2)
+    np.testing.assert_array_equal(transpile.jit(both)(2), both(2))  # i becomes static
     with pytest.raises(ValueError, match="could not be broadcast together"):
         transpile.jit(lambda i: TABLE[i] + TABLE + TABLE[:3])(2)
 

@@ -12,11 +12,12 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from math import gcd
 
-from transpile.errors import UndecidedSizeError
 from transpile.ir.indices.polynomial_text import divided, polynomial, undecided
 from transpile.ir.indices.proofs import facts_of_quotients, tightened
 from transpile.ir.indices.size_value import SizeValue
 from transpile.util.frozen_records import dataclass, memoized, replace
+from transpile.util.interrupt_safety import THREAD
+from transpile.util.users_code import is_users_call
 
 # ---------------------------------------------------------------------------------- dimensions
 
@@ -106,7 +107,23 @@ class Dim(SizeValue):
         return Dim, (self.terms,)  # without the hash, which differs from process to process
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Dim) and self.terms == other.terms)
+        """The equality of normal forms; in code of the user that of the sizes."""
+        if self is other:
+            return True
+        if not isinstance(other, (int, Dim)):
+            return NotImplemented
+        if isinstance(other, Dim) and self.terms == other.terms:
+            return True
+        return bool(THREAD.traces) and is_users_call() and self.decided(operator.eq, other)
+
+    def __ne__(self, other: object) -> bool:
+        if not isinstance(other, (int, Dim)):
+            return NotImplemented
+        if self is other or (isinstance(other, Dim) and self.terms == other.terms):
+            return False
+        if not THREAD.traces or not is_users_call():
+            return True
+        return self.decided(operator.ne, other)  # type: ignore[no-any-return]
 
     def __add__(self, other: Index) -> Index:
         if not isinstance(other, (int, Dim)):
@@ -164,17 +181,16 @@ class Dim(SizeValue):
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def __lt__(self, other: Index) -> bool:
-        return _is_less(self, other)
+    def range_beyond(self, other: Index) -> Bounds:
+        """The bounds of how much larger than another index it is."""
+        return bounds(self - other)
 
-    def __le__(self, other: Index) -> bool:
-        return not _is_less(other, self)
-
-    def __gt__(self, other: Index) -> bool:
-        return _is_less(other, self)
-
-    def __ge__(self, other: Index) -> bool:
-        return not _is_less(self, other)
+    def undecided_text(self, compare: object, other: Index) -> str:
+        """The error of a comparison that its range leaves open."""
+        swaps = compare in (operator.gt, operator.le)
+        left, right = (other, self) if swaps else (self, other)
+        word = "==" if compare in (operator.eq, operator.ne) else "<"
+        return undecided(left, right, *sides(right - left), word)
 
     def __str__(self) -> str:
         return polynomial(self.terms)
@@ -449,17 +465,6 @@ def _sole_atom(index: Dim) -> Atom | None:
         if coefficient == 1 and len(monomial) == 1:
             return monomial[0]
     return None
-
-
-def _is_less(left: Index, right: Index) -> bool:
-    """The truth of `left < right`. Raises UndecidedSizeError where the ranges leave it open."""
-    low, high = bounds(right - left)
-    if low is not None and low > 0:
-        return True
-    if high is not None and high <= 0:
-        return False
-    a, b = sides(right - left)
-    raise UndecidedSizeError(undecided(left, right, a, b))
 
 
 def substitute(index: Index, values: Mapping[Symbol, Index]) -> Index:

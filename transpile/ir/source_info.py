@@ -8,20 +8,13 @@ import reprlib
 import sys
 from contextlib import ContextDecorator
 from functools import lru_cache
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-import numpy as np
-
 from transpile.ir.graph import UNKNOWN_SOURCE, Source
-from transpile.util.data_files import PACKAGE
 from transpile.util.interrupt_safety import THREAD
+from transpile.util.users_code import OURS
 
-OWN_FILES = str(PACKAGE) + "/"
-NUMPYS_FILES = str(Path(np.__file__).parent) + "/"
-# SciPy's Python calls NumPy on what it is given; it is installed beside NumPy.
-_OURS = (OWN_FILES, NUMPYS_FILES, str(Path(np.__file__).parent.with_name("scipy")) + "/")
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 _SHOWN = reprlib.Repr()
 _SHOWN.maxlevel = 4
@@ -32,14 +25,9 @@ _SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 1000
 def user_frame() -> FrameType | None:
     """The innermost frame that is none of transpile, NumPy and SciPy."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
     return frame
-
-
-def is_users_call() -> bool:
-    """True where code of the user calls the function that asks."""
-    return not sys._getframe(2).f_code.co_filename.startswith(_OURS)
 
 
 def shown(value: Any) -> str:

@@ -170,6 +170,7 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
     if THREAD.python is not None or not THREAD.converts or not CONVERSIONS:
         return tried()
     refusals: list[errors.TracerError] = []
+    undecided: errors.UndecidedSizeError | None = None
     long = False
     try:
         longest = MOST_EQUATIONS if THREAD.longest is None else THREAD.longest
@@ -183,6 +184,7 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
         long = True
     except errors.ConcretizationTypeError as failure:
         conversions = CONVERSIONS[0](failure)
+        undecided = failure if isinstance(failure, errors.UndecidedSizeError) else None
     except NameError:  # what it was to bind has no value where a `finally` of the user's reads it
         if not refusals:
             raise
@@ -190,6 +192,8 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
     try:
         result: T = _with_longest(None, functools.partial(conversions.retried, tried))
     except (errors.TracerError, errors.UnsupportedError):
+        if undecided is not None:
+            raise undecided from None  # it says which constraint would settle it
         if not long:
             raise
         return _without_conversion(tried)  # as it is, then

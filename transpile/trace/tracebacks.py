@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from transpile.errors import InternalError
-from transpile.ir.source_info import NUMPYS_FILES, OWN_FILES
+from transpile.util.users_code import NUMPYS_FILES, OWN_FILES
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

@@ -17,12 +17,13 @@ import numpy as np
 from transpile import errors
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Atom, Var
-from transpile.ir.source_info import assigned_name, is_users_call, user_source
+from transpile.ir.source_info import assigned_name, user_source
 from transpile.ir.types import ArrayType
 from transpile.pytree.extended_dtypes import has_extended_type
 from transpile.trace.conversion_hints import format_hint, hint
 from transpile.util.interrupt_safety import THREAD
 from transpile.util.lazy.registry import Rest, Table
+from transpile.util.users_code import is_users_call
 
 if TYPE_CHECKING:  # a trace makes tracers; a tracer asks its trace
     from transpile.trace.trace import Trace

@@ -53,9 +53,10 @@ def _factor(index: Any) -> str:
     return text if isinstance(index, int) or text.isidentifier() else f"({text})"
 
 
-def undecided(left: Any, right: Any, a: Any, b: Any) -> str:
-    """The error of a comparison `left < right`, which is `a < b`, that sizes leave open."""
-    text = f"{left} < {right} is neither true nor false for all runtime sizes in their ranges"
+def undecided(left: Any, right: Any, a: Any, b: Any, word: str = "<") -> str:
+    """The error of a comparison `left < right`, which is `a < b`, that sizes leave open; `word` is
+    `<` or `==`."""
+    text = f"{left} {word} {right} is neither true nor false for all runtime sizes in their ranges"
     symbols = {s for index in (a, b) if not isinstance(index, int) for s in index.symbols()}
     found = sorted(str(s) for s in symbols if s.is_found)
     if found:
@@ -63,7 +64,8 @@ def undecided(left: Any, right: Any, a: Any, b: Any) -> str:
             f"{text}: how much {', '.join(found)} is depends on values, which are not known while "
             "a function is traced; lax.cond and numpy.where choose when the program runs"
         )
-    return f"{text}; declare which it is: {declaration(a, '<', b)}, or '{a} >= {b}'"
+    other = f"{a} >= {b}" if word == "<" else f"{a} > {b}"
+    return f"{text}; declare which it is: {declaration(a, word, b)}, or '{other}'"
 
 
 def declaration(a: Any, word: str, b: Any) -> str:

@@ -63,3 +63,22 @@ def facts_of_quotients(index: Any, kind: type) -> Iterator[Any]:
                 rest = atom.dividend - type(index)(((monomial, atom.divisor),))
                 yield rest
                 yield atom.divisor - 1 - rest
+
+
+def compared_with_zero(
+    compare: Callable[[Any, Any], Any], low: int | None, high: int | None
+) -> bool | None:
+    """How a number between these bounds compares with 0; None where that depends on the number.
+
+    A comparison is the same for all numbers on one side of 0, so that the ends of the range, 0 and
+    the numbers beside it stand for all others.
+    """
+    first, last = low, high
+    if first is None:
+        first = -1 if high is None else min(-1, high)
+    if last is None:
+        last = max(1, first)
+    some = {first, last}
+    some |= {n for n in (-1, 0, 1) if (low is None or n >= low) and (high is None or n <= high)}
+    found = {bool(compare(n, 0)) for n in some}
+    return found.pop() if len(found) == 1 else None

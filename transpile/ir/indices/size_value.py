@@ -6,11 +6,16 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from transpile.errors import TracerIntegerConversionError
+from transpile.errors import TracerIntegerConversionError, UndecidedSizeError
+from transpile.ir.indices.proofs import Bounds, compared_with_zero
+from transpile.util.users_code import is_users_call
 
 # The value of a size in the active trace. The package of NumPy's functions, which can make one,
 # puts the function here.
 SIZE_VALUES: list[Callable[[SizeValue], Any]] = []
+# What a comparison in code of the user is that holds for some sizes only: a traced bool, or None
+# where that is an error. Called with the operator and its operands.
+UNDECIDED: list[Callable[[Callable[[Any, Any], Any], SizeValue, Any], Any]] = []
 
 
 class SizeValue:
@@ -29,6 +34,40 @@ class SizeValue:
 
     def __rpow__(self, other: Any) -> Any:
         return self._lifted(operator.pow, other, reflected=True)
+
+    def __lt__(self, other: Any) -> Any:
+        return self.decided(operator.lt, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.decided(operator.le, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.decided(operator.gt, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.decided(operator.ge, other)
+
+    def decided(self, compare: Callable[[Any, Any], Any], other: Any) -> Any:
+        """A comparison of sizes by their ranges. Where those leave it open, and code of the user
+        asks, the program decides; else raises UndecidedSizeError."""
+        if not isinstance(other, (int, SizeValue)):
+            return self._lifted(compare, other)
+        known = compared_with_zero(compare, *self.range_beyond(other))
+        if known is not None:
+            return known
+        for settle in UNDECIDED if is_users_call(between=1) else ():
+            found = settle(compare, self, other)
+            if found is not None:
+                return found
+        raise UndecidedSizeError(self.undecided_text(compare, other))
+
+    def range_beyond(self, other: Any) -> Bounds:
+        """The bounds of how much larger than another size, or a number, it is."""
+        raise NotImplementedError
+
+    def undecided_text(self, compare: object, other: Any) -> str:
+        """The error of a comparison that its range leaves open."""
+        raise NotImplementedError
 
     def _lifted(self, function: Any, other: Any, *, reflected: bool = False) -> Any:
         """The result of an operator as a traced value, where it is no size."""

@@ -11,7 +11,7 @@ import numpy as np
 from transpile.ir.dims import Dim, Index, sides
 from transpile.ir.graph import Atom, Const
 from transpile.ir.indices.requirements import extreme, is_at_most
-from transpile.ir.indices.size_value import SIZE_VALUES
+from transpile.ir.indices.size_value import SIZE_VALUES, UNDECIDED
 from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import convert, index_of, is_weak, strengthen, weaken
 from transpile.numpy.core.promotion import error as located
@@ -37,6 +37,16 @@ def dimension_value(dim: Any) -> Any:
 
 
 SIZE_VALUES.append(dimension_value)
+
+
+def _compared(compare: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """A comparison of sizes that the program makes: in functions that are converted from source."""
+    if THREAD.python is None:
+        return None
+    return compare(*(v.as_value() if isinstance(v, Dim) else v for v in (left, right)))
+
+
+UNDECIDED.append(_compared)
 
 
 def smaller_of(a: Index, b: Index) -> Index:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from transpile import errors, tree
+from transpile.ir.dims import Dim
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
@@ -299,6 +300,8 @@ class _Carried:
 
 def _of_type(value: Any, kind: ArrayType) -> Any:
     """A leaf before the loop, in the type of the carry."""
+    if isinstance(value, Dim):
+        value = value.as_value()
     if value is None:
         zero = np.zeros((), kind.dtype)
         if not kind.shape:

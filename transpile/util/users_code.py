@@ -1,0 +1,27 @@
+"""Whose code is running: the user's, or that of transpile, NumPy and SciPy."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from transpile.util.data_files import PACKAGE
+
+OWN_FILES = str(PACKAGE) + "/"
+NUMPYS_FILES = str(Path(np.__file__).parent) + "/"
+# SciPy's Python calls NumPy on what it is given; it is installed beside NumPy.
+OURS = (OWN_FILES, NUMPYS_FILES, str(Path(np.__file__).parent.with_name("scipy")) + "/")
+
+
+_PACKAGES = ("transpile", "numpy", "scipy")
+
+
+def is_users_call(between: int = 0) -> bool:
+    """True where code of the user calls the function that asks, by so many calls `between`."""
+    frame = sys._getframe(2 + between)
+    if frame.f_code.co_filename.startswith(OURS):
+        return False
+    # Code that a package has made, such as the methods of dataclasses, is in no file.
+    return str(frame.f_globals.get("__name__")).partition(".")[0] not in _PACKAGES
