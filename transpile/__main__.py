@@ -19,6 +19,7 @@ import transpile
 from transpile.analysis.dialects import DIALECTS
 from transpile.artifact import KINDS
 from transpile.build import toolchain
+from transpile.command_line import warm
 from transpile.command_line.arguments import NUMBERS, UsageError
 from transpile.command_line.arguments import options as options_of
 from transpile.command_line.build import build as build_library
@@ -26,7 +27,7 @@ from transpile.command_line.build import lowered_of, size_text
 from transpile.command_line.imports import guarded
 from transpile.disk_cache.cache import Cache, Entry, default_cache
 from transpile.disk_cache.cache_listing import Usage
-from transpile.errors import CompilerNotFoundError
+from transpile.errors import CompilerNotFoundError, TranspileError
 from transpile.options import Options
 from transpile.runtime import fast_call
 from transpile.targets import choice
@@ -87,6 +88,12 @@ def _parser() -> argparse.ArgumentParser:
     clear = _command(actions, "clear", _cache_clear, "remove every program, or those of a name")
     clear.add_argument(
         "name", metavar="NAME", nargs="?", help="a program's name, or the start of its name-key"
+    )
+    _command(
+        actions,
+        "warm",
+        _cache_warm,
+        "compile what programs share, so that first calls do not wait for it",
     )
     _command(actions, "path", _cache_path, "print the cache's directory")
     return parser
@@ -314,6 +321,19 @@ def _cache_clear(chosen: argparse.Namespace) -> int:
     if chosen.name and not count:
         raise UsageError(f"there is no program {chosen.name!r} in {cache.path}")
     print(f"removed {_count(count)}, {size_text(size)}, from {cache.path}")
+    return 0
+
+
+def _cache_warm(chosen: argparse.Namespace) -> int:
+    begin = time.perf_counter()
+    cache = default_cache()
+    if problem := cache.problem():
+        return _fail(f"the cache {cache.path} cannot be used: {problem}")
+    try:
+        for what in warm.compiled():
+            print(f"{time.perf_counter() - begin:6.1f} s  {what}", flush=True)
+    except TranspileError as error:
+        return _fail(str(error))
     return 0
 
 
