@@ -240,7 +240,7 @@ def _doctor(chosen: argparse.Namespace) -> int:
     rows["cache"] = f"{cache.path} ({_count(len(entries))}, {size} of {size_text(cache.max_bytes)})"
     if problem := cache.problem():
         rows["cache"] += f": not used, {problem}"
-    rows["devices"] = "the CPU; no accelerator is used"
+    rows["devices"] = f"the CPU; {choice.describe()}"
     width = max(map(len, rows))
     for title, value in rows.items():
         print(f"{title:{width}}  {value}")

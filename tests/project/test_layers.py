@@ -75,6 +75,7 @@ LATER = {
     ("choice", "transpile.targets.cuda.lowering"): "for those who ask for CUDA",
     ("choice", "transpile.targets.cuda.runtime.device"): "for those who have a GPU",
     ("choice", "transpile.targets.cuda.runtime.interop"): "for arrays of other libraries on a GPU",
+    ("choice", "transpile.targets.cuda.toolchain.nvcc"): "for `doctor`",
     ("api", "transpile.functional.eager"): "for functions of arrays on a device by themselves",
     ("array", "transpile.targets.cuda.runtime.interop"): "for arrays that other libraries get",
     ("array", "transpile.targets.cuda.runtime.transfers"): "which makes such arrays",

@@ -52,6 +52,10 @@ class DeviceArray:
         """NumPy's dtype of its elements."""
         return self.kind.dtype
 
+    def copy(self) -> Any:
+        """A copy on the device."""
+        raise NotImplementedError
+
     def block_until_ready(self) -> Any:
         """Wait until its elements have been computed."""
         raise NotImplementedError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile.errors import DeviceNotFoundError
+from transpile.errors import CompilerNotFoundError, DeviceNotFoundError
 from transpile.ir.graph import Donated, Graph
 from transpile.options import Options
 from transpile.pytree.device_arrays import ADOPTING, DeviceArray
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     import transpile.targets.cuda.lowering as cuda
     import transpile.targets.cuda.runtime.device as cuda_devices
     import transpile.targets.cuda.runtime.interop as cuda_interop
+    import transpile.targets.cuda.toolchain.nvcc as cuda_nvcc
     from transpile.runtime.executable import Lowering
 else:
     c = Later("transpile.runtime.executable")
     cuda = Later("transpile.targets.cuda.lowering")
     cuda_devices = Later("transpile.targets.cuda.runtime.device")
+    cuda_nvcc = Later("transpile.targets.cuda.toolchain.nvcc")
     cuda_interop = Later("transpile.targets.cuda.runtime.interop")
 
 # The dialects that targets add to those of `analysis/dialects.py`.
@@ -90,6 +92,19 @@ def _adopted(value: Any) -> DeviceArray | None:
 
 def _gpus() -> list[Device]:
     return list(cuda_devices.all_devices())
+
+
+def describe() -> str:
+    """The GPUs that there are, and with which compiler programs for them are built, or why there
+    are none: for `python -m transpile doctor`."""
+    try:
+        listed = ", ".join(f"{gpu}: {gpu.device_kind}" for gpu in _gpus())
+    except DeviceNotFoundError as error:
+        return f"no GPU: {error}"
+    try:
+        return f"{listed}; {cuda_nvcc.find_nvcc().path}"
+    except CompilerNotFoundError as error:
+        return f"{listed}; {error}"
 
 
 ADOPTING.append(_adopted)

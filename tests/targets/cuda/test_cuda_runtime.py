@@ -141,6 +141,8 @@ def test_operators_and_functions_stay_on_the_device(gpu):
     check(2 * d + X, 3 * X)
     check(np.concatenate([d.T, d.T], axis=1)[0], [0, 4, 8, 0, 4, 8])
     check(d.at[0].set(7.0).max(axis=0), [8, 9, 10, 11])
+    with pytest.raises(TypeError, match=r"write x = x.at\[index\].set"):
+        d[0] = 1
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = d.nonsense
 
@@ -286,7 +288,10 @@ def test_arrays_of_other_libraries_share_memory(gpu, has_versions):
     gpu.synchronize()
     assert len(interop._given) < count
     d.__dlpack__()  # which nobody takes
+    with pytest.raises((RuntimeError, BufferError)):
+        np.from_dlpack(d)  # nor does NumPy, while an exception is on its way
     assert len(interop._given) < count
+    assert tp.dlpack.from_dlpack(given).unsafe_buffer_pointer() == d.unsafe_buffer_pointer()
 
 
 def test_interfaces_and_strides(gpu):
@@ -318,8 +323,12 @@ def test_what_programs_cannot_do_is_said():
         tp.debug.print("{}", x)
         return x
 
-    with pytest.raises(UnsupportedError, match=r"test_cuda_runtime.py:\d+.*cannot call Python"):
+    with pytest.raises(
+        UnsupportedError, match=r"test_cuda_runtime.py:\d+.*cannot call Python.*'cuda'"
+    ):
         tp.jit(prints, device="cuda")(X)
+    with pytest.raises(UnsupportedError, match=r"test_cuda_runtime.py:\d+: .*length that depends"):
+        tp.jit(lambda x: np.nonzero(x)[0], device="cuda")(X)
 
 
 @on_the_cpu

@@ -4,6 +4,7 @@ place of C."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,7 @@ _Used = TypeVar("_Used")
 _COMPILER_INGREDIENTS = frozenset({"compiler", "flags"})
 # The files of an entry beside PROGRAM, which is the part of the host.
 SOURCE, HOST, KERNELS = "program.cu", "host.cpp", "program.fatbin"
+_PLACE = re.compile(r"\S+:\d+: ")  # a line of Python, with which messages begin
 _HOST_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-shared", "-Wall")
 
 
@@ -96,7 +98,18 @@ class CudaLowering(Lowering):
             loops = self.loops
         with self._times.phase("render"):
             title = self._loops.title(loops)
-            return without_collector(lambda: cuda_file(loops, self.options, title, self.gpu, **how))
+            try:
+                return without_collector(
+                    lambda: cuda_file(loops, self.options, title, self.gpu, **how)
+                )
+            except UnsupportedError as error:
+                raise UnsupportedError(self._explained(str(error))) from None
+
+    def _explained(self, problem: str) -> str:
+        """What is not supported, with a line of Python and the device."""
+        where = "" if _PLACE.match(problem) else f"{self.graph.source}: "
+        device = "" if "device=" in problem else f" (device={self.options.device!r})"
+        return f"{where}{problem}{device}"
 
     def program(self) -> Program:
         """The loops that kernels are made of, with the plan of memory."""

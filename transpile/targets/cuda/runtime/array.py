@@ -203,6 +203,12 @@ class Array(DeviceArray):
         rows = self._rows(index)
         return apply(operator.getitem, self, index) if rows is None else rows
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            f"an array on {self.device} is not assigned to by itself: write "
+            "x = x.at[index].set(value), or assign in a jitted function"
+        )
+
     def _rows(self, index: Any) -> Array | None:
         """The rows that an int or a slice stands for, which lie side by side; None for others."""
         if type(index) is int and self.shape:

@@ -13,13 +13,17 @@ import ctypes
 import math
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from transpile.build.support_libraries import support_library
+from transpile.disk_cache.cache import Entry
 from transpile.errors import LaunchError, UnsupportedError
 from transpile.ir.types import check_dtype, is_bfloat16
 from transpile.pytree.device_arrays import EAGER
+from transpile.runtime.loader import loader_path
 from transpile.targets.cuda.runtime import transfers
 from transpile.targets.cuda.runtime.array import Array, array_at
 from transpile.targets.cuda.runtime.device import CudaDevice, all_devices
@@ -274,27 +278,22 @@ def _drop(address: int) -> None:
     _given.pop(address, None)
 
 
-_delete = _Deleter(_drop)
+@cache
+def _capsules() -> tuple[Any, int]:
+    """The functions at the ends of tensors and of capsules, of `runtime_c/python/capsules.c`."""
+
+    def use(entry: Entry) -> Any:
+        file = "capsules.so"
+        with entry.opened(file) as handle, loader_path(entry.path(file), handle) as path:
+            return ctypes.CDLL(path)
+
+    library = support_library("capsules", ("-fvisibility=default",), use)
+    library.transpile_capsules_begin(_dropping)
+    destroy = ctypes.cast(library.transpile_capsules_destroy, ctypes.c_void_p).value or 0
+    return _Deleter(("transpile_capsules_release", library)), destroy
 
 
-_Destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-def _drop_unused(capsule: int) -> None:
-    """Drop what a capsule has that nobody took. None of its references is left, and no new one may
-    be made: so it goes by its address."""
-    for name in (_PLAIN, _NEW):
-        if _raw_is_valid(capsule, name):
-            _given.pop(_raw_pointer(capsule, name), None)
-
-
-_raw_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_IsValid", _api)
-)
-_raw_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", _api)
-)
-_destroy = _Destructor(_drop_unused)
+_dropping = _Deleter(_drop)
 
 
 def capsule(
@@ -325,13 +324,13 @@ def capsule(
     tensor.ndim, tensor.lanes, tensor.byte_offset = array.ndim, 1, 0
     tensor.code, tensor.bits = _code_of(array.dtype), 8 * array.dtype.itemsize
     tensor.shape, tensor.strides = shape, strides
-    managed.deleter = _delete
+    managed.deleter, destroy = _capsules()
     if has_version:
         managed.version.major, managed.version.minor = 1, 0
         managed.flags = _READ_ONLY if array.owner.is_read_only else 0
     address = ctypes.addressof(managed)
     _given[address] = managed, shape, strides, array.owner
-    return _new(address, _NEW if has_version else _PLAIN, ctypes.cast(_destroy, ctypes.c_void_p))
+    return _new(address, _NEW if has_version else _PLAIN, destroy)
 
 
 def _code_of(dtype: np.dtype[Any]) -> int:
