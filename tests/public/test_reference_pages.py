@@ -100,7 +100,7 @@ def test_a_wrapped_function_is_called_or_lowered_and_the_result_compiled_before_
     wrapped = jit(affine)
     assert isinstance(wrapped, stages.Wrapped)
     lowered = wrapped.lower(X, Y, scale=2.0)
-    assert isinstance(lowered, stages.Lowered) and not lowered.built_orders()
+    assert isinstance(lowered, stages.Lowered) and not lowered.built_layouts()
     compiled = lowered.compile()
     assert isinstance(compiled, stages.Compiled)
     a, b = wrapped(X, Y, scale=2.0), compiled(X, Y, scale=2.0)

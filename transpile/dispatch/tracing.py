@@ -324,6 +324,7 @@ class Tracing:
         def begin() -> None:
             THREAD.record = recorder
             THREAD.converts = self.config.python_control_flow
+            THREAD.platform = self._options(call, leaves).device.partition(":")[0]
             THREAD.checks_bounds = self.config.check_bounds
             THREAD.arithmetic = arithmetic if self.config.check_arithmetic else None
 

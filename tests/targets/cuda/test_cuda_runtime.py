@@ -406,3 +406,11 @@ def test_programs_called_as_functions_of_cuda_have_another_name():
 
     text = tp.jit(norm, device="cuda").lower(X).as_text()
     assert 'extern "C" int x_norm(' in text
+
+
+def test_functions_for_platforms_are_chosen_by_the_device():
+    def chosen(x):
+        return tp.lax.platform_dependent(x, cpu=lambda x: x + 1, cuda=lambda x: x + 2)
+
+    assert "+ 2.0" in tp.jit(chosen, device="cuda").lower(X).as_text()
+    np.testing.assert_array_equal(tp.jit(chosen)(X), X + 1)

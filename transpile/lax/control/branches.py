@@ -29,6 +29,7 @@ from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import apply
+from transpile.util.interrupt_safety import THREAD
 
 __all__ = ["cond", "platform_dependent", "switch"]
 
@@ -221,8 +222,8 @@ def _input_positions(graph: Graph) -> list[int | None]:
 def platform_dependent(
     *args: Any, default: Function | None = None, **per_platform: Function
 ) -> Any:
-    """The result of the function for the platform that the program runs on, `cpu`, chosen while
-    tracing.
+    """The result of the function for the platform that the program runs on, `cpu` or `cuda`, chosen
+    while tracing.
 
     per_platform  functions of `args` by the names of platforms: cpu, tpu, cuda, rocm
     default       the function for other platforms
@@ -237,11 +238,11 @@ def platform_dependent(
             raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
     if default is not None and not callable(default):
         raise TypeError("lax.platform_dependent: the 'default' branch must be a callable.")
-    chosen = per_platform.get("cpu", default)
+    chosen = per_platform.get(THREAD.platform, default)
     if chosen is None:
         listed = ", ".join(per_platform)
         raise NotImplementedError(
-            f"{user_source()}: lax.platform_dependent has no branch for the platform cpu, and no "
-            f"default; there is one for {listed or 'no platform'}"
+            f"{user_source()}: lax.platform_dependent has no branch for the platform "
+            f"{THREAD.platform}, and no default; there is one for {listed or 'no platform'}"
         )
     return chosen(*args)

@@ -9,11 +9,13 @@ from dataclasses import replace
 from transpile.ir.graph import Graph
 from transpile.symbols.identifiers import program_name
 
-# Functions of CUDA's headers for the device, each for floats with an `f` behind it, too.
+# Namespaces, and functions of CUDA's headers for the device, each for floats with an `f` behind it,
+# too.
 _FUNCTIONS = frozenset(
     word
     for line in (
-        "erfcinv erfcx erfinv fdivide llmax llmin max min norm norm3d norm4d normcdf normcdfinv",
+        "std nvcuda erfcinv erfcx erfinv fdivide llmax llmin max min norm norm3d norm4d normcdf",
+        "normcdfinv",
         "powi rcbrt rhypot rnorm rnorm3d rnorm4d rsqrt sincospi ullmax ullmin umax umin",
     )
     for word in line.split()
