@@ -189,6 +189,7 @@ def test_donated_and_assigned_arguments(gpu):
     check(tp.jit(assign, device="cuda")(known, 5.0), 10)
     assert known[0, 0] == 5
     e = tp.device_put(X, gpu)
+    e.copy_to_host_async()
     check(tp.jit(assign)(e, 5.0), 10)
     check(e, known)
 

@@ -227,7 +227,7 @@ def _written(target: Any, value: Array) -> Any:
         return target
     if isinstance(target, Array):
         transfers.copy_into(target.pointer, value, value.stream)
-        target.stream = value.stream
+        target.stream, target.host = value.stream, None
         target.ready = value.stream if target.pointer % ALIGNMENT == 0 else None
         return target
     return value

@@ -136,7 +136,7 @@ def adopted(value: Any) -> Array | None:
     """An array of another library as one of ours in the same memory, ready in this thread's stream;
     None for what is in the memory of no GPU."""
     torch = sys.modules.get("torch")
-    if torch is not None and type(value) is torch.Tensor and value.dtype is not torch.bfloat16:
+    if torch is not None and type(value) is torch.Tensor and _is_plain(value):
         stream = all_devices()[value.device.index].current.stream
         theirs = torch.cuda.current_stream(value.device).cuda_stream
         return _from_interface(value, value.__cuda_array_interface__, stream, theirs)
@@ -167,6 +167,21 @@ def _is_fixed(value: Any) -> bool:
     """True for an array of a library whose arrays never change, which it does not say by DLPack."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(value, jax.Array)
+
+
+# The dtypes of torch that NumPy has, too.
+_PLAIN_DTYPES = frozenset(np.dtype(code).name for code in "?BbhiqefdFD")
+_plain: dict[Any, bool] = {}
+
+
+def _is_plain(tensor: Any) -> bool:
+    """True for a tensor of torch whose memory has its elements: not their conjugates or negatives,
+    which DLPack refuses."""
+    known = _plain.get(tensor.dtype)
+    if known is None:
+        name = str(tensor.dtype).removeprefix("torch.")
+        known = _plain[tensor.dtype] = name in _PLAIN_DTYPES
+    return known and not (tensor.is_conj() or tensor.is_neg())
 
 
 def from_capsule(given: Any, stream: Stream, is_fixed: bool = False) -> Array:
