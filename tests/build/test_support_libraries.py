@@ -10,9 +10,11 @@ def test_a_library_has_each_of_its_files_once():
     threads = source_files(folder / "threads.c")
     devices = source_files(folder / "devices.c")
     processes = source_files(folder / "mpi_devices.c")
+    capsules = source_files(folder / "capsules.c")
     in_headers = {folder / name for name in ("description.h", "tensor.h")}  # of saved programs
-    assert {*calls, *threads, *devices, *processes, *in_headers} == set(folder.iterdir())
-    for files in calls, threads, devices, processes:
+    known = {*calls, *threads, *devices, *processes, *capsules, *in_headers}
+    assert known == set(folder.iterdir())
+    for files in calls, threads, devices, processes, capsules:
         names = [file.name for file in files]
         for position, file in enumerate(files):
             inside = [n for n in names if f'#include "{n}"' in file.read_text(encoding="utf-8")]

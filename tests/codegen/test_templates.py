@@ -14,7 +14,7 @@ from transpile.codegen.templates import compiler, filling
 from transpile.disk_cache import kept_templates
 from transpile.util.data_files import data_directory
 
-NAMES = {"abi.j2", "kernels.c.j2", "kernel.j2", "statement.j2"}
+NAMES = {"kernels.c.j2", "kernel.j2", "statement.j2"}
 TEMPLATES = data_directory("templates")
 
 
