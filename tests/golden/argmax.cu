@@ -1,22 +1,29 @@
 /* argmax.py:9: return np.argmax(x, axis=1)
-   A warp for each i. */
-static __global__ void argmax_kernel(const double *__restrict__ x, int64_t *__restrict__ out)
+   16 lanes of a warp for each i. */
+static __global__ void __launch_bounds__(256)
+argmax_kernel(const double *__restrict__ x, int64_t *__restrict__ out)
 {
-    for (int64_t i = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / 32;
-         i < 100;
-         i += gridDim.x * (int64_t)blockDim.x / 32) {
+    if (const int i = blockIdx.x * 16 + threadIdx.x / 16; i < 100) {
         double acc = -INFINITY;
-        for (int64_t j = threadIdx.x % 32; j < 50; j += 32) {
-            acc = maximum_f64(acc, x[50 * i + j]);
+        double x_row[4];
+        #pragma unroll
+        for (int turn = 0; turn < 4; turn++) {
+            if (const int j = threadIdx.x % 16 + 16 * turn; turn < 3 || j < 50) {
+                x_row[turn] = x[50 * i + j];
+                acc = maximum_f64(acc, x_row[turn]);
+            }
         }
-        acc = warp_maximum_f64(acc);
+        acc = lanes16_maximum_f64(acc);
         int64_t acc2 = INT64_MAX;
-        for (int64_t j = threadIdx.x % 32; j < 50; j += 32) {
-            acc2 = minimum_i64(acc2,
-                    ((x[50 * i + j] == acc) | isnan_f64(x[50 * i + j])) ? j : INT64_MAX);
+        #pragma unroll
+        for (int turn2 = 0; turn2 < 4; turn2++) {
+            if (const int j = threadIdx.x % 16 + 16 * turn2; turn2 < 3 || j < 50) {
+                acc2 = minimum_i64(acc2,
+                        ((x_row[turn2] == acc) | isnan_f64(x_row[turn2])) ? (int64_t)j : INT64_MAX);
+            }
         }
-        acc2 = warp_minimum_i64(acc2);
-        if (threadIdx.x % 32 == 0) {
+        acc2 = lanes16_minimum_i64(acc2);
+        if (threadIdx.x % 16 == 0) {
             out[i] = acc2;
         }
     }
@@ -28,7 +35,7 @@ static __global__ void argmax_kernel(const double *__restrict__ x, int64_t *__re
 extern "C" int argmax(const double *x, int64_t *out, void *workspace, cudaStream_t stream)
 {
     (void)workspace;
-    LAUNCH(argmax_kernel, 13, 256, stream)(x, out);
+    LAUNCH(argmax_kernel, 7, 256, stream)(x, out);
     if (cudaPeekAtLastError() != cudaSuccess) {
         return 1;
     }

@@ -1,23 +1,20 @@
 /* dense.py:9: return np.maximum(x @ w + b, 0)
    A block for each tile of the product. */
-static __global__ void dense_1(const double *__restrict__ x, const double *__restrict__ w,
-                               double *__restrict__ t)
+static __global__ void __launch_bounds__(256)
+dense_1(const double *__restrict__ x, const double *__restrict__ w, double *__restrict__ t)
 {
     block_matmul_f64(blockIdx.x, gridDim.x, 1, 64, 32, 128, x, 0, 128, 1, w, 0, 32, 1, t, 0, 32);
 }
 
 /* dense.py:9: return np.maximum(x @ w + b, 0)
    A thread for each i and j. */
-static __global__ void dense_2(const double *__restrict__ b, double *__restrict__ out,
-                               const double *__restrict__ t)
+static __global__ void __launch_bounds__(256)
+dense_2(const double *__restrict__ b, double *__restrict__ out, const double *__restrict__ t)
 {
-    for (int64_t item = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-         item < 2048;
-         item += gridDim.x * (int64_t)blockDim.x) {
-        const int64_t i = item / 32;
-        const int64_t j = item % 32;
-        out[32 * i + j] = maximum_f64(t[32 * i + j] + b[j], 0.0);
-    }
+    const int item = blockIdx.x * 256 + threadIdx.x;
+    const int i = item / 32;
+    const int j = item % 32;
+    out[32 * i + j] = maximum_f64(t[32 * i + j] + b[j], 0.0);
 }
 
 /* Launches the kernels of dense. Arrays are in the memory of the device, the workspace has

@@ -2,18 +2,16 @@
    heat.py:10: around = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
    heat.py:11: return u + 0.1 * (around - 4 * u)
    A thread for each i and j. */
-static __global__ void heat_kernel(const double *__restrict__ u, double *__restrict__ out)
+static __global__ void __launch_bounds__(256)
+heat_kernel(const double *__restrict__ u, double *__restrict__ out)
 {
-    for (int64_t item = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-         item < 16384;
-         item += gridDim.x * (int64_t)blockDim.x) {
-        const int64_t i = item / 128;
-        const int64_t j = item % 128;
-        out[128 * i + j] = u[128 * i + j]
-                + 0.1 * ((i >= 1 ? u[128 * i + j - 128] : 0.0)
-                + (i + 2 < 129 ? u[128 * i + j + 128] : 0.0) + (j >= 1 ? u[128 * i + j - 1] : 0.0)
-                + (j + 2 < 129 ? u[128 * i + j + 1] : 0.0) - 4.0 * u[128 * i + j]);
-    }
+    const int item = blockIdx.x * 256 + threadIdx.x;
+    const int i = item / 128;
+    const int j = item % 128;
+    out[128 * i + j] = u[128 * i + j]
+            + 0.1 * ((i >= 1 ? u[128 * i + j - 128] : 0.0)
+            + (i + 2 < 129 ? u[128 * i + j + 128] : 0.0) + (j >= 1 ? u[128 * i + j - 1] : 0.0)
+            + (j + 2 < 129 ? u[128 * i + j + 1] : 0.0) - 4.0 * u[128 * i + j]);
 }
 
 /* Launches the kernels of heat. Arrays are in the memory of the device, the workspace has

@@ -3,29 +3,49 @@
    layernorm.py:11: variance = np.mean(centred * centred, axis=1, keepdims=True)
    layernorm.py:12: return centred / np.sqrt(variance + 1e-5) * gain + bias
    A warp for each i. */
-static __global__ void layernorm_kernel(const double *__restrict__ x,
-                                        const double *__restrict__ gain,
-                                        const double *__restrict__ bias, double *__restrict__ out)
+static __global__ void __launch_bounds__(256)
+layernorm_kernel(const double *__restrict__ x, const double *__restrict__ gain,
+                 const double *__restrict__ bias, double *__restrict__ out)
 {
-    for (int64_t i = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / 32;
-         i < 64;
-         i += gridDim.x * (int64_t)blockDim.x / 32) {
-        double acc = 0.0;
-        for (int64_t j = threadIdx.x % 32; j < 256; j += 32) {
-            acc += x[256 * i + j];
+    const int i = blockIdx.x * 8 + threadIdx.x / 32;
+    double acc = 0.0;
+    double x_row[4][2];
+    #pragma unroll
+    for (int turn = 0; turn < 4; turn++) {
+        const int j_pack = threadIdx.x % 32 + 32 * turn;
+        load_pack(x_row[turn], x, 256 * i + 2 * j_pack);
+        #pragma unroll
+        for (int lane = 0; lane < 2; lane++) {
+            acc += x_row[turn][lane];
         }
-        acc = warp_add_f64(acc);
-        const double mean = acc * 0.00390625;
-        double acc2 = 0.0;
-        for (int64_t j = threadIdx.x % 32; j < 256; j += 32) {
-            const double t2 = x[256 * i + j] - mean;
+    }
+    acc = warp_add_f64(acc);
+    const double mean = acc * 0.00390625;
+    double acc2 = 0.0;
+    #pragma unroll
+    for (int turn2 = 0; turn2 < 4; turn2++) {
+        #pragma unroll
+        for (int lane2 = 0; lane2 < 2; lane2++) {
+            const double t2 = x_row[turn2][lane2] - mean;
             acc2 += t2 * t2;
         }
-        acc2 = warp_add_f64(acc2);
-        const double t = sqrt(acc2 * 0.00390625 + 1e-05);
-        for (int64_t j = threadIdx.x % 32; j < 256; j += 32) {
-            out[256 * i + j] = (x[256 * i + j] - mean) / t * gain[j] + bias[j];
+    }
+    acc2 = warp_add_f64(acc2);
+    const double t = sqrt(acc2 * 0.00390625 + 1e-05);
+    #pragma unroll
+    for (int turn3 = 0; turn3 < 4; turn3++) {
+        const int j_pack3 = threadIdx.x % 32 + 32 * turn3;
+        double gain_pack[2];
+        double bias_pack[2];
+        double out_pack[2];
+        load_pack(gain_pack, gain, 2 * j_pack3);
+        load_pack(bias_pack, bias, 2 * j_pack3);
+        #pragma unroll
+        for (int lane3 = 0; lane3 < 2; lane3++) {
+            out_pack[lane3] = (x_row[turn3][lane3] - mean) / t * gain_pack[lane3]
+                    + bias_pack[lane3];
         }
+        store_pack(out, 256 * i + 2 * j_pack3, out_pack);
     }
 }
 

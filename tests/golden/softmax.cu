@@ -1,26 +1,34 @@
 /* softmax.py:9: e = np.exp(x - np.max(x, axis=1, keepdims=True))
    softmax.py:10: return e / np.sum(e, axis=1, keepdims=True)
    A warp for each i. */
-static __global__ void softmax_kernel(const float *__restrict__ x, float *__restrict__ out)
+static __global__ void __launch_bounds__(256)
+softmax_kernel(const float *__restrict__ x, float *__restrict__ out)
 {
-    __shared__ float e_of_warps[8][100];
-    float *const e = e_of_warps[threadIdx.x / 32];
-    for (int64_t i = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / 32;
-         i < 64;
-         i += gridDim.x * (int64_t)blockDim.x / 32) {
-        float acc = -INFINITY;
-        for (int64_t j = threadIdx.x % 32; j < 100; j += 32) {
-            acc = maximum_f32(acc, x[100 * i + j]);
+    const int i = blockIdx.x * 8 + threadIdx.x / 32;
+    float e[4];
+    float acc = -INFINITY;
+    float x_row[4];
+    #pragma unroll
+    for (int turn = 0; turn < 4; turn++) {
+        if (const int j = threadIdx.x % 32 + 32 * turn; turn < 3 || j < 100) {
+            x_row[turn] = x[100 * i + j];
+            acc = maximum_f32(acc, x_row[turn]);
         }
-        acc = warp_maximum_f32(acc);
-        float acc2 = 0.0f;
-        for (int64_t j = threadIdx.x % 32; j < 100; j += 32) {
-            e[j] = exp_f32(x[100 * i + j] - acc);
-            acc2 += e[j];
+    }
+    acc = warp_maximum_f32(acc);
+    float acc2 = 0.0f;
+    #pragma unroll
+    for (int turn2 = 0; turn2 < 4; turn2++) {
+        if (const int j = threadIdx.x % 32 + 32 * turn2; turn2 < 3 || j < 100) {
+            e[turn2] = exp_f32(x_row[turn2] - acc);
+            acc2 += e[turn2];
         }
-        acc2 = warp_add_f32(acc2);
-        for (int64_t j = threadIdx.x % 32; j < 100; j += 32) {
-            out[100 * i + j] = e[j] / acc2;
+    }
+    acc2 = warp_add_f32(acc2);
+    #pragma unroll
+    for (int turn3 = 0; turn3 < 4; turn3++) {
+        if (const int j = threadIdx.x % 32 + 32 * turn3; turn3 < 3 || j < 100) {
+            out[100 * i + j] = e[turn3] / acc2;
         }
     }
 }

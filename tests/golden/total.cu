@@ -1,28 +1,39 @@
 /* total.py:9: return np.sum(x)
    A block for each block. */
-static __global__ void total_1(const double *__restrict__ x, double *__restrict__ acc_parts)
+static __global__ void __launch_bounds__(512)
+total_1(const double *__restrict__ x, double *__restrict__ acc_parts)
 {
-    for (int64_t block = blockIdx.x; block < 2442; block += gridDim.x) {
-        double acc_part = 0.0;
-        for (int64_t i = 4096 * block + threadIdx.x;
-             i < minimum_i64(4096 * block + 4096, 10000000);
-             i += blockDim.x) {
+    const int block = blockIdx.x;
+    double acc_part = 0.0;
+    #pragma unroll
+    for (int turn = 0; turn < 8; turn++) {
+        if (const int i = 4096 * block + threadIdx.x + 512 * turn; i
+                < minimum_i32(4096 * block + 4096, 10000000)) {
             acc_part += x[i];
         }
-        acc_part = block_add_f64(acc_part);
-        if (threadIdx.x == 0) {
-            acc_parts[block] = acc_part;
-        }
+    }
+    acc_part = block_add_f64(acc_part);
+    if (threadIdx.x == 0) {
+        acc_parts[block] = acc_part;
     }
 }
 
 /* total.py:9: return np.sum(x)
    One block. */
-static __global__ void total_2(double *__restrict__ out, const double *__restrict__ acc_parts)
+static __global__ void __launch_bounds__(512)
+total_2(double *__restrict__ out, const double *__restrict__ acc_parts)
 {
     double acc = 0.0;
-    for (int64_t block = threadIdx.x; block < 2442; block += blockDim.x) {
-        acc += acc_parts[block];
+    #pragma unroll
+    for (int turn = 0; turn < 3; turn++) {
+        if (const int block_pack = threadIdx.x + 512 * turn; turn < 2 || block_pack < 1221) {
+            double acc_parts_pack[2];
+            load_pack(acc_parts_pack, acc_parts, 2 * block_pack);
+            #pragma unroll
+            for (int lane = 0; lane < 2; lane++) {
+                acc += acc_parts_pack[lane];
+            }
+        }
     }
     acc = block_add_f64(acc);
     if (threadIdx.x == 0) {
@@ -36,11 +47,11 @@ static __global__ void total_2(double *__restrict__ out, const double *__restric
 extern "C" int total(const double *x, double *out, void *workspace, cudaStream_t stream)
 {
     double *acc_parts = (double *)workspace;
-    LAUNCH(total_1, 1024, 256, stream)(x, acc_parts);
+    LAUNCH(total_1, 2442, 512, stream)(x, acc_parts);
     if (cudaPeekAtLastError() != cudaSuccess) {
         return 1;
     }
-    LAUNCH(total_2, 1, 256, stream)(out, acc_parts);
+    LAUNCH(total_2, 1, 512, stream)(out, acc_parts);
     if (cudaPeekAtLastError() != cudaSuccess) {
         return 2;
     }

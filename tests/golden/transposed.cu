@@ -1,14 +1,38 @@
 /* transposed.py:7: return x + y.T
-   A thread for each i and j. */
-static __global__ void transposed_kernel(const double *__restrict__ x,
-                                         const double *__restrict__ y, double *__restrict__ out)
+   A block for each tile of i and j. */
+static __global__ void __launch_bounds__(128)
+transposed_kernel(const double *__restrict__ x, const double *__restrict__ y,
+                  double *__restrict__ out)
 {
-    for (int64_t item = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-         item < 60000;
-         item += gridDim.x * (int64_t)blockDim.x) {
-        const int64_t i = item / 300;
-        const int64_t j = item % 300;
-        out[300 * i + j] = x[300 * i + j] + y[i + 200 * j];
+    __shared__ double y_tile[1056];
+    const int item3 = blockIdx.x;
+    const int i_tile = item3 / 10;
+    const int j_tile = item3 % 10;
+    #pragma unroll
+    for (int turn = 0; turn < 8; turn++) {
+        const int item = threadIdx.x + 128 * turn;
+        const int j_inside = item / 32;
+        const int i_inside = item % 32;
+        if (j_inside + 32 * j_tile < 300) {
+            if (i_inside + 32 * i_tile < 200) {
+                y_tile[i_inside + 33 * j_inside] = y[i_inside + 32 * i_tile + 200 * j_inside
+                        + 6400 * j_tile];
+            }
+        }
+    }
+    __syncthreads();
+    #pragma unroll
+    for (int turn2 = 0; turn2 < 8; turn2++) {
+        const int item2 = threadIdx.x + 128 * turn2;
+        const int i_inside = item2 / 32;
+        const int j_inside = item2 % 32;
+        if (j_inside + 32 * j_tile < 300) {
+            if (i_inside + 32 * i_tile < 200) {
+                out[300 * i_inside + 9600 * i_tile + j_inside + 32 * j_tile] = x[300 * i_inside
+                        + 9600 * i_tile + j_inside + 32 * j_tile]
+                        + y_tile[i_inside + 33 * j_inside];
+            }
+        }
     }
 }
 
@@ -19,7 +43,7 @@ extern "C" int transposed(const double *x, const double *y, double *out, void *w
                           cudaStream_t stream)
 {
     (void)workspace;
-    LAUNCH(transposed_kernel, 235, 256, stream)(x, y, out);
+    LAUNCH(transposed_kernel, 70, 128, stream)(x, y, out);
     if (cudaPeekAtLastError() != cudaSuccess) {
         return 1;
     }

@@ -12,15 +12,22 @@ from pathlib import Path
 
 import numpy as np
 
-from transpile.targets.cuda.gpu import USUAL
+from transpile.targets.cuda.gpu import USUAL, Gpu
 from transpile.targets.cuda.lowering import CudaLowering
 from transpile.targets.cuda.render import cuda_text
 
+# A GPU for which small arrays are large: each recipe of the mapping has something to do.
+WIDE = Gpu(
+    block=64, most_threads=128, least_grid_work=1, enough_iterations=64, enough_threads=64,
+    enough_teams=16, least_split_work=64, shortest_slice=4, shortest_slice_of_row=16, tile=8,
+    least_work_of_host=1,
+)  # fmt: skip
 FOLDER = Path(__file__).parent / "cuda"
 HEADER = FOLDER / "cuda_on_cpu.h"
 # Contractions are ours to decide, as on the device (`nvcc --fmad=false`).
 FLAGS = ("-std=c++17", "-fPIC", "-ffp-contract=off", "-march=native", "-Wall", "-Wextra", "-Werror")
-# The functions of a program may be of use to no kernel of it, and drawn ones compare x with itself.
+# The functions of a program may be of use to no kernel of it, and drawn ones compare x with itself;
+# `#pragma unroll` is nvcc's.
 QUIET = ("-Wno-unused-function", "-Wno-tautological-compare", "-Wno-unknown-pragmas")
 
 

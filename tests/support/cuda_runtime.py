@@ -57,7 +57,7 @@ if [ -n "$is_ptx" ]; then echo ".target sm_90" >"$output"; exit 0; fi
 if [ -n "$is_device" ]; then
     host="-fPIC"
     cp "$source" "$source.device.cu"
-    wrap='s/.*extern "C" __global__ void \\(\\w*\\)(.*/KERNEL_OF_DEVICE(\\1)/p'
+    wrap='/extern "C" __global__/{{n;s/^\\(\\w*\\)(.*/KERNEL_OF_DEVICE(\\1)/p}}'
     sed -n "$wrap" "$source" >>"$source.device.cu"
     source="$source.device.cu"
     trap 'rm -f "$source"' EXIT

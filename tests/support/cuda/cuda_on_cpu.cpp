@@ -18,7 +18,7 @@ constexpr size_t STACK = 256 << 10;
 constexpr size_t HOST = 16 << 10;
 constexpr unsigned WARP = 32;
 
-enum class State { ready, waits_for_block, waits_for_warp, done };
+enum class State { ready, waits_for_block, waits_for_lanes, done };
 
 struct Copy {
     char *to;
@@ -31,12 +31,14 @@ struct Fiber {
     std::unique_ptr<char[]> stack;
     State state;
     int line;
+    unsigned lanes;         /* of the warp, for which it waits */
+    unsigned ordered_lanes; /* those of the last barrier that it has passed */
     bool orders;
 };
 
 struct Access {
     uint32_t launch = 0;
-    uint32_t block, thread, block_epoch, warp_epoch;
+    uint32_t block, thread, block_epoch, lane_epoch;
 };
 
 struct Cell {
@@ -59,7 +61,7 @@ unsigned current;
 bool inside;       /* a thread of the device runs */
 uint32_t launches;
 uint32_t block_epoch;
-std::vector<uint32_t> warp_epochs;
+std::vector<uint32_t> lane_epochs; /* of each thread: barriers of lanes that it has passed */
 constexpr size_t LANE = 64;
 alignas(16) char lanes[1024 * LANE];
 char message[400];
@@ -100,14 +102,14 @@ bool ordered(const Access &before, bool shared)
     if (before.thread == threadIdx.x || before.block_epoch != block_epoch)
         return true;
     return before.thread / WARP == threadIdx.x / WARP
-           && before.warp_epoch != warp_epochs[threadIdx.x / WARP];
+           && before.lane_epoch != lane_epochs[before.thread]
+           && (fibers[before.thread].ordered_lanes >> threadIdx.x % WARP & 1);
 }
 
 void look(Region &region, size_t offset, bool writes)
 {
     Cell &cell = region.cells[offset];
-    const Access now = {launches, blockIdx.x, threadIdx.x, block_epoch,
-                        warp_epochs[threadIdx.x / WARP]};
+    const Access now = {launches, blockIdx.x, threadIdx.x, block_epoch, lane_epochs[threadIdx.x]};
     const char *kind = region.shared ? "shared" : "global";
     const bool is_new = region.shared ? cell.write.launch != launches || cell.write.block != blockIdx.x
                                       : cell.write.launch == 0;
@@ -164,26 +166,41 @@ int find_image(dl_phdr_info *info, size_t, void *)
     return 0;
 }
 
+/* Lets the lanes go on for which a thread waits, if all of them wait for the same. */
+bool release_lanes(unsigned thread, unsigned threads)
+{
+    const Fiber &own = fibers[thread];
+    const unsigned first = thread / WARP * WARP, count = std::min(WARP, threads - first);
+    const auto is_meant = [&](unsigned lane) { return own.lanes >> lane & 1; };
+    for (unsigned lane = 0; lane < count; lane++) {
+        const Fiber &f = fibers[first + lane];
+        if (is_meant(lane)
+            && (f.state != State::waits_for_lanes || f.line != own.line || f.lanes != own.lanes))
+            return false;
+    }
+    for (unsigned lane = 0; lane < count; lane++)
+        if (is_meant(lane)) {
+            Fiber &f = fibers[first + lane];
+            f.state = State::ready;
+            if (f.orders) {
+                lane_epochs[first + lane]++;
+                f.ordered_lanes = f.lanes;
+            }
+        }
+    return true;
+}
+
 /* Lets waiting threads go on; false if there are none that may. */
 bool release(unsigned threads)
 {
-    const auto waits = [](State state) {
-        return [state](const Fiber &f) { return f.state == state; };
-    };
-    const auto same_line = [](auto begin, auto end) {
-        return std::all_of(begin, end, [&](const Fiber &f) { return f.line == begin->line; });
-    };
     bool went_on = false;
-    for (unsigned first = 0; first < threads; first += WARP) {
-        const auto begin = fibers.begin() + first, end = begin + std::min(WARP, threads - first);
-        if (std::all_of(begin, end, waits(State::waits_for_warp)) && same_line(begin, end)) {
-            warp_epochs[first / WARP] += begin->orders;
-            std::for_each(begin, end, [](Fiber &f) { f.state = State::ready; });
+    for (unsigned t = 0; t < threads; t++)
+        if (fibers[t].state == State::waits_for_lanes && release_lanes(t, threads))
             went_on = true;
-        }
-    }
     const auto begin = fibers.begin(), end = begin + threads;
-    if (std::all_of(begin, end, waits(State::waits_for_block)) && same_line(begin, end)) {
+    if (std::all_of(begin, end, [&](const Fiber &f) {
+            return f.state == State::waits_for_block && f.line == begin->line;
+        })) {
         block_epoch++;
         std::for_each(begin, end, [](Fiber &f) { f.state = State::ready; });
         went_on = true;
@@ -202,6 +219,7 @@ void run_block(unsigned threads)
         fiber.context.uc_stack.ss_size = STACK;
         fiber.context.uc_link = &scheduler;
         fiber.state = State::ready;
+        fiber.ordered_lanes = 0;
         makecontext(&fiber.context, body, 0);
     }
     do {
@@ -237,7 +255,7 @@ void cuda_on_cpu_launch(void (*kernel)(void *), void *arguments, unsigned blocks
     }
     running = kernel;
     arguments_of_running = arguments;
-    warp_epochs.assign((threads + WARP - 1) / WARP, 0);
+    lane_epochs.assign(threads, 0);
     gridDim = {blocks, 1, 1};
     blockDim = {threads, 1, 1};
     for (unsigned k = 0; k < blocks && message[0] == '\0'; k++) {
@@ -249,11 +267,14 @@ void cuda_on_cpu_launch(void (*kernel)(void *), void *arguments, unsigned blocks
     }
 }
 
-void cuda_on_cpu_wait(bool of_warp, bool orders, int line)
+void cuda_on_cpu_wait(unsigned lanes, bool orders, int line)
 {
     Fiber &fiber = fibers[current];
-    fiber.state = of_warp ? State::waits_for_warp : State::waits_for_block;
+    if (lanes && !(lanes >> threadIdx.x % WARP & 1))
+        fail("waits for lanes %#x of the warp, and is none of them", lanes);
+    fiber.state = lanes ? State::waits_for_lanes : State::waits_for_block;
     fiber.line = line;
+    fiber.lanes = lanes;
     fiber.orders = orders;
     inside = false;
     swapcontext(&fiber.context, &scheduler);
@@ -292,6 +313,17 @@ void *cuda_on_cpu_lane(unsigned lane)
 cudaError_t cudaPeekAtLastError(void)
 {
     return message[0] != '\0';
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, cudaMemcpyKind, cudaStream_t)
+{
+    memcpy(to, from, size);
+    return cudaPeekAtLastError();
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    return cudaPeekAtLastError();
 }
 
 extern "C" const char *cuda_on_cpu_error(void)

@@ -14,6 +14,7 @@
 #define __global__
 #define __device__
 #define __host__
+#define __launch_bounds__(...)
 #define __shared__ static __attribute__((section("cuda_shared")))
 
 struct dim3 {
@@ -22,6 +23,7 @@ struct dim3 {
 typedef struct CUstream_st *cudaStream_t;
 typedef int cudaError_t;
 enum { cudaSuccess = 0 };
+enum cudaMemcpyKind { cudaMemcpyDeviceToHost = 2 };
 
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -32,32 +34,50 @@ extern "C" void cuda_on_cpu_begin(int count, void *const *arrays, const int64_t 
                                   const int *filled);
 
 void cuda_on_cpu_launch(void (*kernel)(void *), void *arguments, unsigned blocks, unsigned threads);
-/* Waits for the other threads of the block, or of the warp; `orders` if what they have written is
-   read behind it. */
-void cuda_on_cpu_wait(bool of_warp, bool orders, int line);
+/* Waits for the other threads of the block, or for those lanes of the warp that are set in a mask;
+   `orders` if what they have written is read behind it. */
+void cuda_on_cpu_wait(unsigned lanes, bool orders, int line);
 /* Where the value of a lane of the warp is put for others. */
 void *cuda_on_cpu_lane(unsigned lane);
 cudaError_t cudaPeekAtLastError(void);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 
-#define __syncthreads() cuda_on_cpu_wait(false, true, __LINE__)
-#define __syncwarp() cuda_on_cpu_wait(true, true, __LINE__)
+#define __syncthreads() cuda_on_cpu_wait(0, true, __LINE__)
+static inline unsigned cuda_on_cpu_mask(unsigned lanes = 0xffffffff)
+{
+    return lanes;
+}
+#define __syncwarp(...) cuda_on_cpu_wait(cuda_on_cpu_mask(__VA_ARGS__), true, __LINE__)
 
-template <typename T> static T cuda_on_cpu_shuffle(T value, unsigned from, int line)
+template <typename T> static T cuda_on_cpu_shuffle(unsigned mask, T value, unsigned from, int line)
 {
     static_assert(std::is_arithmetic<T>::value && (sizeof(T) == 4 || sizeof(T) == 8),
                   "CUDA shuffles values of 4 or 8 bytes");
     memcpy(cuda_on_cpu_lane(threadIdx.x % 32), &value, sizeof(T));
-    cuda_on_cpu_wait(true, false, line);
+    cuda_on_cpu_wait(mask, false, line);
     T found;
     memcpy(&found, cuda_on_cpu_lane(from), sizeof(T));
-    cuda_on_cpu_wait(true, false, line);
+    cuda_on_cpu_wait(mask, false, line);
     return found;
 }
 
-#define cuda_on_cpu_below(lane) ((lane) < 32 ? (lane) : threadIdx.x % 32)
-#define __shfl_sync(mask, value, lane) cuda_on_cpu_shuffle(value, (lane) % 32, __LINE__)
-#define __shfl_down_sync(mask, value, offset) \
-    cuda_on_cpu_shuffle(value, cuda_on_cpu_below(threadIdx.x % 32 + (offset)), __LINE__)
+/* The lane of a segment of so many lanes, and the one that is so many lanes further in it, or the
+   thread's own. */
+static inline unsigned cuda_on_cpu_in_segment(unsigned lane, unsigned width = 32)
+{
+    return threadIdx.x % 32 / width * width + lane % width;
+}
+static inline unsigned cuda_on_cpu_further(unsigned offset, unsigned width = 32)
+{
+    const unsigned lane = threadIdx.x % 32;
+    return lane % width + offset < width ? lane + offset : lane;
+}
+#define __shfl_sync(mask, value, ...) \
+    cuda_on_cpu_shuffle(mask, value, cuda_on_cpu_in_segment(__VA_ARGS__), __LINE__)
+#define __shfl_down_sync(mask, value, ...) \
+    cuda_on_cpu_shuffle(mask, value, cuda_on_cpu_further(__VA_ARGS__), __LINE__)
 
 /* What tensor cores compute of the elements that the lanes of a warp have, in the layout of PTX. */
 static inline void cuda_on_cpu_mma_f64(double (&d)[4], const double (&a)[4], const double (&b)[2], int line)
@@ -66,7 +86,7 @@ static inline void cuda_on_cpu_mma_f64(double (&d)[4], const double (&a)[4], con
     double *const own = (double *)cuda_on_cpu_lane(lane);
     memcpy(own, a, sizeof a);
     memcpy(own + 4, b, sizeof b);
-    cuda_on_cpu_wait(true, false, line);
+    cuda_on_cpu_wait(0xffffffff, false, line);
     for (unsigned e = 0; e < 4; e++)
         for (unsigned k = 0; k < 8; k++) {
             double left, right;
@@ -74,7 +94,7 @@ static inline void cuda_on_cpu_mma_f64(double (&d)[4], const double (&a)[4], con
             memcpy(&right, (double *)cuda_on_cpu_lane((lane % 4 * 2 + e % 2) * 4 + k % 4) + 4 + k / 4, 8);
             d[e] = __builtin_fma(left, right, d[e]);
         }
-    cuda_on_cpu_wait(true, false, line);
+    cuda_on_cpu_wait(0xffffffff, false, line);
 }
 
 /* The same of halves, whose bits `widen` makes floats of. */
@@ -85,7 +105,7 @@ static inline void cuda_on_cpu_mma(float (&d)[4], const uint32_t *a, const uint3
     char *const own = (char *)cuda_on_cpu_lane(lane);
     memcpy(own, a, 16);
     memcpy(own + 16, b, 8);
-    cuda_on_cpu_wait(true, false, line);
+    cuda_on_cpu_wait(0xffffffff, false, line);
     const auto half = [&](unsigned from, unsigned place) {
         uint16_t bits;
         memcpy(&bits, (char *)cuda_on_cpu_lane(from) + 2 * place, 2);
@@ -99,7 +119,7 @@ static inline void cuda_on_cpu_mma(float (&d)[4], const uint32_t *a, const uint3
                     * half(column * 4 + k % 8 / 2, 8 + 2 * of_b + k % 2);
         }
     }
-    cuda_on_cpu_wait(true, false, line);
+    cuda_on_cpu_wait(0xffffffff, false, line);
 }
 
 static inline float cuda_on_cpu_f16(uint16_t bits)
@@ -125,7 +145,7 @@ static inline void cuda_on_cpu_fragments(uint32_t *words, const uint16_t *row, b
 {
     const unsigned lane = threadIdx.x % 32;
     memcpy(cuda_on_cpu_lane(lane), &row, sizeof row);
-    cuda_on_cpu_wait(true, false, line);
+    cuda_on_cpu_wait(0xffffffff, false, line);
     for (unsigned matrix = 0; matrix < 4; matrix++) {
         uint32_t word = 0;
         for (unsigned e = 0; e < 2; e++) {
@@ -136,7 +156,7 @@ static inline void cuda_on_cpu_fragments(uint32_t *words, const uint16_t *row, b
         }
         words[matrix] = word;
     }
-    cuda_on_cpu_wait(true, false, line);
+    cuda_on_cpu_wait(0xffffffff, false, line);
 }
 
 #define load_fragments(words, row, across) cuda_on_cpu_fragments(words, row, across, __LINE__)

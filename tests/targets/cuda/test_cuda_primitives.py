@@ -11,7 +11,7 @@ import pkgutil
 import numpy as np
 import pytest
 from complex_errors import within_relative
-from cuda_programs import lowered, run
+from cuda_programs import WIDE, lowered, run
 from primitive_programs import array_program, elementwise_program
 from thorough import THOROUGH, each
 
@@ -55,7 +55,7 @@ GROWS = {
 # Small launches: few threads to run one after the other, and several blocks.
 SMALL = {
     "one block": Gpu(block=64, most_blocks=3),
-    "wide": Gpu(block=64, most_blocks=3, least_grid_work=1, enough_iterations=64),
+    "wide": WIDE,
     "in memory": Gpu(block=32, most_blocks=2, most_slices=2, shared_bytes=0, local_bytes=0),
 }
 

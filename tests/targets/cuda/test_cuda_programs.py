@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 from composites import COMPOSITES
-from cuda_programs import lowered, results, run
+from cuda_programs import WIDE, lowered, results, run
 from graphs import random_graph, small_machine
 from loop_graphs import random_loops
 from thorough import THOROUGH, each
@@ -21,7 +21,6 @@ from transpile.transforms.interpret import interpret
 RNG = np.random.default_rng(19)
 # Blocks that take their time here, and grids of several.
 FEW = Gpu(block=64, most_blocks=3)
-WIDE = Gpu(block=64, most_blocks=3, least_grid_work=1, enough_iterations=64)
 IN_MEMORY = Gpu(block=32, most_blocks=2, most_slices=2, shared_bytes=0, local_bytes=0)
 GPUS = {"few": FEW, "wide": WIDE, "in memory": IN_MEMORY}
 

@@ -161,6 +161,16 @@ def test_transformations_and_loops(gpu):
     check(tp.jit(tp.vmap(np.sum), device="cuda")(X), X.sum(axis=1))
 
 
+def test_a_loop_whose_predicate_the_host_reads(gpu):
+    def halved(x):
+        return tp.lax.while_loop(lambda x: (x * x).sum() > 1, lambda x: 0.5 * x, x)
+
+    x = np.full(1 << 17, 2.0**-8, np.float32)
+    on_gpu = tp.jit(halved, device="cuda")
+    assert "read_bool" in on_gpu.lower(x).as_text("cuda")
+    check(on_gpu(x), x / 2)
+
+
 def test_static_arguments_runtime_sizes_and_dynamic_mode(gpu):
     power = tp.jit(lambda x, n: x**n, static_argnums=1, device="cuda")
     check(power(X, 2), X**2)

@@ -64,9 +64,8 @@ def test_command_line(tmp_path):
         [sys.executable, "-m", "transpile", *words],
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert re.search(
-        r"static __global__ void double_\w*\(const float \*__restrict__ x", done.stdout
-    )
+    head = r"static __global__ void __launch_bounds__\(256\)\n"
+    assert re.search(head + r"double_\w*\(const float \*__restrict__ x", done.stdout)
 
 
 def test_bits_do_not_depend_on_the_process():

@@ -1,23 +1,24 @@
 """The device program: kernels of threads, blocks and warps, and the launches of them.
 
     DeviceProgram   = program: Program, steps: Step*
-    Step            = DeviceKernel | HostLoop | HostSwaps | Swap
+    Step            = DeviceKernel | HostLoop | HostWhile | HostIf | HostSwaps | Swap
     DeviceKernel    = body: DeviceStatement*, the grid that it is launched on
-    DeviceStatement = Statement | Spread | Together | Single | Combine | FromFirst | Barrier
-                    | Shared | Slice | TeamCall
+    DeviceStatement = Statement | Spread | Section | Together | Single | Combine | FromFirst
+                    | Barrier | Shared | Slice | Registers | Pack | Unrolled | TeamCall
 
-A *team* is the threads that run statements together: those of a block, or of a warp. They have
+A *team* is the threads that run statements together: those of a block, of a warp, or of an equal
+part of a warp. They have
 equal values of all scalars that are declared outside of a `Spread`. A plain statement is run by
 each thread. Immutable, like the loop IR that it is made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
-from transpile.ir.dims import Index, Symbol, symbols_of
+from transpile.ir.dims import Index, Shape, Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -34,8 +35,8 @@ from transpile.ir.loop_ir import (
     Update,
     While,
 )
-from transpile.ir.loop_rewrite import loads, loads_of, symbols_read, walk, written
-from transpile.util.frozen_records import dataclass
+from transpile.ir.loop_rewrite import indices_in, loads, loads_of, symbols_read, walk, written
+from transpile.util.frozen_records import dataclass, replace
 
 
 class Team(Enum):
@@ -59,12 +60,34 @@ class Over(Enum):
 @dataclass(frozen=True)
 class Spread:
     """The iterations of a rectangular nest of loops, dealt out in turn. With several loops, `item`
-    is the name of the number of an iteration."""
+    is the name of the number of an iteration.
+
+    turns   a member has at most so many iterations, in an unrolled loop; 0 where it strides to the
+            end
+    turn    the index of that loop: which of its iterations it is, for what a member keeps of each
+    whole   each member has one in each turn
+    fills   each member has one in each turn but the last
+    """
 
     loops: tuple[For, ...]
     over: Over
     body: Body
     item: str = ""
+    turns: int = 0
+    turn: Symbol | None = None
+    whole: bool = False
+    fills: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """What some blocks of the grid run: `blocks` from the block `first` on; `block` is the name of
+    the number that one has among them."""
+
+    first: int
+    blocks: int
+    body: Body
+    block: str
 
 
 @dataclass(frozen=True)
@@ -128,6 +151,34 @@ class Slice:
 
 
 @dataclass(frozen=True)
+class Registers:
+    """An array of which each thread has elements of its own: those of its turns."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Neighbouring elements of an array, which a thread loads into a local one, or stores from
+    there, in one access where the array is aligned; `row` of the local one where it has several."""
+
+    local: Buffer
+    buffer: str
+    index: Shape
+    is_stored: bool
+    row: Shape = ()
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """A loop of which no trace is left, whose own body is empty: local arrays with its index are
+    registers."""
+
+    loop: For
+    body: Body
+
+
+@dataclass(frozen=True)
 class TeamCall:
     """A routine that a block runs; `is_shared_out` among the blocks of the grid.
 
@@ -148,6 +199,7 @@ class TeamCall:
 DeviceStatement = (
     Statement
     | Spread
+    | Section
     | Together
     | Single
     | Combine
@@ -155,6 +207,9 @@ DeviceStatement = (
     | Barrier
     | Shared
     | Slice
+    | Registers
+    | Pack
+    | Unrolled
     | TeamCall
 )
 Body = tuple[DeviceStatement, ...]
@@ -167,6 +222,7 @@ class DeviceKernel:
     kernel       its statements as loops, by which its parameters are known
     items        what is dealt to blocks, `per_block` to each
     threads      of a block
+    lanes        threads of a team that is a warp, or part of one
     most_blocks  the largest grid
     mapping      what threads, warps and blocks have, in words
     """
@@ -176,6 +232,7 @@ class DeviceKernel:
     items: Index
     per_block: int
     threads: int
+    lanes: int
     most_blocks: int
     mapping: str
 
@@ -188,7 +245,9 @@ def walk_device(body: Body) -> Iterator[DeviceStatement]:
     """All statements of a body, nested ones too, in preorder."""
     for statement in body:
         match statement:
-            case Spread(body=inner) | Single(body=inner):
+            case (
+                Spread(body=inner) | Section(body=inner) | Single(body=inner) | Unrolled(body=inner)
+            ):
                 yield statement
                 yield from walk_device(inner)
             case Together(bodies=bodies):
@@ -212,7 +271,11 @@ def used_by(kernel: DeviceKernel) -> tuple[tuple[str, ...], frozenset[str]]:
             case TeamCall(reads=reads, writes=written_):
                 used.update(dict.fromkeys((*reads, *written_)))
                 writes.update(written_)
-            case Shared(buffer=buffer):
+            case Pack(buffer=name, is_stored=is_stored):
+                used.setdefault(name)
+                if is_stored:
+                    writes.add(name)
+            case Shared(buffer=buffer) | Registers(buffer=buffer):
                 own.add(buffer.name)
             case Slice(buffer=buffer, home=home):
                 own.add(buffer.name)
@@ -229,6 +292,30 @@ def used_by(kernel: DeviceKernel) -> tuple[tuple[str, ...], frozenset[str]]:
             case _:
                 pass
     return tuple(name for name in used if name not in own), frozenset(writes - own)
+
+
+def read_by(statement: DeviceStatement) -> frozenset[Symbol]:
+    """The symbols in the indices of a statement itself, and inside it where it is a plain one."""
+    match statement:
+        case Pack(index=index):
+            return frozenset().union(*map(symbols_of, index))
+        case Spread(loops=loops):
+            ends = [end for f in loops for end in (f.start, f.stop, f.limit) if end is not None]
+            return frozenset().union(*map(symbols_of, ends))
+        case Together(head=For() as head):
+            ends = [end for end in (head.start, head.stop, head.limit) if end is not None]
+            return frozenset().union(*map(symbols_of, ends))
+        case Together(head=If(condition=condition) | While(condition=condition)):
+            return frozenset(s for index in indices_in(condition) for s in symbols_of(index))
+        case TeamCall(arguments=arguments):
+            every = [i for a in arguments for i in (a.index if isinstance(a, Load) else (a,))]
+            return frozenset(s for i in every if not isinstance(i, str) for s in symbols_of(i))
+        case For() | If() | While() | Declare() | Update() | Store():
+            return symbols_read(statement)
+        case Shared(buffer=buffer) | Slice(buffer=buffer) | Alloc(buffer=buffer):
+            return frozenset().union(*map(symbols_of, buffer.shape))
+        case _:
+            return frozenset()
 
 
 def symbols_of_kernel(kernel: DeviceKernel) -> frozenset[Symbol]:
@@ -249,6 +336,25 @@ class HostLoop:
 
 
 @dataclass(frozen=True)
+class HostWhile:
+    """A loop of the host around launches: `test` are steps, the last of which makes the truth
+    `flag` in the memory of the device, which the host reads."""
+
+    flag: str
+    test: tuple[Any, ...]
+    steps: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class HostIf:
+    """Steps by a truth in the memory of the device, which the host reads."""
+
+    flag: str
+    steps: tuple[Any, ...]
+    orelse: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class HostSwaps:
     """Steps that exchange these pointers, which are as before behind them."""
 
@@ -256,9 +362,35 @@ class HostSwaps:
     steps: tuple[Any, ...]
 
 
-# What the host does: a launch, which is a kernel before it is mapped, loops of launches, and
-# exchanges of pointers between them.
-Step = Kernel | DeviceKernel | HostLoop | HostSwaps | Swap
+# What the host does: a launch, which is a kernel before it is mapped, loops and branches of
+# launches, and exchanges of pointers between them.
+Step = Kernel | DeviceKernel | HostLoop | HostWhile | HostIf | HostSwaps | Swap
+
+
+def with_steps(step: Step, function: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Step:
+    """A step with a function applied to the steps inside it."""
+    match step:
+        case HostLoop() | HostSwaps():
+            return replace(step, steps=function(step.steps))
+        case HostWhile():
+            return replace(step, test=function(step.test), steps=function(step.steps))
+        case HostIf():
+            return replace(step, steps=function(step.steps), orelse=function(step.orelse))
+        case _:
+            return step
+
+
+def steps_inside(step: Step) -> tuple[Any, ...]:
+    """The steps inside a step, in their order."""
+    match step:
+        case HostLoop() | HostSwaps():
+            return step.steps
+        case HostWhile():
+            return (*step.test, *step.steps)
+        case HostIf():
+            return (*step.steps, *step.orelse)
+        case _:
+            return ()
 
 
 @dataclass(frozen=True)

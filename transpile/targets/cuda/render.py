@@ -20,8 +20,11 @@ from transpile.targets.cuda.device_ir import (
     Body,
     DeviceKernel,
     DeviceProgram,
+    HostIf,
     HostLoop,
     HostSwaps,
+    HostWhile,
+    Pack,
     Step,
     symbols_of_kernel,
     used_by,
@@ -60,10 +63,15 @@ class KernelText:
 
 @dataclass(frozen=True)
 class StepText:
-    """A step of the host, for the templates: a launch, a loop, steps that exchange pointers, which
-    have other names for what they were before, or an exchange of two."""
+    """A step of the host, for the templates: a launch, a loop, a loop or branch by a truth in
+    memory, steps that exchange pointers, which have other names for what they were before, or an
+    exchange of two. `number` is that of the launch before."""
 
     kind: str
+    number: int = 0
+    flag: str = ""
+    test: tuple[StepText, ...] = ()
+    orelse: tuple[StepText, ...] = ()
     kernel: KernelText | None = None
     loop: For | None = None
     swap: Swap | None = None
@@ -147,9 +155,12 @@ def description_of(program: Program) -> list[str]:
     ]
 
 
-def _of_swaps(steps: Iterable[StepText]) -> tuple[str, ...]:
-    """The header for exchanges of pointers by the host."""
-    return ("utility",) if any(s.kind == "swap" or _of_swaps(s.steps) for s in steps) else ()
+def _kinds(steps: Iterable[StepText]) -> set[str]:
+    """What the host does."""
+    kinds: set[str] = set()
+    for step in steps:
+        kinds |= {step.kind} | _kinds((*step.test, *step.steps, *step.orelse))
+    return kinds
 
 
 def _fitted(line: str) -> str:
@@ -172,7 +183,7 @@ class _Renderer:
         """The text of a part of the file: "device", "host" or "both". Kernels are printed first, as
         they decide which functions it needs."""
         steps = self._steps(self.device.steps, self.program.sizes)
-        kernels = self.kernels
+        kernels, kinds = self.kernels, _kinds(steps)
         printed = filled_in("cuda/kernels.cu.j2", kernels=kernels, dialect=CUDA)
         scope = self._scope(Kernel(title, ()))
         routines = self._routines(scope)
@@ -192,21 +203,24 @@ class _Renderer:
             description=description_of(self.lowered),
             header=header,
             launches=launches_of(kernels),
-            swaps=bool(_of_swaps(steps)),
+            swaps="swap" in kinds,
             messages=[
                 string_literal(f"{kernel} was not launched: {lines}".partition("\n")[0])
                 for kernel, lines in launches_of(kernels)
             ],
-            includes=(*CUDA.includes, *_of_swaps(steps)),
+            includes=(*CUDA.includes, *(("utility",) if "swap" in kinds else ())),
             is_complex=is_complex or "complex" in code,
             complex_functions=called,
             multiplies_and_adds=any("FP_FAST_FMA" in h.text for h in helpers),
             helpers=helpers,
             device_text=device_text,
+            masks=[(lanes, f"{(1 << lanes) - 1:#x}u") for lanes in self.teams.masks],
             functions=list(self.teams.functions.values()),
             routines=routines,
             steps=steps,
             printed=printed,
+            reads_truths=not kinds.isdisjoint(("while", "if")),
+            has_packs=any(isinstance(s, Pack) for k in kernels for s in k.launched.walk()),
             counts_blocks=any(k.blocks is None for k in kernels),
             scope=scope,
             temporaries=list(zip(self.program.temporaries, self.program.offsets, strict=True)),
@@ -249,6 +263,18 @@ class _Renderer:
                 case HostLoop():
                     inner = self._steps(step.steps, (*known, step.loop.symbol))
                     texts.append(StepText("loop", loop=step.loop, steps=tuple(inner)))
+                case HostWhile():
+                    test = tuple(self._steps(step.test, known))
+                    number = len(self.kernels)
+                    inner = self._steps(step.steps, known)
+                    texts.append(StepText("while", number, step.flag, test, steps=tuple(inner)))
+                case HostIf():
+                    number = len(self.kernels)
+                    inner = self._steps(step.steps, known)
+                    orelse = tuple(self._steps(step.orelse, known))
+                    texts.append(
+                        StepText("if", number, step.flag, orelse=orelse, steps=tuple(inner))
+                    )
                 case HostSwaps():
                     new, buffers = self.shared.names.new, self.program.buffers()
                     # Nothing reads them behind the last step.
@@ -274,7 +300,7 @@ class _Renderer:
             tuple(size for size in known if size in symbols),
             parameters,
             device.body,
-            self._scope(kernel),
+            scope_of(self.shared, kernel, self.teams, device),
             blocks,
             device,
             number,

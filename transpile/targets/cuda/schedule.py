@@ -32,16 +32,18 @@ from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.device_ir import (
     DeviceKernel,
     DeviceProgram,
-    HostLoop,
-    HostSwaps,
     Slice,
     Step,
+    steps_inside,
     used_by,
+    with_steps,
 )
 from transpile.targets.cuda.gpu import USUAL, Gpu
-from transpile.targets.cuda.mapping.flatten import flatten
+from transpile.targets.cuda.mapping.concurrent import side_by_side
+from transpile.targets.cuda.mapping.flatten import flatten, without_single_iterations
 from transpile.targets.cuda.mapping.grid import Mapper
 from transpile.targets.cuda.mapping.launches import cut_at_wide_nests
+from transpile.targets.cuda.mapping.slices import split_reductions
 from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import replace
 
@@ -69,11 +71,13 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     check(program)
     for loop_pass, _ in LOOP_PASSES:
         program = loop_pass(program, options)
+    program = split_reductions(without_single_iterations(program), gpu)
+    program = remove_dead_scalars(program, options)
     check(program)
     flat = flatten(program)
     steps, temporaries = cut_at_wide_nests(flat, gpu)
     mapper = Mapper(Names(_names_in(flat, steps)), gpu)
-    steps = tuple(_mapped(step, mapper) for step in steps)
+    steps = side_by_side((_mapped(step, mapper) for step in steps), gpu, mapper.names)
     used = set[str]().union(*(used_by(kernel)[0] for kernel in kernels_of(steps)))
     there = (b for b in (*temporaries, *mapper.temporaries) if b.name in used)
     flat = replace(flat, kernels=tuple(map(_as_kernel, steps)), temporaries=tuple(there))
@@ -85,8 +89,7 @@ def kernels_of(steps: Iterable[Step]) -> Iterator[DeviceKernel]:
     for step in steps:
         if isinstance(step, DeviceKernel):
             yield step
-        elif isinstance(step, HostLoop | HostSwaps):
-            yield from kernels_of(step.steps)
+        yield from kernels_of(steps_inside(step))
 
 
 def _names_in(program: Program, steps: Iterable[Step]) -> set[str]:
@@ -95,8 +98,7 @@ def _names_in(program: Program, steps: Iterable[Step]) -> set[str]:
     for step in steps:
         if isinstance(step, Kernel):
             names |= {step.name} | names_of_kernel(step)
-        elif isinstance(step, HostLoop | HostSwaps):
-            names |= _names_in(program, step.steps)
+        names |= _names_in(program, steps_inside(step))
     return names
 
 
@@ -104,9 +106,7 @@ def _mapped(step: Step, mapper: Mapper) -> Step:
     """A step with its kernels mapped to the grid."""
     if isinstance(step, Kernel):
         return _with_slots(mapper.kernel(step))
-    if isinstance(step, HostLoop | HostSwaps):
-        return replace(step, steps=tuple(_mapped(inner, mapper) for inner in step.steps))
-    return step
+    return with_steps(step, lambda steps: tuple(_mapped(inner, mapper) for inner in steps))
 
 
 def _as_kernel(step: Step) -> Kernel:

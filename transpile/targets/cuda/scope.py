@@ -6,27 +6,48 @@ from dataclasses import field
 
 import numpy as np
 
+from transpile.analysis.cost_model import trips, work
 from transpile.analysis.value_range import ordinary_angles
-from transpile.codegen.c_expr import Printer
+from transpile.codegen.c_expr import UNARY, Printer
 from transpile.codegen.c_functions import applied
 from transpile.codegen.dialect import suffix
 from transpile.codegen.line_wrapping import WIDTH
 from transpile.codegen.scope import ProgramScope, Scope
 from transpile.errors import InternalError
 from transpile.ir.indices.row_major import product
-from transpile.ir.loop_ir import Buffer, DType, Expr, Kernel, Load, Ref
-from transpile.ir.types import BOOL, DTYPES, INT64, UINT8, is_half
+from transpile.ir.loop_ir import (
+    Buffer,
+    DType,
+    Expr,
+    For,
+    If,
+    IndexValue,
+    Kernel,
+    Load,
+    Ref,
+    Statement,
+    While,
+)
+from transpile.ir.loop_rewrite import loads
+from transpile.ir.types import BOOL, DTYPES, INT32, INT64, UINT8, is_half
 from transpile.targets.cuda.device_ir import (
     Combine,
+    DeviceKernel,
     DeviceStatement,
     FromFirst,
+    Over,
+    Section,
     Shared,
     Spread,
     Team,
     TeamCall,
+    read_by,
+    walk_device,
 )
+from transpile.targets.cuda.gpu import WARP
+from transpile.targets.cuda.mapping.counters import fit_ints
 from transpile.targets.cuda.tiles import HalfTiles, Tiles, half_tiles_of, tiles_of
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import dataclass, replace
 
 _PRINTED = frozenset(
     [
@@ -39,6 +60,7 @@ _PRINTED = frozenset(
         "Alloc",
         "Swap",
         "Spread",
+        "Section",
         "Together",
         "Single",
         "Combine",
@@ -46,10 +68,16 @@ _PRINTED = frozenset(
         "Barrier",
         "Shared",
         "Slice",
+        "Registers",
+        "Pack",
+        "Unrolled",
         "TeamCall",
     ]
 )
 
+# Iterations of a loop of little work that are unrolled.
+UNROLLED = 8
+MOST_UNROLLED_WORK = 64
 _AROUND_CLAUSES = 8  # characters of the head of a loop
 
 
@@ -58,11 +86,13 @@ class TeamFunction:
     """A function that all threads of a team call with a value each: the values combined by an
     operation, or, without one, the first thread's.
 
+    lanes      of a team that is a warp, or part of one
     combined   the expression of `value` and `other`
     """
 
     name: str
     team: Team
+    lanes: int
     op: str
     dtype: DType
     combined: str
@@ -70,17 +100,43 @@ class TeamFunction:
 
 @dataclass(frozen=True)
 class TeamNeeds:
-    """The functions of teams, and the routines with the dtypes, that kernels call."""
+    """The functions of teams, the parts of warps that are teams, and the routines with the dtypes,
+    that kernels use."""
 
     functions: dict[str, TeamFunction] = field(default_factory=dict)
+    masks: dict[int, None] = field(default_factory=dict)
     routines: dict[tuple[str, str], None] = field(default_factory=dict)
+
+
+@dataclass
+class IntPrinter(Printer):
+    """Prints expressions where counters are ints: an index as a number is an int64."""
+
+    def _print(self, expr: Expr) -> tuple[str, int]:
+        if isinstance(expr, IndexValue) and not isinstance(expr.index, int):
+            return f"(int64_t){self.index(expr.index, UNARY)}", UNARY
+        return super()._print(expr)
 
 
 @dataclass(frozen=True)
 class DeviceScope(Scope):
-    """Prints the statements of a device kernel."""
+    """Prints the statements of a device kernel.
+
+    counter  the type of counters
+    threads  of a block
+    lanes    of a team that is a warp, or part of one
+    block    the number of a block
+    """
 
     teams: TeamNeeds = field(default_factory=TeamNeeds)
+    counter: str = "int64_t"
+    threads: int = 0
+    lanes: int = WARP
+    block: str = "blockIdx.x"
+
+    def in_section(self, section: Section) -> DeviceScope:
+        """The scope of what some blocks run, which have numbers of their own."""
+        return replace(self, block=section.block)
 
     def node(self, statement: DeviceStatement) -> str:
         """The name of a statement's macro: its class."""
@@ -96,17 +152,89 @@ class DeviceScope(Scope):
             return line
         return (";\n" + indent + " " * len("for (")).join(clauses)
 
-    def over(self, spread: Spread) -> str:
-        """Whom iterations are dealt to, as a word for templates."""
-        return spread.over.name
+    def stop(self, loop: For) -> str:
+        """The exclusive end of a loop."""
+        if loop.limit is None or self.counter != "int":
+            return super().stop(loop)
+        least = self.printer.function("minimum", INT32)
+        return f"{least}({self.index(loop.stop)}, {self.index(loop.limit)})"
+
+    def first(self, spread: Spread, start: str, turn: str) -> str:
+        """The number of a member's iteration: of its first one, or of that of a turn."""
+        members = {
+            Over.GRID_THREADS: self._of_grid(1, spread.turns or 1),
+            Over.GRID_WARPS: self._of_grid(self.lanes),
+            Over.GRID_BLOCKS: self.block,
+            Over.BLOCK_THREADS: "threadIdx.x",
+            Over.WARP_LANES: f"threadIdx.x % {self.lanes}",
+        }
+        number = members[spread.over]
+        if start.startswith("-"):
+            # Threads are numbered without a sign, to which C++ converts a negative int beside them.
+            number = f"({self.counter})({number})"
+        each = {
+            Over.GRID_THREADS: self.threads,
+            Over.BLOCK_THREADS: self.threads,
+            Over.WARP_LANES: self.lanes,
+        }
+        further = f"{each[spread.over]} * {turn}" if turn else ""
+        return " + ".join(part for part in (start, number, further) if part)
+
+    def _of_grid(self, each: int, turns: int = 1) -> str:
+        """The number of a team of so many threads in the grid, whose blocks have so many turns."""
+        block = self.block if self.counter == "int" else f"(int64_t){self.block}"
+        if each == 1:
+            return f"{block} * {self.threads * turns} + threadIdx.x"
+        return f"{block} * {self.threads // each} + threadIdx.x / {each}"
+
+    def is_of_grid(self, spread: Spread) -> bool:
+        """True if all of the kernel is inside the loop."""
+        return spread.over in (Over.GRID_THREADS, Over.GRID_WARPS, Over.GRID_BLOCKS)
+
+    def step(self, spread: Spread) -> str:
+        """How far apart the iterations of a member are."""
+        grid = "gridDim.x" if self.counter == "int" else "(int64_t)gridDim.x"
+        return {
+            Over.GRID_THREADS: f"{grid} * {self.threads}",
+            Over.GRID_WARPS: f"{grid} * {self.threads // self.lanes}",
+            Over.GRID_BLOCKS: "gridDim.x",
+            Over.BLOCK_THREADS: str(self.threads),
+            Over.WARP_LANES: str(self.lanes),
+        }[spread.over]
+
+    def is_first(self, team: Team) -> str:
+        """The condition that a thread is the first one of its team."""
+        lane = f"threadIdx.x % {self.lanes}" if team is Team.WARP else "threadIdx.x"
+        return f"{lane} == 0"
+
+    def mask(self) -> str:
+        """The lanes of a team that is part of a warp."""
+        self.teams.masks[self.lanes] = None
+        return f"lanes_of_{self.lanes}()"
+
+    def unrolling(self, loop: For, body: tuple[Statement, ...]) -> int:
+        """How many iterations of a loop are unrolled, so that several loads are on their way."""
+        nested = any(isinstance(s, For | While | If) for s in body)
+        if nested or trips(loop) < UNROLLED or sum(map(work, body)) > MOST_UNROLLED_WORK:
+            return 0
+        return UNROLLED if any(True for s in body for _ in loads(s)) else 0
 
     def trip_count(self, spread: Spread) -> str:
         """The number of iterations of a nest."""
         return self.index(product(loop.extent for loop in spread.loops))
 
-    def inner_count(self, spread: Spread, number: int) -> str:
-        """The iterations of the loops inside one of a nest."""
-        return self.printer.index(product(f.extent for f in spread.loops[number + 1 :]), 10)
+    def number_of(self, spread: Spread, loop: For) -> str:
+        """The number of the iteration of one of the loops of a nest, of that of the nest."""
+        position = spread.loops.index(loop)
+        inner = product(f.extent for f in spread.loops[position + 1 :])
+        number = spread.item if inner == 1 else f"{spread.item} / {self.printer.index(inner, 10)}"
+        return number if position == 0 else f"{number} % {self.printer.index(loop.extent, 11)}"
+
+    def is_read(self, spread: Spread, name: str) -> bool:
+        """True if the body of a nest reads an index of it, or all of them are computed from it."""
+        if name == spread.item:
+            return any(self.is_read(spread, f.symbol.name) for f in spread.loops)
+        return any(symbol.name == name for s in walk_device(spread.body) for symbol in read_by(s))
 
     def combined(self, statement: Combine) -> str:
         """The value of an accumulator when the parts of all threads are combined."""
@@ -123,14 +251,18 @@ class DeviceScope(Scope):
 
     def team_function(self, team: Team, op: str, dtype: DType) -> str:
         """The name of a function of a team, which the program then has."""
-        name = f"{team.value}_{op or 'first'}_{suffix(dtype)}"
+        lanes = self.lanes if team is Team.WARP else WARP
+        who = team.value if lanes == WARP else f"lanes{lanes}"
+        name = f"{who}_{op or 'first'}_{suffix(dtype)}"
         if op and team is Team.BLOCK:
             self.team_function(Team.WARP, op, dtype)
+        if lanes != WARP:
+            self.mask()
         if name not in self.teams.functions:
             value: Expr = Ref("value", dtype)
             combined = applied(op, (value, Ref("other", dtype)), dtype) if op else value
             self.teams.functions[name] = TeamFunction(
-                name, team, op, dtype, self.assigned(combined)
+                name, team, lanes, op, dtype, self.assigned(combined)
             )
         return name
 
@@ -198,12 +330,18 @@ class DeviceScope(Scope):
         return statement.team is Team.WARP
 
 
-def scope_of(shared: ProgramScope, kernel: Kernel, teams: TeamNeeds) -> DeviceScope:
+def scope_of(
+    shared: ProgramScope, kernel: Kernel, teams: TeamNeeds, launched: DeviceKernel | None = None
+) -> DeviceScope:
     """The scope of a kernel's body."""
-    printer = Printer(
+    has_ints = launched is not None and fit_ints(launched)
+    printer = (IntPrinter if has_ints else Printer)(
         shared.dialect,
         shared.options.precise_math,
         used=shared.needs.helpers,
         ordinary=ordinary_angles(kernel),
     )
-    return DeviceScope(shared, printer, teams=teams)
+    scope = DeviceScope(shared, printer, teams=teams, counter="int" if has_ints else "int64_t")
+    if launched is None:
+        return scope
+    return replace(scope, threads=launched.threads, lanes=launched.lanes)

@@ -37,24 +37,27 @@ from transpile.targets.cuda.device_ir import (
     Team,
     TeamCall,
     Together,
+    walk_device,
 )
 from transpile.util.frozen_records import dataclass, replace
 
 
 @dataclass(frozen=True)
-class _Thread:
+class Thread:
     """The thread that has an iteration of a loop that is dealt out, and the subscript by which it
-    accesses an array, in terms of the iteration; it `varies` with the loops around."""
+    accesses an array, in terms of the iteration; it `varies` with the loops around, and `differs`
+    from iteration to iteration."""
 
     over: Over
     ends: tuple[tuple[Index, Index, Index | None], ...]
     index: Shape
     varies: bool
+    differs: bool
 
 
 _FIRST = "first thread"
 # Who made an access; None for what is not known.
-Who = _Thread | str | None
+Who = Thread | str | None
 
 
 @dataclass
@@ -112,7 +115,7 @@ class Pending:
 
 
 def _in_next_iteration(who: Who) -> Who:
-    return None if isinstance(who, _Thread) and who.varies else who
+    return None if isinstance(who, Thread) and who.varies else who
 
 
 def _meet(before: dict[str, set[Who]], now: dict[str, set[Who]]) -> bool:
@@ -208,9 +211,8 @@ def _accesses(statement: DeviceStatement) -> Pending:
     now = Pending()
     match statement:
         case Spread():
-            body = _of_one_thread(statement.body)
-            for inner in body:
-                _add(now, inner, partial(_who, statement, body))
+            for inner in _of_one_thread(statement.body):
+                _add(now, inner, partial(thread_of, statement))
         case Single():
             for inner in statement.body:
                 _add(now, inner, lambda _: _FIRST)
@@ -252,15 +254,44 @@ def _target(statement: Statement) -> Shape:
     return statement.target.index
 
 
-def _who(spread: Spread, body: tuple[Statement, ...], index: Shape) -> Who:
+def thread_of(spread: Spread, index: Shape) -> Thread | None:
     """The thread of an access, as what decides it; None if only run-time values do."""
     own: dict[Symbol, Index] = {
         loop.symbol: Dim.symbol(f"iteration{k}") for k, loop in enumerate(spread.loops)
     }
+    if spread.turn is not None:
+        own[spread.turn] = Dim.symbol("turn")
+    body = _of_one_thread(spread.body)
     inside = declared_names(body)
     inside |= {s.symbol.name for s in walk(body) if isinstance(s, For)}
-    others = set[Symbol]().union(*map(symbols_of, index)) - own.keys()
+    every = set[Symbol]().union(*map(symbols_of, index))
+    others = every - own.keys()
     if not all(symbols_of(i) for i in index) or any(s.name in inside for s in others):
         return None
     ends = tuple((f.start, f.stop, f.limit) for f in spread.loops)
-    return _Thread(spread.over, ends, tuple(substitute(i, own) for i in index), bool(others))
+    varies, differs = bool(others), bool(every & own.keys())
+    at = tuple(substitute(i, own) for i in index)
+    return Thread(spread.over, ends, at, varies, differs)
+
+
+def accesses_of(statement: DeviceStatement, name: str) -> set[Who]:
+    """Who accesses an array in a statement."""
+    if isinstance(statement, Spread):
+        now = _accesses(statement)
+        return now.reads.get(name, set()) | now.writes.get(name, set())
+    for inner in walk_device((statement,)):
+        now = _accesses(inner)
+        if name in now.reads or name in now.writes or name in _names_of(inner):
+            return {None}
+    return set()
+
+
+def _names_of(statement: DeviceStatement) -> tuple[str, ...]:
+    """The arrays that a statement exchanges, or that its condition reads."""
+    match statement:
+        case Swap(first=first, second=second):
+            return first, second
+        case Together(head=If(condition=condition) | While(condition=condition)):
+            return tuple(load.buffer for load in loads_of(condition))
+        case _:
+            return ()

@@ -1,12 +1,23 @@
-"""One subscript for every array: C++ has no arrays of runtime extents, and what is next to what in
-memory is the constant by which a subscript multiplies an index."""
+"""One subscript for every array, and no loops of one iteration.
+
+C++ has no arrays of runtime extents, and what is next to what in memory is the constant by which a
+subscript multiplies an index. A loop of one iteration only hides what is inside from the mapping.
+"""
 
 from __future__ import annotations
 
 from transpile.ir.dims import Index, Shape
 from transpile.ir.indices.row_major import product, recombine, row_major
-from transpile.ir.loop_ir import Alloc, Buffer, Kernel, Program, Statement
-from transpile.ir.loop_rewrite import map_accesses, seen_by, walk, with_bodies
+from transpile.ir.loop_ir import Alloc, Buffer, For, Kernel, Program, Statement
+from transpile.ir.loop_rewrite import (
+    declared_names,
+    map_accesses,
+    map_bodies,
+    seen_by,
+    substitute_index,
+    walk,
+    with_bodies,
+)
 from transpile.util.frozen_records import replace
 
 
@@ -54,3 +65,23 @@ def _with_flat_allocs(statement: Statement) -> Statement:
     if isinstance(statement, Alloc):
         return Alloc(_flat(statement.buffer))
     return with_bodies(statement, lambda body: tuple(map(_with_flat_allocs, body)))
+
+
+def without_single_iterations(program: Program) -> Program:
+    """The program with the body of each such loop in its place, where names allow it."""
+    return map_bodies(program, _without_single)
+
+
+def _without_single(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    made: list[Statement] = []
+    for position, statement in enumerate(body):
+        inner = with_bodies(statement, _without_single)
+        if not isinstance(inner, For) or inner.limit is not None or inner.extent != 1:
+            made.append(inner)
+            continue
+        others = declared_names((*body[:position], *body[position + 1 :]))
+        if declared_names(inner.body) & others:
+            made.append(inner)
+            continue
+        made += (substitute_index(s, inner.symbol, inner.start) for s in inner.body)
+    return tuple(made)

@@ -3,16 +3,19 @@
 A kernel of C is a sequence of loop nests that one thread runs, or a team. On a GPU a wide nest, one
 whose iterations are independent and have enough work, is spread over the grid, and what follows it
 is another launch. What stands between wide nests is run by one block. Scalars that outlive a launch
-are numbers in memory. Loops of users around wide nests, whose bounds the host knows, are its loops.
+are numbers in memory. Loops of users around wide nests, whose bounds the host knows, are its loops;
+so are those that end by a predicate, and branches, where there is enough work inside: the host
+reads a truth from the memory of the device then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from transpile.analysis.cost_model import work
+from transpile.analysis.cost_model import work, work_for_sizes
 from transpile.ir.calls import Call
 from transpile.ir.dims import Symbol, symbols_of
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -31,6 +34,7 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import (
+    children,
     indices,
     is_independent,
     loads,
@@ -41,8 +45,9 @@ from transpile.ir.loop_rewrite import (
     walk,
     written,
 )
+from transpile.ir.types import BOOL
 from transpile.symbols.identifiers import Names
-from transpile.targets.cuda.device_ir import HostLoop, HostSwaps, Step
+from transpile.targets.cuda.device_ir import HostIf, HostLoop, HostSwaps, HostWhile, Step
 from transpile.targets.cuda.gpu import Gpu
 from transpile.util.frozen_records import dataclass, replace
 
@@ -56,11 +61,13 @@ def cut_at_wide_nests(program: Program, gpu: Gpu) -> tuple[tuple[Step, ...], tup
     steps: list[Step] = []
     temporaries = list(program.temporaries)
     for kernel in program.kernels:
-        items = _items(kernel.body, frozenset(program.sizes), gpu)
+        cutter = _Cutter(gpu, names)
+        items = cutter.items(kernel.body, frozenset(program.sizes))
         leaves = list(_leaves(items))
         if len(items) == 1 and leaves == items:
             steps.append(kernel)
             continue
+        temporaries += cutter.flags
         cut = _Cut(kernel, leaves, names)
         made = _as_steps(items, dict(zip(leaves, cut.kernels(), strict=True)))
         swapped = sorted({name for s in _swaps(items) for name in (s.first, s.second)})
@@ -79,6 +86,12 @@ def _as_steps(items: Sequence[_Item], kernels: Mapping[_Leaf, Kernel | None]) ->
                 steps += [] if kernel is None else [kernel]
             case _Loop():
                 steps.append(HostLoop(item.loop, _as_steps(item.items, kernels)))
+            case _While():
+                parts_ = (_as_steps(part, kernels) for part in (item.test, item.items))
+                steps.append(HostWhile(item.flag, *parts_))
+            case _If():
+                parts_ = (_as_steps(part, kernels) for part in (item.items, item.orelse))
+                steps.append(HostIf(item.flag, *parts_))
             case Swap():
                 steps.append(item)
     return tuple(steps)
@@ -116,70 +129,139 @@ class _Loop:
     items: tuple[_Item, ...]
 
 
-_Item = _Leaf | _Loop | Swap
+@dataclass(frozen=True, eq=False)
+class _While:
+    """A loop of the host that ends by a truth in memory."""
+
+    flag: str
+    test: tuple[_Item, ...]
+    items: tuple[_Item, ...]
 
 
-def _items(body: Body, known: frozenset[Symbol], gpu: Gpu) -> list[_Item]:
-    """The parts of a body; the host knows the values of some symbols.
+@dataclass(frozen=True, eq=False)
+class _If:
+    """A branch of the host by a truth in memory."""
 
-    Pointers that are exchanged inside a launch are so to its end: what follows belongs to it.
-    """
-    items: list[_Item] = []
-    group: list[Statement] = []
-
-    def close(*behind: Statement) -> None:
-        kept = [s for s in group if s not in behind]
-        if kept:
-            items.append(_Leaf(tuple(kept)))
-        group[:] = behind
-
-    for position, statement in enumerate(body):
-        if is_wide(statement, gpu):
-            close(*(s for s in group if _may_follow(s, statement)))
-            items.append(_Leaf((statement,)))
-        elif (loop := _of_host(statement, known, gpu)) is not None:
-            close()
-            items.append(loop)
-        elif isinstance(statement, Swap) and items and not group:
-            items.append(statement)
-        elif any(isinstance(s, Swap) for s in walk((statement,))):
-            group += body[position:]
-            break
-        else:
-            group.append(statement)
-    close()
-    return items
+    flag: str
+    items: tuple[_Item, ...]
+    orelse: tuple[_Item, ...]
 
 
-def _of_host(statement: Statement, known: frozenset[Symbol], gpu: Gpu) -> _Loop | None:
-    """A loop as the host runs it, if it can and has wide nests to launch; else None."""
-    if not isinstance(statement, For) or statement.limit is not None:
-        return None
-    if not symbols_of(statement.start) | symbols_of(statement.stop) <= known:
-        return None
-    items = _items(statement.body, known | {statement.symbol}, gpu)
-    leaves = list(_leaves(items))
-    if not any(is_wide(leaf.body[0], gpu) for leaf in leaves):
-        return None
-    if any(isinstance(s, Swap) for leaf in leaves for s in walk(leaf.body)):
-        return None
-    return _Loop(statement, tuple(items))
+_Item = _Leaf | _Loop | _While | _If | Swap
+
+
+class _Cutter:
+    """Cuts bodies; `flags` are the truths that the host reads."""
+
+    def __init__(self, gpu: Gpu, names: Names) -> None:
+        self.gpu = gpu
+        self.names = names
+        self.flags: list[Buffer] = []
+
+    def items(self, body: Body, known: frozenset[Symbol]) -> list[_Item]:
+        """The parts of a body; the host knows the values of some symbols.
+
+        Pointers that are exchanged inside a launch are so to its end: what follows belongs to it.
+        """
+        items: list[_Item] = []
+        group: list[Statement] = []
+
+        def close(*behind: Statement) -> None:
+            kept = [s for s in group if s not in behind]
+            if kept:
+                items.append(_Leaf(tuple(kept)))
+            group[:] = behind
+
+        for position, statement in enumerate(body):
+            if is_wide(statement, self.gpu):
+                close(*(s for s in group if _may_follow(s, statement)))
+                items.append(_Leaf((statement,)))
+            elif (of_host := self._of_host(statement, known)) is not None:
+                group += of_host.before
+                close()
+                items.append(of_host.item)
+            elif isinstance(statement, Swap) and items and not group:
+                items.append(statement)
+            elif any(isinstance(s, Swap) for s in walk((statement,))):
+                group += body[position:]
+                break
+            else:
+                group.append(statement)
+        close()
+        return items
+
+    def _of_host(self, statement: Statement, known: frozenset[Symbol]) -> _OfHost | None:
+        """A loop or branch as the host runs it, if it can and has wide nests to launch."""
+        made: _OfHost | None = None
+        match statement:
+            case For(limit=None):
+                ends = symbols_of(statement.start) | symbols_of(statement.stop)
+                if ends <= known:
+                    items = self.items(statement.body, known | {statement.symbol})
+                    made = _OfHost((), _Loop(statement, tuple(items)))
+            case While() if self._is_worth_reading(statement):
+                flag = self._flag("goes_on")
+                test = self.items((*statement.test, Store(flag, (), statement.condition)), known)
+                items = self.items(statement.body, known)
+                made = _OfHost((), _While(flag, tuple(test), tuple(items)))
+            case If() if self._is_worth_reading(statement):
+                flag = self._flag("holds")
+                bodies = (tuple(self.items(b, known)) for b in (statement.body, statement.orelse))
+                made = _OfHost((Store(flag, (), statement.condition),), _If(flag, *bodies))
+            case _:
+                pass
+        if made is None:
+            return None
+        leaves = list(_leaves((made.item,)))
+        if not any(is_wide(leaf.body[0], self.gpu) for leaf in leaves):
+            return None
+        if any(isinstance(s, Swap) for leaf in leaves for s in walk(leaf.body)):
+            return None
+        return made
+
+    def _is_worth_reading(self, statement: While | If) -> bool:
+        """True if the work of an iteration, or of a branch, takes longer than to read a truth."""
+        return sum(estimate(work_for_sizes(s, ())) for s in children(statement)) >= (
+            self.gpu.least_work_of_host
+        )
+
+    def _flag(self, hint: str) -> str:
+        self.flags.append(Buffer(self.names.new(hint), (), BOOL))
+        return self.flags[-1].name
+
+
+@dataclass(frozen=True)
+class _OfHost:
+    """What the host runs, behind statements of the device."""
+
+    before: Body
+    item: _Item
 
 
 def _leaves(items: Iterable[_Item]) -> Iterator[_Leaf]:
     for item in items:
         if isinstance(item, _Leaf):
             yield item
-        elif isinstance(item, _Loop):
-            yield from _leaves(item.items)
+        yield from _leaves(_inside(item))
 
 
 def _swaps(items: Iterable[_Item]) -> Iterator[Swap]:
     for item in items:
         if isinstance(item, Swap):
             yield item
-        elif isinstance(item, _Loop):
-            yield from _swaps(item.items)
+        yield from _swaps(_inside(item))
+
+
+def _inside(item: _Item) -> tuple[_Item, ...]:
+    match item:
+        case _Loop(items=items):
+            return items
+        case _While(test=test, items=items):
+            return (*test, *items)
+        case _If(items=items, orelse=orelse):
+            return (*items, *orelse)
+        case _:
+            return ()
 
 
 def _may_follow(statement: Statement, nest: Statement) -> bool:

@@ -45,12 +45,14 @@ from transpile.targets.cuda.device_ir import (
     Shared,
     Single,
     Slice,
-    Spread,
     Team,
     Together,
+    walk_device,
 )
-from transpile.targets.cuda.gpu import WARP, Gpu
+from transpile.targets.cuda.gpu import Gpu
 from transpile.targets.cuda.mapping.launches import may_be_spread
+from transpile.targets.cuda.mapping.members import Members, dealt_out
+from transpile.targets.cuda.mapping.registers import with_registers
 from transpile.targets.cuda.routines import routine
 from transpile.util.frozen_records import replace
 
@@ -77,22 +79,19 @@ def rectangular(
 class TeamBody:
     """Makes the bodies that a team runs, of one kernel."""
 
-    def __init__(self, team: Team, kernel: Kernel, gpu: Gpu, names: Names) -> None:
-        self.team = team
+    def __init__(self, members: Members, kernel: Kernel, gpu: Gpu, names: Names) -> None:
+        self.members = members
+        self.team = members.team
         self.source = kernel.source
         self.reads = Counter(_names_read(kernel.body))
         self.gpu = gpu
         self.names = names
         self.own = names.inner()  # of the kernel
         self.shared_bytes = 0
-        self._slices: dict[str, Buffer] = {}
 
-    def slices(self, count: int) -> list[Buffer]:
-        """The buffers that have a slice for each of so many blocks."""
-        return [
-            replace(b, name=home, shape=(product(b.shape) * count,))
-            for home, b in self._slices.items()
-        ]
+    def whole(self, statements: tuple[Statement, ...]) -> Body:
+        """Statements, in order, with what a thread reads again in registers."""
+        return with_registers(self.body(statements), self.gpu, self.own)
 
     def body(self, statements: tuple[Statement, ...]) -> Body:
         """Statements, in order."""
@@ -175,7 +174,9 @@ class TeamBody:
             loop = _renamed(loop, renamed)
         loops, body = rectangular(loop, self._joins(loop))
         item = self.own.new("item") if len(loops) > 1 else ""
-        yield Spread(loops, _OVER[self.team], body, item)
+        yield dealt_out(
+            loops, _OVER[self.team], body, item, self.members.count, self.own, self.gpu.most_turns
+        )
         for name, update in sums.items():
             target = Ref(name, update.target.dtype)
             yield Combine(target, update.op, renamed.get(name, target), self.team)
@@ -216,15 +217,22 @@ class TeamBody:
 
     def _array(self, buffer: Buffer) -> DeviceStatement:
         """An array that the team shares: in shared memory while there is some left."""
-        warps = self.gpu.block // WARP if self.team is Team.WARP else 1
+        teams = self.members.teams
         size = bounds(buffer.size_in_bytes)[1]
-        aligned = None if size is None else -(-size // FLOAT64.itemsize) * FLOAT64.itemsize * warps
+        aligned = None if size is None else -(-size // FLOAT64.itemsize) * FLOAT64.itemsize * teams
         if aligned is not None and self.shared_bytes + aligned <= self.gpu.shared_bytes:
             self.shared_bytes += aligned
-            return Shared(buffer, self.team, warps)
-        home = self.names.new(f"{buffer.name}_slices")
-        self._slices[home] = buffer
-        return Slice(buffer, home)
+            return Shared(buffer, self.team, teams)
+        return Slice(buffer, self.names.new(f"{buffer.name}_slices"))
+
+
+def slices(body: Body, count: int) -> list[Buffer]:
+    """The buffers of a body that have a slice for each of so many blocks."""
+    return [
+        replace(s.buffer, name=s.home, shape=(product(s.buffer.shape) * count,))
+        for s in walk_device(body)
+        if isinstance(s, Slice)
+    ]
 
 
 def is_independent_or_sum(loop: For) -> bool:
