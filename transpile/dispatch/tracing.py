@@ -125,7 +125,7 @@ class Tracing:
         if explains_misses():
             self._log_layouts(traced, lowered, layouts)
         searched = checked_values()
-        if self.config.warms_up and not searched:
+        if self.config.warms_up and not searched and self._is_on_host(leaves):
             result = warm_up.result(lowered, layouts, leaves)
             if result is not None:
                 return result[0]
@@ -138,6 +138,11 @@ class Tracing:
             if searched
             else (specialization.run(leaves))
         )
+
+    def _is_on_host(self, leaves: list[Any]) -> bool:
+        """True for a call that runs on the CPU."""
+        is_named = self.config.options.device != choice.HOST
+        return not is_named and not any(isinstance(x, DeviceArray) for x in leaves)
 
     def _check_values(self, traced: Traced, leaves: list[Any]) -> None:
         for path, leaf in zip(traced.in_paths, leaves, strict=True):

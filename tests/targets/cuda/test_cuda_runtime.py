@@ -4,10 +4,12 @@ the CPU takes its place (`support/cuda_runtime.py`), as late as it can."""
 import pickle
 import re
 import runpy
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cuda_programs import FOLDER, compiled
 from cuda_runtime import cudart_on_cpu, is_on_gpu, using_toolkit
 from thorough import thorough
 
@@ -20,6 +22,7 @@ from transpile.errors import (
 )
 from transpile.targets.cuda.runtime import interop
 from transpile.targets.cuda.runtime.streams import size_class
+from transpile.targets.cuda.toolchain.cudart import cudart
 from transpile.targets.cuda.toolchain.nvcc import find_nvcc
 
 on_the_cpu = pytest.mark.skipif(is_on_gpu(), reason="for the CPU in the place of a GPU")
@@ -96,6 +99,7 @@ def test_default_device_and_auto_device(gpu):
         tp.config.update("jax_default_device", None)
     with pytest.raises(ValueError, match="'y' on the CPU"):
         local(tp.device_put(X, gpu), X)
+    check(tp.jit(scaled, device="cuda", warm_up="numpy")(X, 2))
     with pytest.raises(ValueError, match="invalid value: tpu"):
         tp.jit(scaled, device="tpu")
 
@@ -229,6 +233,16 @@ def test_saved_files(tmp_path, gpu):
     header = (tmp_path / "scaling.h").read_text()
     assert "int scaling(const double *x, const double *y, double *out, void *workspace" in header
     assert '#include "scaling.h"' in (tmp_path / "scaling.cu").read_text()
+    library = Path(cudart().path)
+    program, folders = tmp_path / "program", (tmp_path, library.parent)
+    words = [w for folder in folders for w in (f"-L{folder}", f"-Wl,-rpath,{folder}")]
+    linked = ["-l:scaling.so", f"-l:{library.name}"]
+    source = FOLDER / "host_program.c"
+    compiled(["gcc", "-Wall", "-Werror", f"-I{tmp_path}", source, *words, *linked, "-o", program])
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    first, *numbers = done.stdout.split()
+    assert first == "success"
+    np.testing.assert_allclose(np.array(numbers, float).reshape(X.shape), scaled(X, 2))
 
 
 def test_streams_wait_for_each_other(gpu):
