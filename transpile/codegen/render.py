@@ -407,6 +407,7 @@ def _gcc_flags(summary: Summary) -> tuple[tuple[str, ...], tuple[str, ...]]:
         is_in_lanes=summary.is_in_lanes,
         is_branched=summary.is_branched,
         integer_choices=summary.integer_choices,
+        splits_truths=summary.splits_truths,
     )
     return faults, tuple(dict.fromkeys((*faults, *lanes)))
 

@@ -91,3 +91,25 @@ def test_chained_choices_stay_choices_where_loops_are_lanes():
     assert "-fno-thread-jumps" not in flags_of(until, x)
     assert "-fno-thread-jumps" not in flags_of(lambda x: x // x + x * 3, x)
     np.testing.assert_array_equal(jit(quotients)(x), (x > 0).astype(np.uint16))
+
+
+SPLIT = {
+    "argmax of rows": lambda x: np.argmax(np.maximum(x, 0), axis=1),
+    "argmax of columns": lambda x: np.argmax(np.clip(x, -1, 1), axis=0),
+    "a branch": lambda x: np.argmin(np.where(x > 0.5, 0.25, x), axis=1),
+    "without NaN": lambda x: np.nanmax(np.maximum(x, 0), axis=0),
+}
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_truths_of_choices_of_constants_are_computed_in_lanes(name):
+    x = np.random.default_rng(0).normal(size=(40, 300)).astype(np.float32)
+    x[3, 5] = np.nan
+    assert "-fno-tree-pre" in flags_of(SPLIT[name], x)
+    np.testing.assert_array_equal(jit(SPLIT[name])(x), SPLIT[name](x))
+
+
+def test_other_programs_keep_partial_redundancies_out():
+    x = np.ones((40, 300), np.float32)
+    for f in (lambda x: np.maximum(x, 0) + 1, lambda x: np.where(x > x.T[0, 0], x, 2 * x)):
+        assert "-fno-tree-pre" not in flags_of(f, x)

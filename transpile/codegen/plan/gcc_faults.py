@@ -10,18 +10,25 @@ Jump threading makes branches of choices that follow from each other, as those o
 quotients. gcc does not vectorise such a loop. Or gcc 12 puts the addition to a sum of integers into
 a branch, masks that, and takes the masked load of the sum and its store for different memory: lanes
 are lost. Scalar code with branches is faster for jump threading.
+
+Partial redundancy elimination computes what is made of a choice in each of its arms, and where one
+arm is a constant before the loop: of `max(x, 0) == y` it makes a truth that is one of two, for
+which gcc has no vector.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transpile.ir.loop_ir import Apply, DType, Expr, Ref, Statement, Update
+from transpile.ir.loop_ir import Apply, DType, Expr, Literal, Ref, Statement, Update
+from transpile.ir.loop_rewrite import parts, walk
+from transpile.ir.types import BOOL
 
 _REDUCING = {"add", "subtract", "maximum", "minimum"}
 _LARGEST = 2  # bytes
 _NO_STRAIGHT_LINE_VECTORS = ("-fno-tree-slp-vectorize",)
 _NO_NEW_BRANCHES = ("-fno-thread-jumps",)
+_NO_TRUTHS_OF_ARMS = ("-fno-tree-pre",)
 
 
 def is_short_reduction(op: str, dtype: DType) -> bool:
@@ -47,12 +54,26 @@ def is_integer_choice(part: Expr) -> bool:
     return isinstance(part, Apply) and part.dtype.kind in "iu" and not part.primitive.speculatable
 
 
+def splits_truths(statements: tuple[Statement, ...]) -> bool:
+    """Tell whether gcc could compute truths in the arms of a choice, in a loop in lanes with this
+    body: where there are truths, and a choice between a constant and another number."""
+    inside = [p for s in walk(statements) for p in parts(s) if isinstance(p, Apply)]
+    has_truths = any(p.dtype == BOOL for p in inside)
+    return has_truths and any(_chooses_a_constant(p) for p in inside)
+
+
+def _chooses_a_constant(part: Apply) -> bool:
+    is_choice = part.primitive.chooses or part.op == "select"
+    return bool(is_choice) and any(isinstance(arg, Literal) for arg in part.args)
+
+
 def flags_for_lanes(
-    *, is_in_lanes: bool, is_branched: bool, integer_choices: int
+    *, is_in_lanes: bool, is_branched: bool, integer_choices: int, splits_truths: bool
 ) -> tuple[str, ...]:
     """gcc's additional flags without which it may not vectorise a program's loops in lanes."""
     is_chain = is_in_lanes and not is_branched and integer_choices > 1
-    return _NO_NEW_BRANCHES if is_chain else ()
+    flags = _NO_NEW_BRANCHES if is_chain else ()
+    return (*flags, *_NO_TRUTHS_OF_ARMS) if splits_truths else flags
 
 
 def notes(flags: tuple[str, ...]) -> list[str]:

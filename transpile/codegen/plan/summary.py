@@ -14,6 +14,7 @@ from transpile.codegen.plan.gcc_faults import (
     is_integer_choice,
     is_short_reduction,
     loses_lanes,
+    splits_truths,
 )
 from transpile.ir.calls import Call
 from transpile.ir.dims import Index, Symbol
@@ -49,6 +50,7 @@ class Summary:
     is_complex              a value is complex, though perhaps no array is
     reduces_short_integers  gcc 12 may err (`gcc_faults.py`)
     loses_lanes             likewise
+    splits_truths           gcc may leave a loop out of lanes (`gcc_faults.py`)
     is_in_lanes             the iterations of a loop are lanes
     is_branched             there is a branch, or a loop until a condition fails
     integer_choices         operations of integers that are choices in C, as their quotients
@@ -61,6 +63,7 @@ class Summary:
     is_complex: bool
     reduces_short_integers: bool
     loses_lanes: bool
+    splits_truths: bool
     is_in_lanes: bool
     is_branched: bool
     integer_choices: int
@@ -77,6 +80,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
         any(s.is_complex for s in each),
         any(s.reduces_short_integers for s in each),
         any(s.loses_lanes for s in each),
+        any(s.splits_truths for s in each),
         any(s.is_in_lanes for s in each),
         any(s.is_branched for s in each),
         sum(s.integer_choices for s in each),
@@ -89,7 +93,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
 @memoized
 def _summary(kernel: Kernel) -> Summary:
     length = choices = 0
-    is_complex = reduces_short = loses = in_lanes = is_branched = False
+    is_complex = reduces_short = loses = splits = in_lanes = is_branched = False
     is_parallel = is_marked = False
     intrinsics: set[type[Call]] = set()
     for statement in walk(kernel.body):
@@ -108,13 +112,14 @@ def _summary(kernel: Kernel) -> Summary:
                 is_marked = is_marked or statement.parallel or statement.simd
                 in_lanes = in_lanes or statement.simd
                 loses = loses or (statement.simd and loses_lanes(statement.body))
+                splits = splits or (statement.simd and splits_truths(statement.body))
             case If() | While():
                 is_branched = True
             case Call():
                 intrinsics.add(type(statement))
             case _:
                 pass
-    marks = is_complex, reduces_short, loses, in_lanes, is_branched
+    marks = is_complex, reduces_short, loses, splits, in_lanes, is_branched
     return Summary(length, *marks, choices, is_parallel, is_marked, frozenset(intrinsics))
 
 
