@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cuda_programs import FOLDER, compiled
 from cuda_runtime import cudart_on_cpu, is_on_gpu, using_toolkit
+from test_cuda_programs import PROGRAMS
 from thorough import thorough
 
 import transpile as tp
@@ -439,3 +440,13 @@ def test_functions_for_platforms_are_chosen_by_the_device():
 
     assert "+ 2.0" in tp.jit(chosen, device="cuda").lower(X).as_text()
     np.testing.assert_array_equal(tp.jit(chosen)(X), X + 1)
+
+
+@thorough
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_of_the_mapping_run(name, gpu):
+    function, arguments = PROGRAMS[name]
+    expected = tp.tree.leaves(tp.jit(function)(*arguments))
+    results = tp.tree.leaves(tp.jit(function, device="cuda")(*arguments))
+    for result, value in zip(results, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(result), value, rtol=1e-5, atol=1e-5)
