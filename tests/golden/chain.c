@@ -5,7 +5,7 @@ static void chain_kernel(const double x[restrict 1000], const double y[restrict 
     int64_t far = 0;
     #pragma omp simd reduction(|:far)
     for (int64_t i = 0; i < 1000; i++) {
-        far |= fabs(y[i]) > 1099511627776.0 ? 1 : 0;
+        far |= fabs(y[i]) > 1099511627776.0;
         out[i] = exp_f64(-x[i] * x[i]) * sin_near_f64(y[i]) + 0.5 * x[i];
     }
     if (far != 0) {

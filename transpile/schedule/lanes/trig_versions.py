@@ -169,7 +169,8 @@ def _is_far(angle: Expr, limit: float, flag: np.dtype[Any]) -> Expr:
     """1 for an angle that is too large, 0 for others and for NaN."""
     most = Literal(angle.dtype.type(limit), angle.dtype)
     is_far = Apply("greater", (Apply("absolute", (angle,), angle.dtype), most), BOOL)
-    return Apply("select", (is_far, *(Literal(flag.type(k), flag) for k in (1, 0))), flag)
+    # A choice of 1 or 0 would keep a function that is called out of lanes.
+    return Apply("convert_element_type", (is_far,), flag)
 
 
 def _is_set(flag: Ref) -> Expr:
