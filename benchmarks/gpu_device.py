@@ -18,8 +18,6 @@ import numpy as np
 
 import transpile
 from benchmarks.gpu_workloads import Spec, Workload
-from transpile.targets.cuda.gpu import USUAL, Gpu
-from transpile.targets.cuda.render import cuda_text
 
 FLAGS = ("-std=c++17", "--fmad=false", "-O3", "-Werror", "all-warnings")
 _TO_DEVICE, _ON_DEVICE = 1, 3  # of cudaMemcpy
@@ -51,13 +49,11 @@ def ask(function: str, *arguments: Any) -> None:
         raise RuntimeError(f"{function} fails with {code}")
 
 
-def text_of(workload: Workload, gpu: Gpu = USUAL) -> str:
+def text_of(workload: Workload) -> str:
     """The CUDA text of a workload."""
     given = [transpile.ShapeDtypeStruct(*spec) for spec in workload.inputs]
     stage = transpile.jit(lambda *arrays: workload.function(np, *arrays)).lower(*given)
-    lowering = stage._lowering
-    program = lowering._pipeline.lowered_for_cuda
-    return cuda_text(program, lowering.options, "", gpu)
+    return stage.as_text("cuda")
 
 
 def library_of(text: str, architecture: str, folder: Path) -> Path:

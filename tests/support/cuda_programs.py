@@ -78,13 +78,23 @@ def built(text):
     return path
 
 
-def run(program, text, values):
+def placed(value, dtype, offset):
+    """A copy of an array, so many elements behind where memory is aligned."""
+    value = np.asarray(value, dtype)
+    room = np.zeros(value.size + offset, dtype)
+    view = room[offset:].reshape(value.shape)
+    view[...] = value
+    return view
+
+
+def run(program, text, values, offset=0):
     """The results of a lowered program with this CUDA text; AssertionError for what it does that no
-    program may."""
+    program may. Arrays are so many elements behind where memory is aligned."""
     library = ctypes.CDLL(str(built(text)))
     sizes = sizes_of(program, values)
-    inputs = [np.array(v, b.dtype, order="C") for b, v in zip(program.inputs, values, strict=True)]
-    outputs = [np.zeros(shape_of(b, sizes), b.dtype) for b in program.outputs]
+    pairs = zip(program.inputs, values, strict=True)
+    inputs = [placed(v, b.dtype, offset) for b, v in pairs]
+    outputs = [placed(np.zeros(shape_of(b, sizes)), b.dtype, offset) for b in program.outputs]
     numbers = [ctypes.c_int64(sizes[s.name]) for s in program.sizes]
     size = getattr(library, f"{program.name}_workspace_size")
     size.restype = ctypes.c_size_t

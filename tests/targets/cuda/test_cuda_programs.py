@@ -186,3 +186,16 @@ def test_runtime_sizes():
         x = RNG.normal(size=(rows, 40))
         (found,) = results(stage._lowering, [x], FEW)
         np.testing.assert_allclose(found, softmax(x), rtol=1e-13)
+
+
+@pytest.mark.parametrize("offset", [1, 2])
+def test_arrays_that_begin_inside_others_are_accessed_by_elements(offset):
+    x = RNG.normal(size=(8, 256)).astype("f4")
+    gain = RNG.normal(size=256).astype("f4")
+    stage = transpile.jit(lambda x, gain: (layer_norm(x, gain, gain), x + gain)).lower(x, gain)
+    program = lowered(stage._lowering.graph, Options())
+    text = cuda_text(program, Options(), gpu=Gpu(block=64, least_grid_work=1))
+    assert "load_pack(x_row[turn], x" in text and "store_pack(out_0" in text
+    found = run(program, text, [x, gain], offset)
+    for a, b in zip(found, (layer_norm(x, gain, gain), x + gain), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
