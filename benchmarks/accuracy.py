@@ -13,7 +13,10 @@ value.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import platform
+import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ import numpy as np
 import transpile
 from transpile.ir.primitive import TABLE
 from transpile.scipy import special
+from transpile.symbols import c_helpers
 
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
 ALLOWED = {False: 4.0, True: 1.0}
@@ -204,10 +208,85 @@ function, and 3e-15 for the zeta and polygamma functions.
 | | float32 | float64 |
 |---|--:|--:|
 """
+COMPLEX_HEAD = """
+## On a GPU
+
+Functions of real numbers, and arithmetic, have the same bits as on a processor with fused
+multiply-add. Of complex numbers C calls its library's `csqrt`, `cexp`, `clog` and so on. CUDA's
+have errors of up to 3e11 units, so that a GPU has functions of this project
+(`runtime_c/elementary/complex_functions.h`), in double precision for `complex64`, too. A number is
+the largest error found at {count} points, near branch points and the unit circle among them,
+relative to the size of the result and in units of 2^-52; 4 are allowed. Of `complex64` all are
+below 0.51 units of its precision. Errors of `exp2`, `power` and `logistic` grow with their
+intermediate results, as C's do.
+
+| | complex128 |
+|---|--:|
+"""
 NOTES = """
 The errors of `logaddexp` and `logaddexp2` are in ulp of the larger operand: the result is a sum of
 that and a logarithm, which may cancel.
 """
+
+
+COMPLEX = {
+    "sqrt": "sqrt", "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan",
+    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsin": "asin", "arccos": "acos",
+    "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+}  # fmt: skip
+COMPLEX_ALLOWED = 4.0
+HEADERS = ("math.h", "stdint.h", "stdbool.h", "complex.h", "string.h")
+FLAGS = ("-std=c11", "-O2", "-march=native", "-ffp-contract=off", "-shared", "-fPIC")
+
+
+def complex_points(count: int) -> Any:
+    """Complex numbers of ordinary and of small size, near the unit circle, near the axes and near
+    the branch points."""
+    random = np.random.default_rng(5)
+
+    def sizes(low: float, high: float) -> Any:
+        return np.exp2(random.uniform(low, high, count // 5)) * random.choice(
+            [-1.0, 1.0], count // 5
+        )
+
+    circle = (1 + sizes(-40, -1)) * np.exp(2j * np.pi * random.random(count // 5))
+    axis, tiny = sizes(-5, 3), sizes(-40, -3)
+    near_one = np.sign(sizes(0, 1)) * (1 + sizes(-50, -3)) + 1j * sizes(-60, -3)
+    ordinary = sizes(-12, 5) + 1j * sizes(-12, 5)
+    return np.concatenate([ordinary, sizes(-40, -3) + 1j * tiny, circle, axis + 1j * tiny, near_one,
+                           1j * (axis + 1j * tiny)])  # fmt: skip
+
+
+def measure_complex(count: int) -> dict[str, float]:
+    """For each complex function of GPUs the largest error relative to the size of the result, in
+    units of 2^-52. They are the same C on the CPU, where they are compared with long doubles."""
+    parts = [f"#include <{header}>" for header in HEADERS]
+    parts += c_helpers.collect({f"complex_{own}_c128" for own in COMPLEX.values()})
+    parts += [
+        f"void all_{own}(const double complex *x, double complex *y, long n)\n"
+        f"{{ for (long i = 0; i < n; i++) y[i] = complex_{own}_c128(x[i]); }}"
+        for own in COMPLEX.values()
+    ]
+    x = complex_points(count)
+    worst = {}
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "complex.c", Path(folder) / "complex.so"
+        source.write_text("\n".join(parts), encoding="utf-8")
+        subprocess.run(["cc", *FLAGS, source, "-o", library, "-lm"], check=True)
+        functions = ctypes.CDLL(str(library))
+        for name, own in COMPLEX.items():
+            got = np.empty_like(x)
+            addresses = (ctypes.c_void_p(v.ctypes.data) for v in (x, got))
+            getattr(functions, f"all_{own}")(*addresses, ctypes.c_long(len(x)))
+            exact = getattr(np, name)(x.astype(np.clongdouble))
+            worst[name] = float(np.max(np.abs(got - exact) / np.abs(exact)) * 2.0**52)
+    return worst
+
+
+def complex_page(count: int) -> str:
+    """The text of the part on complex functions of GPUs."""
+    cells = (f"| `{name}` | {worst:.2f} |\n" for name, worst in measure_complex(count).items())
+    return COMPLEX_HEAD.format(count=f"{count:,}".replace(",", " ")) + "".join(cells)
 
 
 def page(rows: list[dict[str, Any]], count: int) -> str:
@@ -245,7 +324,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--points", type=int, default=1_000_000)
     count = parser.parse_args().points
-    text = page(table(count), count) + special_page(max(count // 10, 1000))
+    text = page(table(count), count) + special_page(max(count // 10, 1000)) + complex_page(count)
     PAGE.write_text(text, encoding="utf-8")
     print(text)
 

@@ -37,7 +37,7 @@ def intrinsics(of=Call):
     """Every intrinsic of the package."""
     for cls in of.__subclasses__():
         yield from intrinsics(cls)
-        if "name" in vars(cls) and cls.__module__.startswith("transpile."):
+        if "name" in vars(cls) and cls.__module__.startswith("transpile.intrinsics."):
             yield cls
 
 

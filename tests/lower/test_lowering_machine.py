@@ -117,6 +117,11 @@ CASES = {
         np.matmul,
         (integers(5, 6), integers(6, 7)),
     ),
+    "multiplies_halves": (
+        {"multiplies_halves": 1},
+        np.matmul,
+        (integers(16, 16).astype("f2"), integers(16, 16).astype("f2")),
+    ),
     "most_stacked_terms": (
         {"most_stacked_terms": 1, "least_stack_terms": 1},
         batched,

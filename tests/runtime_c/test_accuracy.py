@@ -74,3 +74,8 @@ def test_page_has_every_function():
     rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     measured = {case.name for case in accuracy.CASES} | {name for name, *_ in accuracy.SPECIAL}
     assert set(rows) == measured
+
+
+def test_complex_functions_of_gpus_are_within_the_limit():
+    worst = accuracy.measure_complex(COUNT)
+    assert {n: e for n, e in worst.items() if not e <= accuracy.COMPLEX_ALLOWED} == {}

@@ -44,7 +44,8 @@ class Product(Call):
         return panels * min(k, _DEPTH) * self.c.dtype.itemsize + 128
 
     def numpy(self, a: Any, b: Any) -> Any:
-        return np.matmul(a, b)
+        # Sums of halves are float32.
+        return np.matmul(a.astype(self.c.dtype), b.astype(self.c.dtype))
 
     def calling(self, function: str, *arguments: Index | Load) -> Invocation:
         """The call of a function for the dtype of the result."""

@@ -39,6 +39,7 @@ struct Fiber {
 struct Access {
     uint32_t launch = 0;
     uint32_t block, thread, block_epoch, lane_epoch;
+    bool is_atomic;
 };
 
 struct Cell {
@@ -106,16 +107,18 @@ bool ordered(const Access &before, bool shared)
            && (fibers[before.thread].ordered_lanes >> threadIdx.x % WARP & 1);
 }
 
-void look(Region &region, size_t offset, bool writes)
+void look(Region &region, size_t offset, bool writes, bool is_atomic)
 {
     Cell &cell = region.cells[offset];
-    const Access now = {launches, blockIdx.x, threadIdx.x, block_epoch, lane_epochs[threadIdx.x]};
+    const Access now = {launches, blockIdx.x, threadIdx.x, block_epoch, lane_epochs[threadIdx.x],
+                        is_atomic};
     const char *kind = region.shared ? "shared" : "global";
     const bool is_new = region.shared ? cell.write.launch != launches || cell.write.block != blockIdx.x
                                       : cell.write.launch == 0;
     if (!writes && !region.filled && is_new)
         return fail("reads %s memory that nobody has written", kind);
-    if (!ordered(cell.write, region.shared))
+    const bool are_atomic = is_atomic && cell.write.is_atomic;
+    if (!are_atomic && !ordered(cell.write, region.shared))
         return fail("%s %s memory that thread %u of block %u has written", writes ? "writes" : "reads",
                     kind, cell.write.thread, cell.write.block);
     if (!writes) {
@@ -131,7 +134,7 @@ void look(Region &region, size_t offset, bool writes)
     cell.write = now;
 }
 
-void access(const void *address, size_t size, bool writes)
+void access(const void *address, size_t size, bool writes, bool is_atomic = false)
 {
     if (!inside)
         return;
@@ -144,7 +147,7 @@ void access(const void *address, size_t size, bool writes)
     for (Region &region : regions)
         if (at >= region.begin && at + size <= region.begin + region.size) {
             for (size_t k = 0; k < size; k += 4)
-                look(region, at + k - region.begin, writes);
+                look(region, at + k - region.begin, writes, is_atomic);
             return;
         }
     if (at >= image_begin && at < image_end) /* constants, and what is declared here */
@@ -303,6 +306,14 @@ void cuda_on_cpu_wait_for_copies(unsigned groups_left)
         }
         groups.erase(groups.begin());
     }
+}
+
+unsigned cuda_on_cpu_add(unsigned *number, unsigned value)
+{
+    access(number, sizeof *number, true, true);
+    const unsigned before = *number;
+    *number += value;
+    return before;
 }
 
 void *cuda_on_cpu_lane(unsigned lane)

@@ -63,6 +63,28 @@ template <typename T> static T cuda_on_cpu_shuffle(unsigned mask, T value, unsig
     return found;
 }
 
+/* A bit for each lane of the warp. */
+static inline unsigned cuda_on_cpu_ballot(bool value, int line)
+{
+    memcpy(cuda_on_cpu_lane(threadIdx.x % 32), &value, sizeof value);
+    cuda_on_cpu_wait(0xffffffff, false, line);
+    unsigned bits = 0;
+    for (unsigned lane = 0; lane < 32; lane++) {
+        bool other;
+        memcpy(&other, cuda_on_cpu_lane(lane), sizeof other);
+        bits |= (unsigned)other << lane;
+    }
+    cuda_on_cpu_wait(0xffffffff, false, line);
+    return bits;
+}
+
+#define __ballot_sync(mask, value) cuda_on_cpu_ballot(value, __LINE__)
+#define __popc(bits) __builtin_popcount(bits)
+
+/* Other threads may add to the same number, too. */
+unsigned cuda_on_cpu_add(unsigned *number, unsigned value);
+#define atomicAdd(number, value) cuda_on_cpu_add(number, value)
+
 /* The lane of a segment of so many lanes, and the one that is so many lanes further in it, or the
    thread's own. */
 static inline unsigned cuda_on_cpu_in_segment(unsigned lane, unsigned width = 32)
@@ -78,6 +100,8 @@ static inline unsigned cuda_on_cpu_further(unsigned offset, unsigned width = 32)
     cuda_on_cpu_shuffle(mask, value, cuda_on_cpu_in_segment(__VA_ARGS__), __LINE__)
 #define __shfl_down_sync(mask, value, ...) \
     cuda_on_cpu_shuffle(mask, value, cuda_on_cpu_further(__VA_ARGS__), __LINE__)
+#define __shfl_up_sync(mask, value, offset) \
+    cuda_on_cpu_shuffle(mask, value, threadIdx.x % 32 - (threadIdx.x % 32 < (offset) ? 0 : (offset)), __LINE__)
 
 /* What tensor cores compute of the elements that the lanes of a warp have, in the layout of PTX. */
 static inline void cuda_on_cpu_mma_f64(double (&d)[4], const double (&a)[4], const double (&b)[2], int line)

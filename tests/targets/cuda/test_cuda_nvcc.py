@@ -12,8 +12,22 @@ from cuda_device import NO_NVCC, NVCC, compile_for, run_on_device, shared_object
 from cuda_programs import lowered
 from graphs import random_graph
 from primitive_programs import array_program, elementwise_program
-from test_cuda_primitives import BY_NAME, NOT_YET, check_arrays, check_elementwise, some
+from test_cuda_primitives import BY_NAME, check_arrays, check_elementwise, some
 from test_cuda_programs import GPUS, PROGRAMS, check_drawn, check_program
+from test_cuda_routines import (
+    DECOMPOSITIONS,
+    DTYPES,
+    LARGE,
+    TRANSFORMS,
+    check_batch,
+    check_cumulative_sum,
+    check_decomposition,
+    check_eigenvectors,
+    check_order,
+    check_product,
+    check_sorts,
+    check_transform,
+)
 from thorough import each
 
 import transpile
@@ -49,11 +63,31 @@ def test_elementwise_primitives(name, generation, tmp_path):
         compiled(cuda_text(lowered(graph, Options()), Options()), tmp_path, generation)
 
 
+ROUTINES = {
+    "products": lambda x: (x @ x, x[:3] @ x, x[:, :3].T @ x, (x + 1j * x) @ x),
+    "halves": lambda x: x.astype(np.float16) @ x.astype(np.float16).T,
+    "sums and sorts": lambda x: (np.cumsum(x), np.sort(x.ravel()), np.argsort(x.ravel())),
+    "transforms": lambda x: (np.fft.fft2(x), np.fft.rfft(x.ravel()), np.fft.irfft(x)),
+    "decompositions": lambda x: (np.linalg.solve(x, x), np.linalg.qr(x), np.linalg.eigh(x)),
+    "cholesky": np.linalg.cholesky,
+}
+
+
+@each("generation", ("sm_80", "sm_90"), ordinary=("sm_80",))
+@each("dtype", ("float32", "float64", "complex64"), ordinary=("float32",))
+@pytest.mark.parametrize("name", ROUTINES)
+def test_routines(name, dtype, generation, tmp_path):
+    if np.dtype(dtype).kind == "c" and name in ("halves", "transforms", "sums and sorts"):
+        return
+    text = transpile.jit(ROUTINES[name]).lower(np.ones((128, 128), dtype)).as_text("cuda")
+    compiled(text, tmp_path, generation)
+
+
 @each("gpu", ("usual", *GPUS), ordinary=("wide",))
 @each("name", tuple(BY_NAME), ordinary=("f64", "bool", "f16", "c64"))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_primitives_over_arrays(name, gpu, tmp_path):
-    graph, _, _ = some(array_program(BY_NAME[name]), lambda _, case: case[0] not in NOT_YET)
+    graph, _, _ = some(array_program(BY_NAME[name]), lambda *_: True)
     program = lowered(graph, Options())
     text = cuda_text(program, Options(), gpu=GPUS.get(gpu, USUAL))
     compiled(text, tmp_path, "sm_80")
@@ -92,7 +126,7 @@ def test_elementwise_primitives_on_a_gpu(name):
 @pytest.mark.parametrize("name", BY_NAME)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_primitives_over_arrays_on_a_gpu(name, gpu):
-    check_arrays(name, GPUS.get(gpu, USUAL), lambda _, case: case[0] not in NOT_YET, run_on_device)
+    check_arrays(name, GPUS.get(gpu, USUAL), lambda *_: True, run_on_device)
 
 
 @on_a_gpu
@@ -100,3 +134,43 @@ def test_primitives_over_arrays_on_a_gpu(name, gpu):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_drawn_graphs_on_a_gpu(seed):
     check_drawn(*random_graph(seed), Options(), USUAL, run_on_device)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_on_a_gpu(dtype):
+    for shape in ((300, 260, 515), (1, 1000, 700), (1000, 16, 700)):
+        check_product(shape, dtype, run_on_device, USUAL)
+    check_product((300, 260, 515), dtype, run_on_device, LARGE)
+    for order in ("a' b'", "strided"):
+        check_order(order, dtype, 136, 72, 100, run_on_device, LARGE)
+    check_batch((6, 33, 18, 20), dtype, run_on_device, USUAL)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+def test_cumulative_sums_on_a_gpu(dtype):
+    for shape, reverse in (((3, 9000), True), ((200, 9000), False), ((1_000_003,), True)):
+        check_cumulative_sum(shape, dtype, reverse, run_on_device, USUAL)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", BY_NAME)
+def test_sorts_on_a_gpu(name):
+    for shape in ((2, 300), (2, 100_000)):
+        check_sorts(BY_NAME[name], shape, run_on_device, USUAL)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_fourier_transforms_on_a_gpu(name):
+    for single in (False, True):
+        check_transform(name, single, run_on_device, USUAL)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", DTYPES[2:])
+def test_decompositions_on_a_gpu(dtype):
+    for name in DECOMPOSITIONS:
+        check_decomposition(name, dtype, run_on_device, USUAL)
+    check_eigenvectors(dtype, run_on_device, USUAL)

@@ -52,6 +52,11 @@ WRONG = {
         "if (t < 32) {\n__syncthreads();\n} else {\n__syncthreads();\n}",
         "a barrier that not all threads reach",
     ),
+    "an atomic addition and a read": (
+        "__syncthreads(); atomicAdd((unsigned *)&shared[5], 1u);"
+        "x[64 * blockIdx.x + t] = shared[5];",
+        "shared memory that thread",
+    ),
     "behind the end": ("if (t == 5) { x[128] = 1; }", "outside of all arrays"),
     "before the beginning": ("if (t == 5) { x[-1] = 1; }", "outside of all arrays"),
     "not written": ("x[64 * blockIdx.x + t] += 1;", "nobody has written"),
@@ -63,6 +68,10 @@ WRONG = {
 RIGHT = {
     "barrier": "__syncthreads(); x[64 * blockIdx.x + t] = shared[63 - t];",
     "warp barrier": "__syncwarp(); x[64 * blockIdx.x + t] = shared[t ^ 31];",
+    "atomic additions": """__syncthreads();
+        atomicAdd((unsigned *)&shared[5], 1u);
+        __syncthreads();
+        x[64 * blockIdx.x + t] = shared[5];""",
     "shuffles": "x[64 * blockIdx.x + t] = __shfl_down_sync(0xffffffff, t, 1);",
 }
 BEFORE = -1
@@ -100,5 +109,7 @@ def test_what_is_right_is_not(name):
     assert error == ""
     t = np.arange(64)
     below = np.where(t % 32 < 31, t + 1, t)
-    expected = {"barrier": 63 - t, "warp barrier": t ^ 31, "shuffles": below}[name]
+    expected = {"barrier": 63 - t, "warp barrier": t ^ 31, "shuffles": below}
+    expected["atomic additions"] = 5 + 64
+    expected = expected[name]
     assert (x == expected).all()

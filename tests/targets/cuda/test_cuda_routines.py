@@ -1,12 +1,19 @@
-"""Routines of CUDA by themselves, on the CPU: products of all shapes, strides and dtypes."""
+"""Routines of CUDA by themselves, on the CPU: products of all shapes, strides and dtypes, sums and
+sorts of long rows, Fourier transforms, decompositions."""
+
+from functools import partial
 
 import numpy as np
 import pytest
 from cuda_programs import results, run
+from test_cuda_primitives import BY_NAME
 from test_cuda_programs import FEW
+from thorough import each
 
 import transpile
-from transpile.ir.types import BFLOAT16, finfo, real_dtype
+from transpile import lax
+from transpile.errors import UnsupportedError
+from transpile.ir.types import BFLOAT16, finfo, kind_letter, real_dtype
 from transpile.targets.cuda.gpu import Gpu
 
 # Few tiles are enough to have large ones.
@@ -49,7 +56,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("dtype", DTYPES, ordinary=("float16", "float64", "complex64"))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_products(shape, dtype):
     check_product(shape, dtype)
@@ -60,7 +67,7 @@ def check_product(shape, dtype, runs=run, gpu=FEW):
     check(product, [drawn((m, k), dtype), drawn((k, n), dtype)], runs, gpu)
 
 
-@pytest.mark.parametrize("dtype", ("float16", "float32", "float64"))
+@each("dtype", ("float16", "float32", "float64"), ordinary=("float16", "float32"))
 @pytest.mark.parametrize("order", ORDERS)
 def test_orders_of_operands(order, dtype):
     check_order(order, dtype, 72, 56, 40)
@@ -75,12 +82,17 @@ def check_order(order, dtype, m, n, k, runs=run, gpu=FEW):
     check(ORDERS[order], [drawn(left, dtype), drawn(right, dtype)], runs, gpu)
 
 
-@pytest.mark.parametrize("dtype", ("float16", "float32", "float64"))
+@each("dtype", ("float16", "float32", "float64"), ordinary=("float16",))
 def test_large_tiles(dtype):
     check_product((140, 150, 70), dtype, gpu=LARGE)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", ((3, 60, 512), (60, 3, 512), (40, 30, 1024)))
+def test_products_of_long_sums_have_parts(shape):
+    check_product(shape, "float32")
+
+
+@each("dtype", DTYPES, ordinary=("bfloat16", "float32", "complex128"))
 def test_batches(dtype):
     check_batch((6, 33, 18, 20), dtype)
 
@@ -88,3 +100,145 @@ def test_batches(dtype):
 def check_batch(shape, dtype, runs=run, gpu=FEW):
     count, m, n, k = shape
     check(product, [drawn((count, m, k), dtype), drawn((count, k, n), dtype)], runs, gpu)
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+@each("rows", (1, 3, 150), ordinary=(3,))
+def test_cumulative_sums(rows, dtype):
+    for reverse in (False, True):
+        check_cumulative_sum((rows, 9000), dtype, reverse)
+
+
+def check_cumulative_sum(shape, dtype, reverse, runs=run, gpu=FEW):
+    """Compare with sums in double precision, relative to the sum of absolute values."""
+    function = partial(lax.cumsum, axis=len(shape) - 1, reverse=reverse)
+    x = drawn(shape, dtype)
+    (found,) = results(transpile.jit(function).lower(x)._lowering, [x], gpu, runs)
+    along = np.s_[..., :: -1 if reverse else 1]
+    expected = np.cumsum(x[along].astype(np.float64), -1)[along]
+    limit = 40 * np.finfo(dtype).eps * np.abs(x).sum(-1, keepdims=True)
+    assert (np.abs(found - expected) <= limit).all()
+
+
+@each("name", tuple(BY_NAME), ordinary=("i8", "f32"))
+def test_sorts_of_long_rows(name):
+    """A radix sort: stable, NaNs last, and -0.0 equal to 0.0."""
+    check_sorts(BY_NAME[name], (2, 2100))
+
+
+def check_sorts(dtype, shape, runs=run, gpu=FEW):
+    if dtype.kind == "c":
+        return  # a network, as for short rows
+    x = drawn(shape, np.float64) * 50
+    x = (x > 0 if dtype.kind == "b" else x % 100 if dtype.kind == "u" else x).astype(dtype)
+    if kind_letter(dtype) == "f":
+        x[..., ::5], x[..., 1::25] = 0.0, -0.0
+        x[..., 7], x[..., 8], x[..., 9] = np.nan, -np.nan, -np.inf
+    stage = transpile.jit(lambda x: (np.sort(x), np.argsort(x))).lower(x)
+    values, order = results(stage._lowering, [x], gpu, runs)
+    wide = x.astype(np.float64) if kind_letter(dtype) == "f" else x
+    np.testing.assert_array_equal(order, np.argsort(wide, kind="stable"))
+    np.testing.assert_array_equal(values.astype(wide.dtype), np.sort(wide))
+    columns = transpile.jit(lambda x: (np.median(x, axis=0), np.lexsort((x[0], x[1]))))
+    if dtype.itemsize >= 4:
+        x = np.nan_to_num(x)
+        stage = columns.lower(x.T)
+        middle, order = results(stage._lowering, [np.ascontiguousarray(x.T)], gpu, runs)
+        np.testing.assert_array_equal(middle, np.median(x.T, axis=0))
+        np.testing.assert_array_equal(order, np.lexsort((x.T[0], x.T[1])))
+
+
+def close(found, expected, limit=100):
+    """Check results against those of NumPy, relative to the largest number."""
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    size = np.max(np.abs(expected), initial=1)
+    precision = finfo(real_dtype(found.dtype)).eps
+    assert (np.abs(found - expected) <= limit * precision * size).all()
+
+
+TRANSFORMS = {
+    "fft": (np.fft.fft, (3, 64), complex),
+    "ifft": (np.fft.ifft, (2, 60), complex),
+    "rfft": (np.fft.rfft, (4, 30), float),
+    "irfft": (np.fft.irfft, (4, 17), complex),
+    "irfft, odd": (partial(np.fft.irfft, n=31), (4, 16), complex),
+    "fft of columns": (partial(np.fft.fft, axis=0), (37, 5), complex),
+    "fft2": (np.fft.fft2, (8, 12), complex),
+    "two passes": (np.fft.fft, (6000,), complex),
+    "two passes, rfft": (np.fft.rfft, (2, 5000), float),
+    "two passes, irfft": (np.fft.irfft, (2, 2401), complex),
+}
+
+
+@each("single", (False, True), ordinary=(False,))
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_fourier_transforms(name, single):
+    check_transform(name, single)
+
+
+def check_transform(name, single, runs=run, gpu=FEW):
+    function, shape, kind = TRANSFORMS[name]
+    dtype = np.dtype(kind)
+    dtype = np.dtype(f"{dtype.kind}{dtype.itemsize // 2}") if single else dtype
+    x = drawn(shape, dtype)
+    (found,) = results(transpile.jit(function).lower(x)._lowering, [x], gpu, runs)
+    close(found, function(x).astype(found.dtype), 30)
+
+
+def test_a_transform_of_a_large_prime_is_refused():
+    x = np.ones(10007, complex)
+    with pytest.raises(UnsupportedError, match="for device='cuda' yet"):
+        transpile.jit(np.fft.fft).lower(x).as_text("cuda")
+
+
+def positive(x):
+    """A positive definite matrix."""
+    return x @ np.conj(np.swapaxes(x, -1, -2)) + x.shape[-1] * np.eye(x.shape[-1], dtype=x.dtype)
+
+
+DECOMPOSITIONS = {
+    "cholesky": (lambda x: np.linalg.cholesky(positive(x)), (3, 5, 5)),
+    "solve": (lambda x: np.linalg.solve(x[:, :, :5], x[:, :, 5:]), (3, 5, 7)),
+    "det and inv": (lambda x: (np.linalg.det(x), np.linalg.inv(x)), (2, 6, 6)),
+    "qr": (np.linalg.qr, (7, 4)),
+    "qr, wide": (np.linalg.qr, (2, 4, 6)),
+    "complete qr": (partial(np.linalg.qr, mode="complete"), (7, 4)),
+    "reflectors": (partial(np.linalg.qr, mode="raw"), (6, 4)),
+    "eigvalsh": (lambda x: np.linalg.eigvalsh(positive(x)), (3, 6, 6)),
+}
+
+
+@each("dtype", DTYPES[2:], ordinary=("float64", "complex64"))
+@pytest.mark.parametrize("name", DECOMPOSITIONS)
+def test_decompositions(name, dtype):
+    check_decomposition(name, dtype)
+
+
+def check_decomposition(name, dtype, runs=run, gpu=FEW):
+    function, shape = DECOMPOSITIONS[name]
+    x = drawn(shape, dtype)
+    found = results(transpile.jit(function).lower(x)._lowering, [x], gpu, runs)
+    for one, other in zip(found, transpile.tree.leaves(function(x)), strict=True):
+        close(one, np.asarray(other).astype(one.dtype), 2000)
+
+
+@each("dtype", DTYPES[2:], ordinary=("complex128",))
+def test_eigenvectors(dtype):
+    check_eigenvectors(dtype)
+
+
+def check_eigenvectors(dtype, runs=run, gpu=FEW):
+    x = drawn((2, 7, 7), dtype)
+    x = (x + np.conj(np.swapaxes(x, -1, -2))).astype(dtype)
+    x[1] = np.eye(7)  # all eigenvalues the same
+    values, vectors = results(transpile.jit(np.linalg.eigh).lower(x)._lowering, [x], gpu, runs)
+    close(values, np.linalg.eigvalsh(x))
+    close(x @ vectors, (vectors * values[:, None]).astype(dtype))
+    square = np.conj(np.swapaxes(vectors, -1, -2)) @ vectors
+    close(square, np.broadcast_to(np.eye(7, dtype=dtype), square.shape))
+
+
+def test_a_matrix_that_is_not_positive_definite_has_nan():
+    x = np.diag([1.0, 2.0, -1.0, 3.0])
+    (found,) = results(transpile.jit(np.linalg.cholesky).lower(x)._lowering, [x], FEW)
+    assert np.isnan(np.diag(found)).all()

@@ -44,6 +44,7 @@ from transpile.targets.cuda.mapping.flatten import flatten, without_single_itera
 from transpile.targets.cuda.mapping.grid import Mapper
 from transpile.targets.cuda.mapping.launches import cut_at_wide_nests
 from transpile.targets.cuda.mapping.slices import split_reductions
+from transpile.targets.cuda.routines.several_launches import several_launches
 from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import replace
 
@@ -74,13 +75,21 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     program = split_reductions(without_single_iterations(program), gpu)
     program = remove_dead_scalars(program, options)
     check(program)
-    flat = flatten(program)
+    flat = several_launches(flatten(program), gpu)
     steps, temporaries = cut_at_wide_nests(flat, gpu)
     mapper = Mapper(Names(_names_in(flat, steps)), gpu)
     steps = side_by_side((_mapped(step, mapper) for step in steps), gpu, mapper.names)
     used = set[str]().union(*(used_by(kernel)[0] for kernel in kernels_of(steps)))
     there = (b for b in (*temporaries, *mapper.temporaries) if b.name in used)
-    flat = replace(flat, kernels=tuple(map(_as_kernel, steps)), temporaries=tuple(there))
+    constants = tuple(
+        b for b in flat.constants if b.name in used
+    )  # without the plans of C's routines
+    flat = replace(
+        flat,
+        kernels=tuple(map(_as_kernel, steps)),
+        temporaries=tuple(there),
+        constants=constants,
+    )
     return DeviceProgram(plan_memory(flat, options), steps)
 
 

@@ -23,13 +23,24 @@ from transpile.ir.loop_ir import (
     If,
     IndexValue,
     Kernel,
+    Literal,
     Load,
     Ref,
     Statement,
     While,
 )
 from transpile.ir.loop_rewrite import loads
-from transpile.ir.types import BOOL, DTYPES, INT32, INT64, UINT8, is_half
+from transpile.ir.types import (
+    BOOL,
+    DTYPES,
+    INT32,
+    INT64,
+    UINT8,
+    finfo,
+    is_half,
+    kind_letter,
+    real_dtype,
+)
 from transpile.targets.cuda.device_ir import (
     Combine,
     DeviceKernel,
@@ -46,7 +57,13 @@ from transpile.targets.cuda.device_ir import (
 )
 from transpile.targets.cuda.gpu import WARP
 from transpile.targets.cuda.mapping.counters import fit_ints
-from transpile.targets.cuda.tiles import HalfTiles, Tiles, half_tiles_of, tiles_of
+from transpile.targets.cuda.routines.tiles import (
+    HalfTiles,
+    Tiles,
+    half_tiles_of,
+    longest_transform,
+    tiles_of,
+)
 from transpile.util.frozen_records import dataclass, replace
 
 _PRINTED = frozenset(
@@ -276,6 +293,23 @@ class DeviceScope(Scope):
         """The dtype of a suffix."""
         return next(d for d in DTYPES if suffix(d) == name)
 
+    def longest_transform(self, dtype: DType) -> int:
+        """The numbers of a transform in shared memory."""
+        return longest_transform(dtype)
+
+    def is_float(self, dtype: DType) -> bool:
+        """True for floats, halves among them."""
+        return kind_letter(dtype) == "f"
+
+    def infinity_bits(self, dtype: DType) -> str:
+        """The bits of an infinity."""
+        bits = np.array(np.inf, dtype).view(f"u{dtype.itemsize}")
+        return f"{int(bits):#x}"
+
+    def neutral(self, dtype: DType) -> str:
+        """What a sum begins with: -0.0 leaves the sign of a zero."""
+        return self.print(Literal(dtype.type(-0.0 if dtype.kind == "f" else 0), dtype))
+
     def tiles(self, dtype: DType, threads: int) -> Tiles:
         """How so many threads share a tile of a product."""
         return tiles_of(dtype, threads)
@@ -291,6 +325,23 @@ class DeviceScope(Scope):
     def team_sum(self, suffix: str) -> str:
         """The function for the sum of a warp."""
         return self.team_function(Team.WARP, "add", self.dtype_of(suffix))
+
+    def block_sum(self, suffix: str) -> str:
+        """The function for the sum of a block."""
+        return self.team_function(Team.BLOCK, "add", self.dtype_of(suffix))
+
+    def block_maximum(self, suffix: str) -> str:
+        """The function for the largest number of a block."""
+        return self.team_function(Team.BLOCK, "maximum", self.dtype_of(suffix))
+
+    def epsilon(self, suffix: str) -> str:
+        """The distance of 1 to the next number."""
+        dtype = self.dtype_of(suffix)
+        return self.print(Literal(finfo(dtype).eps, dtype))
+
+    def real_suffix(self, dtype: DType) -> str:
+        """The suffix of the dtype of the parts of complex numbers, or of real ones."""
+        return suffix(real_dtype(dtype))
 
     def block_minimum(self) -> str:
         """The function for the least integer of a block."""
@@ -318,8 +369,8 @@ class DeviceScope(Scope):
         return self.extent(product(buffer.shape))
 
     def real(self, dtype: DType) -> str:
-        """The type of the parts of complex numbers."""
-        return self.ctype(np.dtype(f"f{dtype.itemsize // 2}"))
+        """The type of the parts of complex numbers, or of real ones."""
+        return self.ctype(real_dtype(dtype))
 
     def of_accumulator(self, dtype: DType) -> str:
         """The type in which accumulators are counted."""

@@ -52,7 +52,7 @@ from transpile.targets.cuda.mapping.packs import packed, rows_by_packs
 from transpile.targets.cuda.mapping.slices import contiguous
 from transpile.targets.cuda.mapping.team import TeamBody, rectangular, slices
 from transpile.targets.cuda.mapping.tiles import jammed, tiled
-from transpile.targets.cuda.routines import routine
+from transpile.targets.cuda.routines.functions import routine
 
 _OVER = {Team.THREAD: Over.GRID_THREADS, Team.WARP: Over.GRID_WARPS, Team.BLOCK: Over.GRID_BLOCKS}
 # A grid of so many blocks has a member for each iteration of any loop.

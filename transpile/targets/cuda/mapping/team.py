@@ -53,7 +53,7 @@ from transpile.targets.cuda.gpu import Gpu
 from transpile.targets.cuda.mapping.launches import may_be_spread
 from transpile.targets.cuda.mapping.members import Members, dealt_out
 from transpile.targets.cuda.mapping.registers import with_registers
-from transpile.targets.cuda.routines import routine
+from transpile.targets.cuda.routines.functions import routine
 from transpile.util.frozen_records import replace
 
 _OVER = {Team.WARP: Over.WARP_LANES, Team.BLOCK: Over.BLOCK_THREADS}

@@ -8,6 +8,10 @@ from transpile.targets.cuda.gpu import WARP
 from transpile.util.frozen_records import dataclass
 
 VECTOR = 16  # the bytes that a thread reads at once
+# The rows and columns of the tile of a product that a block computes, as in matmul.cu.j2. Products
+# with so few rows or columns read one operand as vectors, as in matmul_narrow.cu.j2.
+SIDE = 64
+NARROW = 16
 # The rows and columns of threads of a warp.
 LANES = 4, 8
 _MOST_DOWN = 4
@@ -47,6 +51,11 @@ def tiles_of(dtype: DType, threads: int) -> Tiles:
     return Tiles(width, down, across, rows, columns, depth, pad)
 
 
+def scan_tile(dtype: DType, threads: int) -> int:
+    """The elements of a tile of a prefix sum, as in scan_tile.cu.j2."""
+    return 4 * threads * max(1, VECTOR // dtype.itemsize)
+
+
 @dataclass(frozen=True)
 class HalfTiles:
     """The warps of a block below and beside each other that share a tile of a product of halves."""
@@ -59,3 +68,8 @@ def half_tiles_of(threads: int) -> HalfTiles:
     """The warps of so many threads."""
     down = min(threads // WARP, 2)
     return HalfTiles(down, threads // WARP // down)
+
+
+def longest_transform(dtype: DType) -> int:
+    """The numbers of a transform in shared memory, which has two arrays of them and their roots."""
+    return (48 << 10) // (3 * dtype.itemsize)

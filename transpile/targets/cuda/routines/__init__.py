@@ -1,0 +1,1 @@
+"""The routines of CUDA for intrinsics: functions of blocks, and the launches that some take."""

@@ -1,0 +1,199 @@
+"""The calls of routines that take several launches, one for each: what the grid has to wait for.
+
+They are to the loops what intrinsics are, and only CUDA has them: `several_launches.py` puts them
+in place of an intrinsic.
+"""
+
+from __future__ import annotations
+
+from transpile.ir.calls import Call, Strided
+from transpile.ir.dims import Index
+from transpile.util.frozen_records import dataclass
+
+# A pass of a radix sort is by so many bits.
+DIGIT = 8
+DIGITS = 1 << DIGIT
+
+
+@dataclass(frozen=True)
+class SumsOfTiles(Call):
+    """The sums of the tiles of rows, or of reversed rows."""
+
+    rows: Index
+    n: Index
+    tiles: Index
+    length: int
+    reverse: int
+    x: Strided
+    sums: Strided
+
+    name = "cumsum_of_tiles"
+    signature = "x(rows,n) -> sums(rows,tiles)"
+
+
+@dataclass(frozen=True)
+class SumsFromTiles(Call):
+    """The prefix sums of rows, or the suffix sums, from those of their tiles."""
+
+    rows: Index
+    n: Index
+    tiles: Index
+    length: int
+    reverse: int
+    x: Strided
+    sums: Strided
+    out: Strided
+
+    name = "cumsum_from_tiles"
+    signature = "x(rows,n), sums(rows,tiles) -> out(rows,n)"
+
+
+@dataclass(frozen=True)
+class _Radix(Call):
+    """A pass of a radix sort along the middle axis of an array [outer][n][inner], by the eight bits
+    of keys from `shift` on."""
+
+    rows: Index
+    n: Index
+    inner: Index
+    tiles: Index
+    shift: int
+    keys: Strided
+
+    @property
+    def counted(self) -> Index:
+        """The counts of a row."""
+        return DIGITS * self.tiles
+
+
+@dataclass(frozen=True)
+class RadixCounts(_Radix):
+    """How often each digit occurs in each tile of a row."""
+
+    counts: Strided
+
+    name = "radix_counts"
+    signature = "keys(rows,n) -> counts(rows,counted)"
+
+
+@dataclass(frozen=True)
+class RadixCountsInOrder(_Radix):
+    """The same of keys that are taken in an order."""
+
+    order: Strided
+    counts: Strided
+
+    name = "radix_counts_in_order"
+    signature = "keys(rows,n), order(rows,n) -> counts(rows,counted)"
+
+
+@dataclass(frozen=True)
+class RadixSort(_Radix):
+    """Sort the keys by a digit."""
+
+    inner_out: Index
+    ends: Strided
+    sorted: Strided
+
+    name = "radix_sort"
+    signature = "keys(rows,n), ends(rows,counted) -> sorted(rows,n)"
+
+
+@dataclass(frozen=True)
+class RadixArgsort(_Radix):
+    """The same, and their positions."""
+
+    inner_out: Index
+    ends: Strided
+    sorted: Strided
+    new_order: Strided
+
+    name = "radix_argsort"
+    signature = "keys(rows,n), ends(rows,counted) -> sorted(rows,n), new_order(rows,n)"
+
+
+@dataclass(frozen=True)
+class RadixArgsortFurther(_Radix):
+    """The same with the positions in an order; `by_order` is in which the keys are taken."""
+
+    inner_out: Index
+    by_order: bool
+    order: Strided
+    ends: Strided
+    sorted: Strided
+    new_order: Strided
+
+    name = "radix_argsort_further"
+    signature = (
+        "keys(rows,n), order(rows,n), ends(rows,counted) -> sorted(rows,n), new_order(rows,n)"
+    )
+
+
+@dataclass(frozen=True)
+class CopyOrder(Call):
+    """A copy of positions."""
+
+    n: Index
+    x: Strided
+    out: Strided
+
+    name = "copy"
+    signature = "x(n) -> out(n)"
+
+
+@dataclass(frozen=True)
+class SumOfParts(Call):
+    """The sum of several matrices."""
+
+    parts: int
+    m: Index
+    n: Index
+    x: Strided
+    out: Strided
+
+    name = "sum_of_parts"
+    signature = "x(parts,m,n) -> out(m,n)"
+
+
+@dataclass(frozen=True)
+class PickRanks(Call):
+    """The elements of sorted rows at some ranks."""
+
+    rows: Index
+    n: Index
+    inner: Index
+    count: int
+    sorted: Strided
+    ranks: Strided
+    out: Strided
+
+    name = "pick_ranks"
+    signature = "sorted(rows,n), ranks(count) -> out(rows,count)"
+
+
+@dataclass(frozen=True)
+class FftPass(Call):
+    """Transforms of n numbers in shared memory, outer by middle by inner of them, the whole of a
+    transform of `whole` elements or one of the two passes of it.
+
+    places     the distance of elements of neighbouring transforms, and of those of one, in x and in
+               out, counted in elements of the whole transform
+    halves     x has the first half of an operand whose other half is conjugate; out takes the first
+               half of the result
+    """
+
+    outer: Index
+    middle: Index
+    inner: Index
+    n: int
+    whole: int
+    sign: int
+    twist: bool
+    scale: float
+    places: tuple[int, int, int, int]
+    halves: tuple[bool, bool]
+    x: Strided
+    out: Strided
+
+    name = "fft_pass"
+    signature = "x(*) -> out(*)"

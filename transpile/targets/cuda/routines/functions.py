@@ -1,0 +1,314 @@
+"""The routines of CUDA for intrinsics: which function, with which arguments.
+
+A routine is a function of `templates/cuda/routines/` that the threads of a block run together; a
+call that is a kernel of its own is shared out among blocks, of which each takes `first`, `first +
+step` and so on of what there is to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from transpile.errors import UnsupportedError
+from transpile.intrinsics.lapack import (
+    Cholesky,
+    Eigh,
+    Householder,
+    Lu,
+    PivotsToPermutation,
+    Qr,
+    TriangularSolve,
+)
+from transpile.intrinsics.products import ComplexMatmul, Matmul, MatmulBatch
+from transpile.intrinsics.routines import Routine as Decomposition
+from transpile.intrinsics.scans import CumulativeSum
+from transpile.intrinsics.sorting import Argsort, ArgsortFurther, FirstOf, OrderStatistics, Sort
+from transpile.ir.calls import Call, parsed_signature
+from transpile.ir.dims import Index
+from transpile.ir.graph import Source
+from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.row_major import blocks_of
+from transpile.ir.loop_ir import Load
+from transpile.ir.types import SHORT_NAMES, real_dtype
+from transpile.targets.cuda.device_ir import TeamCall
+from transpile.targets.cuda.dialect import CUDA
+from transpile.targets.cuda.gpu import Gpu
+from transpile.targets.cuda.routines.calls import (
+    CopyOrder,
+    FftPass,
+    PickRanks,
+    RadixArgsort,
+    RadixArgsortFurther,
+    RadixCounts,
+    RadixCountsInOrder,
+    RadixSort,
+    SumOfParts,
+    SumsFromTiles,
+    SumsOfTiles,
+)
+from transpile.targets.cuda.routines.several_launches import is_several
+from transpile.targets.cuda.routines.tiles import NARROW, SIDE, longest_transform
+from transpile.util.frozen_records import dataclass
+
+# The rows and columns of the large tiles of products, as in matmul_wide.cu.j2, and the dtypes that
+# have them.
+WIDEST = 128
+WIDE = ("f16", "bf16", "f32", "f64")
+# The rows of the matrix that a block multiplies with few vectors, or more.
+OF_A_BLOCK = 16
+
+Arguments = tuple[Index | Load | str, ...]
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A call, the blocks that it has use for, and what one has, in words."""
+
+    call: TeamCall
+    items: Index
+    mapping: str
+
+
+@dataclass(frozen=True)
+class _Function:
+    name: str
+    dtype: str
+    arguments: Arguments
+    items: Index
+    mapping: str
+
+
+def _matmul(call: Matmul | ComplexMatmul | MatmulBatch, gpu: Gpu) -> _Function:
+    """A product, or several: in large tiles if there are enough of them to keep a GPU busy, as
+    these read less for each result; of few vectors without tiles."""
+    count = call.count if isinstance(call, MatmulBatch) else 1
+    own = (*call.a.with_strides, *call.b.with_strides, *call.c.with_row_strides)
+    arrays = own if isinstance(call, MatmulBatch) else _with_batch(own)
+    suffix = SHORT_NAMES[call.a.dtype]
+    tiles = {
+        side: count * blocks_of(call.m, side) * blocks_of(call.n, side) for side in (SIDE, WIDEST)
+    }
+    name, items = "matmul", tiles[SIDE]
+    few, many = sorted((call.m, call.n), key=estimate)
+    if isinstance(few, int) and few <= NARROW:
+        name, items = "matmul_narrow", count * blocks_of(many, OF_A_BLOCK)
+    elif suffix in WIDE and estimate(tiles[WIDEST]) >= gpu.enough_blocks:
+        name, items = "matmul_wide", tiles[WIDEST]
+    return _Function(
+        name,
+        suffix,
+        (count, call.m, call.n, call.k, *arrays),
+        items,
+        "a block for each tile of the product" + ("s" if count != 1 else ""),
+    )
+
+
+def _with_batch(arrays: Arguments) -> Arguments:
+    """The arrays of one product, as a batch of one."""
+    a, a_row, a_column, b, b_row, b_column, c, c_row = arrays
+    return a, 0, a_row, a_column, b, 0, b_row, b_column, c, 0, c_row
+
+
+def _cumulative_sum(call: CumulativeSum, _: Gpu) -> _Function:
+    return _Function(
+        "cumsum",
+        SHORT_NAMES[call.out.dtype],
+        (call.rows, call.n, "true" if call.reverse else "false", call.x.first, call.out.first),
+        call.rows,
+        "a block for each row",
+    )
+
+
+def _sums_of_tiles(call: SumsOfTiles | SumsFromTiles, _: Gpu) -> _Function:
+    sizes = (call.rows, call.n, call.tiles, call.length, "true" if call.reverse else "false")
+    arrays = tuple(array.first for array in call.arrays.values())
+    return _Function(
+        call.name,
+        SHORT_NAMES[call.x.dtype],
+        (*sizes, *arrays),
+        call.rows * call.tiles,
+        "a block for each tile of a row",
+    )
+
+
+def _radix_counts(call: RadixCounts | RadixCountsInOrder, _: Gpu) -> _Function:
+    order = call.order.first if isinstance(call, RadixCountsInOrder) else "nullptr"
+    arguments = (call.shift, call.keys.first, order, call.counts.first)
+    return _of_tiles(call, "radix_counts", call.inner, call.tiles, *arguments)
+
+
+def _radix_sort(call: RadixSort | RadixArgsort | RadixArgsortFurther, _: Gpu) -> _Function:
+    order: Load | str = "nullptr"
+    by_order = "false"
+    if isinstance(call, RadixArgsortFurther):
+        order, by_order = call.order.first, "true" if call.by_order else "false"
+    new_order = "nullptr" if isinstance(call, RadixSort) else call.new_order.first
+    sizes = (call.inner, call.inner_out, call.tiles, call.shift, by_order)
+    arrays = (call.keys.first, order, call.ends.first, call.sorted.first, new_order)
+    return _of_tiles(call, "radix_scatter", *sizes, *arrays)
+
+
+def _of_tiles(call: Any, name: str, *arguments: Index | Load | str) -> _Function:
+    """A pass of a radix sort over the tiles of rows."""
+    return _Function(
+        name,
+        SHORT_NAMES[call.keys.dtype],
+        (call.rows, call.n, *arguments),
+        call.rows * call.tiles,
+        "a block for each tile of a row",
+    )
+
+
+def _sum_of_parts(call: SumOfParts, gpu: Gpu) -> _Function:
+    arguments = (call.parts, call.m, call.n, call.x.first, *call.out.with_row_strides)
+    blocks = blocks_of(call.m * call.n, gpu.block)
+    suffix = SHORT_NAMES[call.out.dtype]
+    return _Function("sum_of_parts", suffix, arguments, blocks, "a thread for each number")
+
+
+def _pick_ranks(call: PickRanks, _: Gpu) -> _Function:
+    arrays = (call.sorted.first, call.ranks.first, call.out.first)
+    sizes = (call.rows, call.n, call.inner, call.count)
+    suffix = SHORT_NAMES[call.sorted.dtype]
+    return _Function("pick_ranks", suffix, (*sizes, *arrays), call.rows, "a block for each row")
+
+
+def _copy(call: CopyOrder, gpu: Gpu) -> _Function:
+    arguments = (call.n, call.x.first, call.out.first)
+    blocks = blocks_of(call.n, gpu.block)
+    return _Function(
+        "copy", SHORT_NAMES[call.x.dtype], arguments, blocks, "a thread for each number"
+    )
+
+
+def _sort(call: Sort, _: Gpu) -> _Function:
+    return _of_rows(call, "sort", call.outer * call.inner, call.x.first, call.out.first)
+
+
+def _argsort(call: Argsort | ArgsortFurther, _: Gpu) -> _Function:
+    further = "true" if isinstance(call, ArgsortFurther) else "false"
+    arrays = (call.x.first, call.order.first, call.workspace.first)
+    return _of_rows(call, "argsort", call.slots, further, *arrays)
+
+
+def _order_statistics(call: OrderStatistics, _: Gpu) -> _Function:
+    arrays = (call.x.first, call.ranks.first, call.out.first, call.workspace.first)
+    return _of_rows(call, "order_statistics", call.slots, call.count, *arrays)
+
+
+def _of_rows(
+    call: Sort | Argsort | ArgsortFurther | OrderStatistics,
+    name: str,
+    items: Index,
+    *arguments: Index | Load | str,
+) -> _Function:
+    """A sort of rows; those with a workspace have as many parts of it as C has slots."""
+    sizes = (call.outer, call.n, call.inner)
+    dtype = SHORT_NAMES[call.x.dtype]
+    return _Function(name, dtype, (*sizes, *arguments), items, "a block for each row")
+
+
+def _first_of(call: FirstOf, _: Gpu) -> _Function:
+    sizes = (call.rows, call.n, "true" if call.value else "false")
+    arrays = (call.x.first, call.position.first)
+    return _Function("first_of", "bool", (*sizes, *arrays), call.rows, "a block for each row")
+
+
+def _fft_pass(call: FftPass, _: Gpu) -> _Function:
+    dtype = np.result_type(call.out.dtype, np.complex64)
+    name = "fft_complex"
+    if call.x.dtype.kind == "f" or call.out.dtype.kind == "f":
+        name = "fft_from_real" if call.x.dtype.kind == "f" else "fft_to_real"
+    booleans = ("true" if half else "false" for half in (call.twist, *call.halves))
+    twist, is_half, gives_half = booleans
+    scale = CUDA.literal(real_dtype(dtype).type(call.scale), real_dtype(dtype))
+    sizes = (call.outer, call.middle, call.inner, call.n, call.whole, call.sign, twist, scale)
+    x = (*call.x.with_strides, *call.places[:2], is_half)
+    out = (*call.out.with_strides, *call.places[2:], gives_half)
+    together = longest_transform(dtype) // call.n
+    groups = blocks_of(call.outer * call.middle * call.inner, together)
+    what = "a block for as many transforms as fit into its memory"
+    return _Function(name, SHORT_NAMES[dtype], (*sizes, *x, *out), groups, what)
+
+
+def _decomposition(call: Decomposition, _: Gpu) -> _Function:
+    """A decomposition of one matrix: a block has it."""
+    arrays = {name: array for name, array in call.arrays.items() if name != "workspace"}
+    first = next(iter(arrays.values()))
+    arguments = (*_sizes_of(call), *(array.first for array in arrays.values()))
+    return _Function(call.name, SHORT_NAMES[first.dtype], arguments, 1, "a block for the matrix")
+
+
+def _sizes_of(call: Decomposition) -> Arguments:
+    """The sizes and conditions of a decomposition, as its function takes them."""
+    match call:
+        case TriangularSolve():
+            conditions = ("true" if c else "false" for c in (call.lower, call.unit_diagonal))
+            return (call.n, call.k, *conditions, call.form)
+        case Qr():
+            return (call.m, call.n, call.columns)
+        case PivotsToPermutation():
+            return (call.n, call.size)
+        case Lu() | Householder():
+            return (call.m, call.n)
+        case Eigh():
+            return (call.n, "true" if call.lower else "false")
+        case _:
+            return (call.operands["n"],)
+
+
+_FUNCTIONS: dict[type[Call], Callable[..., _Function]] = {
+    Matmul: _matmul,
+    ComplexMatmul: _matmul,
+    MatmulBatch: _matmul,
+    CumulativeSum: _cumulative_sum,
+    SumsOfTiles: _sums_of_tiles,
+    SumsFromTiles: _sums_of_tiles,
+    RadixCounts: _radix_counts,
+    RadixCountsInOrder: _radix_counts,
+    RadixSort: _radix_sort,
+    RadixArgsort: _radix_sort,
+    RadixArgsortFurther: _radix_sort,
+    SumOfParts: _sum_of_parts,
+    PickRanks: _pick_ranks,
+    CopyOrder: _copy,
+    Sort: _sort,
+    Argsort: _argsort,
+    ArgsortFurther: _argsort,
+    OrderStatistics: _order_statistics,
+    FirstOf: _first_of,
+    FftPass: _fft_pass,
+    Cholesky: _decomposition,
+    Eigh: _decomposition,
+    TriangularSolve: _decomposition,
+    Lu: _decomposition,
+    Qr: _decomposition,
+    Householder: _decomposition,
+    PivotsToPermutation: _decomposition,
+}
+
+
+def has_routine(intrinsic: type[Call]) -> bool:
+    """True if CUDA has a routine for an intrinsic, or several launches."""
+    return intrinsic in _FUNCTIONS or is_several(intrinsic)
+
+
+def routine(call: Call, source: Source, gpu: Gpu, *, is_shared_out: bool = False) -> Routine:
+    """The routine for a call; UnsupportedError where there is none yet."""
+    make = _FUNCTIONS.get(type(call))
+    if make is None:
+        raise UnsupportedError(
+            f"{source}: there is no {call.name} for device='cuda' yet; the C target has it"
+        )
+    function = make(call, gpu)
+    names = parsed_signature(call.signature)
+    reads = tuple(dict.fromkeys(call.arrays[name].buffer for name in names.reads))
+    passed = {a.buffer for a in function.arguments if isinstance(a, Load)}
+    writes = tuple(name for name in call.written if name in passed)
+    team_call = TeamCall(
+        function.name, function.dtype, function.arguments, reads, writes, is_shared_out
+    )
+    return Routine(team_call, function.items, function.mapping)

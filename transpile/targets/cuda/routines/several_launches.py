@@ -1,0 +1,294 @@
+"""Several launches in place of an intrinsic: of sums and sorts of long rows, of Fourier transforms
+of many numbers, of products of long sums.
+
+Between two launches all blocks have done their part, which is in memory. No block waits for another
+one, and the order of additions is fixed: equal inputs give equal bits on every GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from transpile.errors import UnsupportedError
+from transpile.intrinsics.fourier import Fft
+from transpile.intrinsics.lapack import Eigh, Eigvalsh
+from transpile.intrinsics.products import ComplexMatmul, Matmul, MatmulBatch
+from transpile.intrinsics.scans import CumulativeSum
+from transpile.intrinsics.sorting import Argsort, ArgsortFurther, OrderStatistics, Sort
+from transpile.ir.calls import Call, Strided
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.row_major import blocks_of, product
+from transpile.ir.loop_ir import Buffer, DType, For, Load, Program, Statement
+from transpile.ir.loop_rewrite import names_in, with_bodies
+from transpile.ir.types import INT64
+from transpile.symbols.identifiers import Names
+from transpile.targets.cuda.gpu import WARP, Gpu
+from transpile.targets.cuda.routines.calls import (
+    DIGIT,
+    DIGITS,
+    CopyOrder,
+    FftPass,
+    PickRanks,
+    RadixArgsort,
+    RadixArgsortFurther,
+    RadixCounts,
+    RadixCountsInOrder,
+    RadixSort,
+    SumOfParts,
+    SumsFromTiles,
+    SumsOfTiles,
+)
+from transpile.targets.cuda.routines.tiles import NARROW, SIDE, longest_transform, scan_tile
+from transpile.util.frozen_records import replace
+
+# A thread has so many keys of a radix sort, as in radix_scatter.cu.j2; rows that a block sorts in
+# its shared memory have no more elements, as in sort.cu.j2.
+KEYS = 16
+LONGEST_IN_BLOCK = 2048
+# Sums of a product are cut into parts of so many terms or more.
+SHORTEST_PART = 128
+UINT32 = np.dtype("uint32")
+
+
+def several_launches(program: Program, gpu: Gpu) -> Program:
+    """The program whose routines of long rows are a call for each launch."""
+    maker = _Launches(Names(names_in(program)), gpu)
+    kernels = tuple(replace(k, body=maker.body(k.body)) for k in program.kernels)
+    return replace(program, kernels=kernels, temporaries=(*program.temporaries, *maker.temporaries))
+
+
+def is_several(intrinsic: type[Call]) -> bool:
+    """True for an intrinsic that other calls stand in for."""
+    return intrinsic in _MAKERS or intrinsic is Eigvalsh
+
+
+class _Launches:
+    """Writes calls of several launches; `temporaries` is the memory between them."""
+
+    def __init__(self, names: Names, gpu: Gpu) -> None:
+        self.names = names
+        self.gpu = gpu
+        self.temporaries: list[Buffer] = []
+
+    def body(
+        self, statements: tuple[Statement, ...], loops: tuple[For, ...] = ()
+    ) -> tuple[Statement, ...]:
+        """Statements in some loops, with the calls in place of others."""
+        return tuple(made for s in statements for made in self._statement(s, loops))
+
+    def _statement(self, statement: Statement, loops: tuple[For, ...]) -> Iterator[Statement]:
+        make: Callable[..., Iterator[Call]] | None = _MAKERS.get(type(statement))
+        if make is not None:
+            yield from make(self, statement)
+        elif isinstance(statement, Eigvalsh):
+            yield self._eigenvalues(statement, loops)
+        else:
+            around = (*loops, statement) if isinstance(statement, For) else loops
+            yield with_bodies(statement, partial(self.body, loops=around))
+
+    def _eigenvalues(self, call: Eigvalsh, loops: tuple[For, ...]) -> Call:
+        """Eigenvalues, with memory for the vectors, of which each iteration has its own."""
+        count = product(f.extent for f in loops)
+        iteration: Index = 0
+        for loop in loops:
+            iteration = iteration * loop.extent + Dim.of(loop.symbol) - loop.start
+        vectors = self.array("vectors", count * call.n * call.n, call.x.dtype)
+        place = replace(vectors.first, index=(iteration * call.n * call.n,))
+        return Eigh(call.n, call.x, call.lower, call.w, replace(vectors, first=place))
+
+    def array(self, name: str, size: Index, dtype: DType) -> Strided:
+        """A new array in memory."""
+        buffer = Buffer(self.names.new(name), (size,), dtype)
+        self.temporaries.append(buffer)
+        return Strided(Load(buffer.name, (0,), dtype))
+
+    def cumulative_sum(self, call: CumulativeSum) -> Iterator[Call]:
+        """Sums of tiles, the prefix sums of these, and those of all elements: where there are not
+        enough rows for all blocks, and a row has several tiles."""
+        length = scan_tile(call.out.dtype, self.gpu.block)
+        tiles = blocks_of(call.n, length)
+        if estimate(call.rows) >= self.gpu.enough_blocks or estimate(tiles) < 2:
+            yield call
+            return
+        sums = self.array("sums", call.rows * tiles, call.out.dtype)
+        sizes = (call.rows, call.n, tiles, length, call.reverse)
+        yield SumsOfTiles(*sizes, call.x, sums)
+        yield CumulativeSum(call.rows, tiles, 0, sums, sums)
+        yield SumsFromTiles(*sizes, call.x, sums, call.out)
+
+    def product(self, call: Matmul | ComplexMatmul) -> Iterator[Call]:
+        """A product whose sums are long, and whose results too few to keep the GPU busy: products
+        of parts of these sums, and their sum."""
+        parts = self._parts(call)
+        if parts == 1:
+            yield call
+            return
+        length = call.k // parts
+        x = self.array("parts", parts * call.m * call.n, call.c.dtype)
+        a = replace(call.a, strides=(length * call.a.strides[1], *call.a.strides))
+        b = replace(call.b, strides=(length * call.b.strides[0], *call.b.strides))
+        c = replace(x, strides=(call.m * call.n, call.n, 1))
+        yield MatmulBatch(parts, call.m, call.n, length, a, b, c, 1)
+        yield SumOfParts(parts, call.m, call.n, x, call.c)
+
+    def _parts(self, call: Matmul | ComplexMatmul) -> int:
+        """How many parts a product has."""
+        if not (isinstance(call.m, int) and isinstance(call.n, int) and isinstance(call.k, int)):
+            return 1
+        few, many = sorted((call.m, call.n))
+        blocks = -(-call.m // SIDE) * -(-call.n // SIDE)
+        enough = self.gpu.enough_blocks
+        if few <= NARROW:  # vectors wait for memory: eight blocks for each that computes
+            strides = call.b.strides if call.m <= call.n else call.a.strides[::-1]
+            # Where rows are contiguous there are more blocks already.
+            blocks, enough = -(-many // WARP), 0 if strides[0] == 1 else 8 * enough
+        parts = 1
+        while 2 * parts * blocks <= enough and _halves(call.k, parts):
+            parts *= 2
+        return parts
+
+    def sort(self, call: Sort) -> Iterator[Call]:
+        """A radix sort of long rows."""
+        if not self._is_long(call):
+            yield call
+            return
+        yield from self._sorted(call, call.out, call.inner)
+
+    def _sorted(
+        self, call: Sort | OrderStatistics, out: Strided, inner_out: Index
+    ) -> Iterator[Call]:
+        rows, dtype = call.outer * call.inner, call.x.dtype
+        keys, inner = call.x, call.inner
+        between = [
+            self.array("keys", rows * call.n, dtype) for _ in range(min(2, dtype.itemsize - 1))
+        ]
+        for number in range(dtype.itemsize):
+            last = number == dtype.itemsize - 1
+            to, inner_to = (out, inner_out) if last else (between[number % 2], 1)
+            sizes = (rows, call.n, inner, self._tiles(call), DIGIT * number, keys)
+            counts = yield from self._counted(RadixCounts(*sizes, self._counts(rows, call)))
+            yield RadixSort(*sizes, inner_to, counts, to)
+            keys, inner = to, inner_to
+
+    def argsort(self, call: Argsort | ArgsortFurther) -> Iterator[Call]:
+        """A radix sort of long rows and their positions."""
+        if not self._is_long(call):
+            yield call
+            return
+        rows, dtype = call.outer * call.inner, call.x.dtype
+        keys, inner, order, by_order = (
+            call.x,
+            call.inner,
+            call.order,
+            isinstance(call, ArgsortFurther),
+        )
+        between = [self.array("keys", rows * call.n, dtype) for _ in range(2)]
+        orders = [self.array("positions", rows * call.n, INT64) for _ in range(2)]
+        for number in range(dtype.itemsize):
+            last = number == dtype.itemsize - 1
+            to, new_order = between[number % 2], call.order if last else orders[number % 2]
+            if (
+                last and number == 0 and by_order
+            ):  # the order that it reads is the one that it writes
+                new_order = orders[0]
+            sizes = (rows, call.n, inner, self._tiles(call), DIGIT * number, keys)
+            inner_to = call.inner if last else 1
+            counted = self._counts(rows, call)
+            first = number == 0
+            if first and by_order:
+                counts = yield from self._counted(RadixCountsInOrder(*sizes, order, counted))
+            else:
+                counts = yield from self._counted(RadixCounts(*sizes, counted))
+            if first and not by_order:
+                yield RadixArgsort(*sizes, inner_to, counts, to, new_order)
+            else:
+                yield RadixArgsortFurther(*sizes, inner_to, first, order, counts, to, new_order)
+            keys, inner, order = to, inner_to, new_order
+        if order.buffer != call.order.buffer:
+            yield CopyOrder(rows * call.n, order, call.order)
+
+    def fourier(self, call: Fft) -> Iterator[Call]:
+        """A transform in shared memory, or two passes of transforms of its factors."""
+        dtype = np.result_type(call.out.dtype, np.complex64)
+        halves = call.kind == "irfft", call.kind == "rfft"
+        sign = -1 if call.kind in ("fft", "rfft") else 1
+        sizes = call.outer, call.inner
+        n, factors = int(call.n), _split(int(call.n), longest_transform(dtype))
+        if factors is None:
+            raise UnsupportedError(
+                f"a Fourier transform of {n} numbers, whose prime factors are large, is not for "
+                "device='cuda' yet; the C target has it"
+            )
+        if factors == (n, 1):
+            yield FftPass(
+                *sizes, 1, n, n, sign, False, call.scale, (0, 1, 0, 1), halves, call.x, call.out
+            )
+            return
+        columns, rows = factors
+        between = self.array("between", call.outer * call.inner * n, dtype)
+        between = replace(between, strides=(call.inner * n, n, 1))
+        yield FftPass(
+            *sizes, rows, columns, n, sign, True, 1.0, (1, rows, 1, rows), (halves[0], False),
+            call.x, between,
+        )  # fmt: skip
+        yield FftPass(
+            *sizes, columns, rows, n, sign, False, call.scale, (rows, 1, 1, columns),
+            (False, halves[1]), between, call.out,
+        )  # fmt: skip
+
+    def order_statistics(self, call: OrderStatistics) -> Iterator[Call]:
+        """Elements of long rows that are sorted."""
+        if not self._is_long(call):
+            yield call
+            return
+        rows = call.outer * call.inner
+        whole = self.array("sorted", rows * call.n, call.x.dtype)
+        yield from self._sorted(call, whole, 1)
+        yield PickRanks(rows, call.n, call.inner, call.count, whole, call.ranks, call.out)
+
+    def _is_long(self, call: Sort | Argsort | ArgsortFurther | OrderStatistics) -> bool:
+        """True for rows of numbers that a block cannot sort in its shared memory."""
+        return call.x.dtype.kind != "c" and estimate(call.n) > LONGEST_IN_BLOCK
+
+    def _tiles(self, call: Any) -> Index:
+        return blocks_of(call.n, KEYS * self.gpu.block)
+
+    def _counts(self, rows: Index, call: Any) -> Strided:
+        return self.array("counts", rows * DIGITS * self._tiles(call), UINT32)
+
+    def _counted(self, call: RadixCounts | RadixCountsInOrder) -> Generator[Call, None, Strided]:
+        """The counts of a pass, and their sums up to each, which are returned."""
+        yield call
+        ends = self.array("ends", call.rows * call.counted, UINT32)
+        yield from self.cumulative_sum(CumulativeSum(call.rows, call.counted, 0, call.counts, ends))
+        return ends
+
+
+def _halves(k: int, parts: int) -> bool:
+    """True if a sum of k terms in parts may have twice as many of them."""
+    return k % (2 * parts) == 0 and k >= 2 * parts * SHORTEST_PART
+
+
+def _split(n: int, longest: int) -> tuple[int, int] | None:
+    """Two factors of n that are no longer than that, the more equal the better; None without."""
+    if n <= longest:
+        return n, 1
+    pairs = ((d, n // d) for d in range(longest, 0, -1) if n % d == 0 and n // d <= longest)
+    return min(pairs, key=max, default=None)
+
+
+_MAKERS: dict[type, Callable[..., Iterator[Call]]] = {
+    Matmul: _Launches.product,
+    ComplexMatmul: _Launches.product,
+    CumulativeSum: _Launches.cumulative_sum,
+    Sort: _Launches.sort,
+    Argsort: _Launches.argsort,
+    ArgsortFurther: _Launches.argsort,
+    OrderStatistics: _Launches.order_statistics,
+    Fft: _Launches.fourier,
+}
