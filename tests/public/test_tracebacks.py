@@ -14,7 +14,7 @@ import pytest
 
 import transpile as tp
 from transpile import errors, lax
-from transpile.ir.source_info import OWN_FILES
+from transpile.util.users_code import OWN_FILES
 from transpile.trace.tracebacks import HINT, api_boundary
 
 X = np.arange(3.0)
