@@ -179,6 +179,13 @@ def check_drawn(graph, values, options, gpu, runs):
         assert np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"), (x, y)
 
 
+# A scalar that a loop before a wide nest reads, and one in a branch of the host; no launch at all.
+@pytest.mark.parametrize("seed", (1429, 1505, 3047))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_drawn_graphs_that_once_failed(seed):
+    check_drawn(*random_loops(Random(seed)), Options(), WIDE, run)
+
+
 def test_runtime_sizes():
     n = transpile.ShapeDtypeStruct(("n", 40), np.float64)
     stage = transpile.jit(softmax).lower(n)

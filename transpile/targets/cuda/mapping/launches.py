@@ -174,7 +174,7 @@ class _Cutter:
 
         for position, statement in enumerate(body):
             if is_wide(statement, self.gpu):
-                close(*(s for s in group if _may_follow(s, statement)))
+                close(*(s for s in group if _may_follow(s, (*group, statement))))
                 items.append(_Leaf((statement,)))
             elif (of_host := self._of_host(statement, known)) is not None:
                 group += of_host.before
@@ -264,12 +264,12 @@ def _inside(item: _Item) -> tuple[_Item, ...]:
             return ()
 
 
-def _may_follow(statement: Statement, nest: Statement) -> bool:
-    """True for a scalar that begins as a number, and that a nest does not read."""
+def _may_follow(statement: Statement, others: Sequence[Statement]) -> bool:
+    """True for a scalar that begins as a number, and that none of these reads."""
     return (
         isinstance(statement, Declare)
         and isinstance(statement.value, Literal)
-        and statement.name not in names_read(nest)
+        and not any(statement.name in names_read(other) for other in others)
     )
 
 
@@ -351,7 +351,7 @@ def _copied(groups: Iterable[Body], fixed: frozenset[str]) -> dict[str, Declare]
     """The constants that every launch computes for itself: those before the first nest, of what
     is `fixed` while the kernel runs."""
     copied: dict[str, Declare] = {}
-    for statement in next(iter(groups)):
+    for statement in next(iter(groups), ()):
         if not (isinstance(statement, Declare) and statement.constant):
             break
         if not fixed.issuperset(load.buffer for load in loads(statement)):
