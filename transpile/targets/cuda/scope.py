@@ -243,9 +243,9 @@ class DeviceScope(Scope):
     def number_of(self, spread: Spread, loop: For) -> str:
         """The number of the iteration of one of the loops of a nest, of that of the nest."""
         position = spread.loops.index(loop)
-        inner = product(f.extent for f in spread.loops[position + 1 :])
+        inner = product(f.extent or 1 for f in spread.loops[position + 1 :])  # if 0, none runs
         number = spread.item if inner == 1 else f"{spread.item} / {self.printer.index(inner, 10)}"
-        return number if position == 0 else f"{number} % {self.printer.index(loop.extent, 11)}"
+        return number if position == 0 else f"{number} % {self.printer.index(loop.extent or 1, 11)}"
 
     def is_read(self, spread: Spread, name: str) -> bool:
         """True if the body of a nest reads an index of it, or all of them are computed from it."""

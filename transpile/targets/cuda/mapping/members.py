@@ -83,4 +83,5 @@ def dealt_out(
 
 def is_whole(loops: tuple[For, ...], total: Index, members: int) -> bool:
     """True if each of so many members has an iteration in each turn."""
-    return isinstance(total, int) and total % members == 0 and loops[0].limit is None
+    is_full = isinstance(total, int) and total > 0 and total % members == 0
+    return is_full and loops[0].limit is None
