@@ -14,8 +14,8 @@ import pytest
 
 import transpile as tp
 from transpile import errors, lax
-from transpile.util.users_code import OWN_FILES
 from transpile.trace.tracebacks import HINT, api_boundary
+from transpile.util.users_code import OWN_FILES
 
 X = np.arange(3.0)
 
