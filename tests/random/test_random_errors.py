@@ -330,11 +330,13 @@ def test_what_jax_refuses_is_refused_in_its_words(call, error, text):
         assert str(found.value).startswith("test_random_errors.py:")
 
 
-def test_a_shape_must_be_known_while_tracing():
+@pytest.mark.parametrize(
+    "draw", [lambda n: random.normal(K, (n,)), lambda n: random.permutation(K, n)]
+)
+def test_a_shape_is_known_while_tracing_or_becomes_static(draw):
     with pytest.raises(transpile.errors.TracerIntegerConversionError):
-        transpile.jit(lambda n: random.normal(K, (n,)))(3)
-    with pytest.raises(transpile.errors.TracerIntegerConversionError):
-        transpile.jit(lambda n: random.permutation(K, n))(3)
+        transpile.jit(draw, python_control_flow=False)(3)
+    np.testing.assert_array_equal(transpile.jit(draw)(3), draw(3))
 
 
 def test_empty_shapes_give_empty_arrays():
