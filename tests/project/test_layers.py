@@ -215,19 +215,25 @@ def imported(node):
 @cache
 def imports(path):
     """(statement, inside a function) for each import of a file, but those for annotations only."""
-    tree = tree_of(path)
-    inside = set()
-    annotations = set()
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            inside.update(map(id, ast.walk(node)))
+    return [
+        (node, inside)
+        for node, inside in statements(tree_of(path).body, False)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+
+def statements(body, inside):
+    """(statement, inside a function) for each statement of a block, but those for annotations."""
+    for node in body:
+        yield node, inside
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        blocks = [getattr(node, name, []) for name in ("body", "orelse", "finalbody")]
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            annotations.update(map(id, ast.walk(node)))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in annotations:
-            found.append((node, id(node) in inside))
-    return found
+            blocks = [node.orelse]
+        for part in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+            blocks.append(part.body)
+        for block in blocks:
+            yield from statements(block, inside or is_function)
 
 
 def test_every_module_has_its_place_in_the_order():

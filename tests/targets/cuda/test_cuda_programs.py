@@ -8,7 +8,7 @@ from composites import COMPOSITES
 from cuda_programs import WIDE, lowered, results, run
 from graphs import random_graph, small_machine
 from loop_graphs import random_loops
-from thorough import THOROUGH, each
+from thorough import THOROUGH, each, one_in
 
 import transpile
 from transpile import lax, nn, random
@@ -134,6 +134,7 @@ def check(lowering, values, gpu, expected, runs=run):
 
 @each("gpu", tuple(GPUS), ordinary=("wide",))
 @pytest.mark.parametrize("name", PROGRAMS)
+@one_in(2)
 def test_programs_are_those_of_c(name, gpu):
     check_program(name, GPUS[gpu], run)
 
@@ -158,7 +159,7 @@ def test_gradients_of_composites(name):
     check(stage._lowering, [x], WIDE, expected)
 
 
-@pytest.mark.parametrize("seed", range(400 if THOROUGH else 10))
+@pytest.mark.parametrize("seed", range(400 if THOROUGH else 6))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_drawn_graphs(seed):
     graph, values = random_loops(Random(seed)) if seed % 2 else random_graph(seed)
