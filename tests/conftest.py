@@ -34,12 +34,6 @@ settings.register_profile(
 settings.load_profile("patient")
 
 
-def pytest_xdist_auto_num_workers():
-    """One process more than processors: a tenth of the time tests wait for compilers, processes and
-    threads."""
-    return len(os.sched_getaffinity(0)) + 1
-
-
 def low_level(effort, asked):
     """The -O level of a program in a test about values: 0, where the test asks for none itself."""
     return 0 if asked == Options().opt_level else level(effort, asked)
