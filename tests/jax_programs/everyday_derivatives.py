@@ -244,16 +244,3 @@ def optimizers():
         "newton": newton,
         "simplex": lax.scan(projected, jnp.ones(3) / 3, None, length=30)[0],
     }
-
-
-def main():
-    """The leaves of results, both parts of complex ones."""
-    found = {}
-    for program in PROGRAMS:
-        for k, leaf in enumerate(jax.tree.leaves(program())):
-            if jnp.iscomplexobj(leaf):
-                found[f"{program.__name__} {k} real"] = jnp.real(leaf)
-                found[f"{program.__name__} {k} imag"] = jnp.imag(leaf)
-            else:
-                found[f"{program.__name__} {k}"] = leaf
-    return found

@@ -212,16 +212,3 @@ def while_with_dicts():
         "many": many.x,
         "counts": many.info["count"],
     }
-
-
-def main():
-    """The leaves of results, both parts of complex ones."""
-    found = {}
-    for program in PROGRAMS:
-        for k, leaf in enumerate(jax.tree.leaves(program())):
-            if jnp.iscomplexobj(leaf):
-                found[f"{program.__name__} {k} real"] = jnp.real(leaf)
-                found[f"{program.__name__} {k} imag"] = jnp.imag(leaf)
-            else:
-                found[f"{program.__name__} {k}"] = leaf
-    return found

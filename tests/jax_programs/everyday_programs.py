@@ -183,16 +183,3 @@ def spectra():
         "detrend": jax.scipy.signal.detrend(x[:6]),
         "phase": jnp.angle(jnp.fft.rfft(x))[3],
     }
-
-
-def main():
-    """The leaves of results, both parts of complex ones."""
-    found = {}
-    for program in PROGRAMS:
-        for k, leaf in enumerate(jax.tree.leaves(program())):
-            if jnp.iscomplexobj(leaf):
-                found[f"{program.__name__} {k} real"] = jnp.real(leaf)
-                found[f"{program.__name__} {k} imag"] = jnp.imag(leaf)
-            else:
-                found[f"{program.__name__} {k}"] = leaf
-    return found

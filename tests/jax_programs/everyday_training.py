@@ -256,16 +256,3 @@ def ensemble_by_vmap():
         "quantile": jnp.percentile(guesses, jnp.array([10, 90]), axis=0),
         "shapes": jnp.array([p.shape for p, _ in params]),
     }
-
-
-def main():
-    """The leaves of results, both parts of complex ones."""
-    found = {}
-    for program in PROGRAMS:
-        for k, leaf in enumerate(jax.tree.leaves(program())):
-            if jnp.iscomplexobj(leaf):
-                found[f"{program.__name__} {k} real"] = jnp.real(leaf)
-                found[f"{program.__name__} {k} imag"] = jnp.imag(leaf)
-            else:
-                found[f"{program.__name__} {k}"] = leaf
-    return found

@@ -191,16 +191,3 @@ def dtypes():
         "einsum": jnp.einsum("i,i", x, x, preferred_element_type=jnp.float32),
         "dot": jnp.dot(i8.astype(jnp.int32), i8.astype(jnp.int32)),
     }
-
-
-def main():
-    """The leaves of results, both parts of complex ones."""
-    found = {}
-    for program in PROGRAMS:
-        for k, leaf in enumerate(jax.tree.leaves(program())):
-            if jnp.iscomplexobj(leaf):
-                found[f"{program.__name__} {k} real"] = jnp.real(leaf)
-                found[f"{program.__name__} {k} imag"] = jnp.imag(leaf)
-            else:
-                found[f"{program.__name__} {k}"] = leaf
-    return found

@@ -46,4 +46,19 @@ def load(name, library="transpile"):
     module = types.ModuleType(f"{library}_{name}")
     sys.modules[module.__name__] = module  # where dataclasses look for names of annotations
     exec(compile(text, str(FOLDER / f"{name}.py"), "exec"), vars(module))
+    if not hasattr(module, "main"):  # a collection of short ones
+        module.main = lambda: leaves(module)
     return module
+
+
+def leaves(module):
+    """The leaves of the results of a collection, both parts of complex ones."""
+    jax, found = module.jax, {}
+    for program in module.PROGRAMS:
+        for k, leaf in enumerate(jax.tree.leaves(program())):
+            name = f"{program.__name__} {k}"
+            if jax.numpy.iscomplexobj(leaf):
+                found[f"{name} real"], found[f"{name} imag"] = leaf.real, leaf.imag
+            else:
+                found[name] = leaf
+    return found

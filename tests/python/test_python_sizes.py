@@ -261,3 +261,13 @@ def test_what_cannot_be_a_branch_says_which_constraint_settles_it():
     f = transpile.jit(same, dynamic_shapes={"x": ("n",), "y": ("m",)})
     with pytest.raises(UndecidedSizeError, match="n == m is neither true nor false"):
         f(X, X)
+
+
+def test_a_number_that_is_read_many_times_is_followed_once():
+    def doubled(n):
+        m = n
+        for _ in range(60):  # without a memory of what each is, 2**60 steps
+            m = m + m
+        return np.zeros(m - m + 3)
+
+    assert transpile.jit(doubled)(2).shape == (3,)

@@ -67,16 +67,11 @@ class StaticIntegers:
         if not names or not self._config.static or not self._config.python_control_flow:
             return None
         args, kwargs = list(arguments[0]), dict(arguments[1])
+        positions = {name: n for n, name in enumerate(parameters.positional[: len(args)])}
         for name in names:
-            place: Any = name
-            holder: Any = kwargs
-            if name not in kwargs and name in parameters.positional:
-                place, holder = parameters.positional.index(name), args
-                if place >= len(args):
-                    return None
-            if name not in kwargs and holder is kwargs:
-                return None
-            if not _is_integer(holder[place]):
+            holder: Any = kwargs if name in kwargs else args
+            place: Any = name if name in kwargs else positions.get(name)
+            if place is None or not _is_integer(holder[place]):
                 return None
             holder[place] = operator.index(holder[place])
         return tuple(args), kwargs

@@ -30,9 +30,10 @@ from transpile.ir.indices.size_solver import evaluated, solved
 from transpile.ir.indices.size_text import LONGEST, parsed
 from transpile.ir.types import INT64
 from transpile.options import Options
+from transpile.runtime import program_call
 from transpile.runtime.callbacks import site_for_sizes
 from transpile.runtime.loader import Library, load_entry, with_tables
-from transpile.runtime.program_call import ArrayKind, ProgramCall, Room, Rooms, output_kind, shaping
+from transpile.runtime.program_call import ProgramCall, Room, Rooms, output_kind, shaping
 from transpile.trace.history.record import Record
 from transpile.util.atomic_files import replace_files
 from transpile.util.fork_safe_lock import Lock
@@ -96,6 +97,19 @@ class BuildInfo:
     flags: tuple[str, ...]
     c_size: int
     retreats: int
+
+    @classmethod
+    def of(cls, entry: Entry, source: str, flags: Sequence[str], *, from_cache: bool) -> BuildInfo:
+        """What an entry of the cache says, whose program is of this source file."""
+        meta = entry.meta["build"]
+        return cls(
+            from_cache,
+            **{f"{phase}_seconds": seconds for phase, seconds in meta["seconds"].items()},
+            commands=tuple(meta["commands"]),
+            flags=tuple(flags),
+            c_size=entry.meta["files"][source]["size"],
+            retreats=meta["retreat"],
+        )
 
 
 class Lowering:
@@ -462,15 +476,7 @@ class Executable:
 
     def build_info(self) -> BuildInfo:
         """What it took to build the program."""
-        meta = self.entry.meta["build"]
-        return BuildInfo(
-            self.from_cache,
-            **{f"{phase}_seconds": seconds for phase, seconds in meta["seconds"].items()},
-            commands=tuple(meta["commands"]),
-            flags=self._flags(),
-            c_size=self.entry.meta["files"]["program.c"]["size"],
-            retreats=meta["retreat"],
-        )
+        return BuildInfo.of(self.entry, "program.c", self._flags(), from_cache=self.from_cache)
 
     def _file(self, name: str) -> bytes:
         try:
@@ -481,19 +487,14 @@ class Executable:
     def memory_analysis(self, **sizes: int) -> MemoryAnalysis:
         """The sizes of arguments, results, workspace and code, in bytes, for these runtime sizes.
         Raises TypeError for others than the program has."""
-        wanted = [*self._sizes, *self._rooms]
-        if sizes.keys() != set(wanted):
-            known, given = (", ".join(names) or "(none)" for names in (wanted, sizes))
-            raise TypeError(f"memory_analysis takes the runtime sizes {known}, not {given}")
-
-        def size(arrays: Iterable[ArrayKind]) -> int:
-            return sum(int(np.prod(s, dtype=np.int64)) * d.itemsize for d, s in arrays)
-
+        program_call.check_sizes(sizes, [*self._sizes, *self._rooms])
         call = self.for_sizes(sizes)
         return MemoryAnalysis(
-            size(call.inputs),
-            size(call.outputs),
+            program_call.bytes_of(call.inputs),
+            program_call.bytes_of(call.outputs),
             call.workspace,
-            size(kind for kind, a in zip(call.outputs, call.aliases, strict=True) if a >= 0),
+            program_call.bytes_of(
+                kind for kind, a in zip(call.outputs, call.aliases, strict=True) if a >= 0
+            ),
             self.entry.meta["files"][PROGRAM]["size"],
         )

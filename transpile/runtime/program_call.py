@@ -13,7 +13,7 @@ the function of their header, with a typed parameter for each pointer.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, NoReturn
 
@@ -52,6 +52,18 @@ class Shaping:
 
     lengths: int
     shapes: Callable[[Sequence[int]], Sequence[tuple[int, tuple[int, ...]]]]
+
+
+def check_sizes(given: Collection[str], wanted: Collection[str]) -> None:
+    """Raise TypeError for runtime sizes of a memory analysis that are not the program's."""
+    if set(given) != set(wanted):
+        known, found = (", ".join(names) or "(none)" for names in (wanted, given))
+        raise TypeError(f"memory_analysis takes the runtime sizes {known}, not {found}")
+
+
+def bytes_of(arrays: Iterable[ArrayKind]) -> int:
+    """The bytes of arrays of these dtypes and shapes."""
+    return sum(int(np.prod(s, dtype=np.int64)) * d.itemsize for d, s in arrays)
 
 
 def output_kind(atom: Atom, sizes: dict[str, int]) -> ArrayKind:

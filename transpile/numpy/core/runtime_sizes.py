@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index, sides
-from transpile.ir.graph import Atom, Const
+from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.indices.requirements import extreme, is_at_most
 from transpile.ir.indices.size_value import SIZE_VALUES, UNDECIDED
 from transpile.ir.types import INT64
@@ -77,7 +77,7 @@ def extent_of(value: Any) -> Index:
         return value
     if not is_found_later(value):
         return index_of(value)
-    known = _size_of(value.owner, value.variable)
+    known = _size_of(value.owner, value.variable, {}, _FOLLOWED)
     if known is not None and is_at_most(0, known):
         return known
     text = "negative dimensions are not allowed"
@@ -91,16 +91,31 @@ def extent_of(value: Any) -> Index:
     return found
 
 
-def _size_of(trace: Trace, atom: Atom) -> Index | None:
-    """The size that an int64 number is, if it follows from known sizes."""
+# Operations behind each other that are followed from a number to the sizes that it is made of.
+_FOLLOWED = 32
+
+
+def _size_of(
+    trace: Trace, atom: Atom, found: dict[Atom, Index | None], further: int
+) -> Index | None:
+    """The size that an int64 number is, if it follows from known sizes by so many operations.
+    `found` has what other numbers are, as one may be read several times."""
     if isinstance(atom, Const):
         return int(atom.value) if atom.is_scalar else None
     if atom in trace.sizes:
         return trace.sizes[atom]
-    equation = trace.producers.get(atom)
-    if equation is None or atom.type.dtype != INT64:
-        return None
-    match equation.primitive.name, [_size_of(trace, x) for x in equation.inputs]:
+    if atom not in found:
+        equation = trace.producers.get(atom)
+        if equation is None or not further or (atom.type.dtype, atom.type.shape) != (INT64, ()):
+            return None
+        found[atom] = _combined(trace, equation, found, further - 1)
+    return found[atom]
+
+
+def _combined(
+    trace: Trace, equation: Equation, found: dict[Atom, Index | None], further: int
+) -> Index | None:
+    match equation.primitive.name, [_size_of(trace, x, found, further) for x in equation.inputs]:
         case ("convert", [known]) if equation.inputs[0].type.dtype.kind in "iu":
             return known
         case ("add", [int() | Dim() as one, int() | Dim() as other]):

@@ -7,6 +7,7 @@ more.
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Any:
     class of arrays other than `numpy.ndarray`, and UnsupportedError for a dtype that C has not.
     """
     for given in (dtype, type):
-        if isinstance(given, builtin_type) and issubclass(given, np.ndarray):
+        if isinstance(given, builtins.type) and issubclass(given, np.ndarray):
             if given is not np.ndarray:
                 raise located(TypeError, f"a traced array cannot be viewed as {given.__name__}")
             dtype = None if given is dtype else dtype
@@ -56,9 +57,6 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Any:
     if isinstance(result, Tracer):
         share(x, result, "as one is a view of the other with another dtype")
     return result
-
-
-builtin_type = type
 
 
 def _check_sizes(x: Any, wanted: DType) -> None:

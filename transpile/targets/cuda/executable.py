@@ -16,6 +16,7 @@ from transpile.disk_cache.process_directory import scratch_directory
 from transpile.ir.indices.size_solver import evaluated, solved
 from transpile.runtime.executable import BuildInfo, MemoryAnalysis
 from transpile.runtime.loader import Library
+from transpile.runtime.program_call import bytes_of, check_sizes
 from transpile.targets.cuda.runtime.call import DeviceCall
 from transpile.targets.cuda.runtime.device import CudaDevice
 from transpile.targets.cuda.toolchain import nvcc
@@ -98,15 +99,8 @@ class CudaExecutable:
 
     def build_info(self) -> BuildInfo:
         """What it took to build the program."""
-        meta = self.entry.meta["build"]
-        return BuildInfo(
-            self.from_cache,
-            **{f"{phase}_seconds": seconds for phase, seconds in meta["seconds"].items()},
-            commands=tuple(meta["commands"]),
-            flags=tuple(meta["flags"]),
-            c_size=self.entry.meta["files"][_SOURCE]["size"],
-            retreats=meta["retreat"],
-        )
+        flags = self.entry.meta["build"]["flags"]
+        return BuildInfo.of(self.entry, _SOURCE, flags, from_cache=self.from_cache)
 
     def _file(self, name: str) -> bytes:
         try:
@@ -117,14 +111,9 @@ class CudaExecutable:
     def memory_analysis(self, **sizes: int) -> MemoryAnalysis:
         """The sizes of arguments, results, workspace and code, in bytes, for these runtime sizes.
         Raises TypeError for others than the program has."""
-        if sizes.keys() != set(self._sizes):
-            known, given = (", ".join(names) or "(none)" for names in (self._sizes, sizes))
-            raise TypeError(f"memory_analysis takes the runtime sizes {known}, not {given}")
+        check_sizes(sizes, self._sizes)
         call = self.for_sizes(sizes)
-        argument_size, output_size = (
-            sum(int(np.prod(s, dtype=np.int64)) * d.itemsize for d, s in kinds)
-            for kinds in (call.inputs, call.outputs)
-        )
+        argument_size, output_size = bytes_of(call.inputs), bytes_of(call.outputs)
         code = sum(self.entry.meta["files"][file]["size"] for file in (PROGRAM, _KERNELS))
         return MemoryAnalysis(argument_size, output_size, call.workspace, 0, code)
 
