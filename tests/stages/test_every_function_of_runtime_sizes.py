@@ -44,7 +44,7 @@ FURTHER = """
     np.hsplit(x, 2)
     np.vsplit(x.T, 2)
     np.dstack([v, v])
-    np.empty_like(v) * 0
+    np.where(False, np.empty_like(v), v)
     np.fix(v)
     np.fliplr(x)
     np.flipud(x)
@@ -125,7 +125,7 @@ FURTHER = """
     np.amin(x, 0)
     np.angle(v + 1j)
     np.around(v, 1)
-    np.empty(len(v)) * 0
+    np.where(False, np.empty(len(v)), v)
     np.row_stack((v, v))
     abs(np.linalg.eig(a)[0]).sum()
     np.linalg.lstsq(a + 5*np.eye(len(v)), v, rcond=None)[0]
