@@ -45,6 +45,7 @@ MOST_UNROLLED = 64
 _LONG = f"Python would trace more than {MOST_UNROLLED} equations"
 _ASKED = "no_unroll asks for it"
 _FLAG = "a traced condition may end it"
+_TRACED = "its condition is traced"
 _INDEX = ArrayType((), INT64, weak=True)
 
 
@@ -123,6 +124,8 @@ def while_(
             raise RolledError(loop.site, _FLAG)
         holds = not any(values[k] for k in stops) and truth(condition(*values))
         if isinstance(holds, Tracer):
+            if count and loop.site not in THREAD.python.unrolled:
+                raise RolledError(loop.site, _TRACED)  # one body in C, not one more before it
             break
         if not holds:
             record("while", f"run by Python while tracing, {_times(count)}")
@@ -130,17 +133,23 @@ def while_(
         values = body(*values)
         count += 1
         loop.check_length(begin)
-    reason = THREAD.python.rolled.get(loop.site, "its condition is traced")
+    reason = THREAD.python.rolled.get(loop.site, _TRACED)
     record("while", f"a loop of the program, as {reason}")
-    return with_attributes(
-        loop.site,
-        lambda also, body, condition, values: loop.with_names(also).conditional(
-            condition, body, values
-        ),
-        body,
-        condition,
-        values,
-    )
+    is_from_first = loop.is_rolled and reason == _TRACED
+    runs = is_from_first and loop.surely_begins(condition, values)
+    try:
+        return with_attributes(
+            loop.site,
+            lambda also, body, condition, values: loop.with_names(also).conditional(
+                condition, body, values, runs
+            ),
+            body,
+            condition,
+            values,
+        )
+    except (errors.CarryError, errors.BranchError, errors.TracerError) as refused:
+        # Python may run the first iterations, if these alone are unlike the others.
+        raise UnrolledError(loop.site, refused) if is_from_first else refused from None
 
 
 def _times(count: int) -> str:
@@ -184,6 +193,13 @@ class _Loop:
     def is_rolled(self) -> bool:
         """True where the user, or an earlier attempt, asks for a loop of the program."""
         return self.is_asked_for or self.site in THREAD.python.rolled
+
+    def surely_begins(self, condition: Callable[..., Any], values: Sequence[Any]) -> bool:
+        """True if a `while` has a first iteration, whatever the arguments of the program are."""
+        if any(isinstance(values[k], Tracer) or values[k] for k in self.stops):
+            return False
+        holds = truth(condition(*values))
+        return not isinstance(holds, Tracer) and bool(holds)
 
     def equations(self) -> int:
         """The length of the trace so far."""
@@ -336,7 +352,11 @@ class _Loop:
         return self._with_counter(condition, step, values, at_least_once)
 
     def conditional(
-        self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
+        self,
+        condition: Callable[..., Any],
+        body: Body,
+        values: tuple[Any, ...],
+        at_least_once: bool,
     ) -> tuple[Any, ...]:
         """As a loop that asks before each iteration. Its iterations are counted where variables may
         exchange arrays."""
@@ -345,8 +365,8 @@ class _Loop:
             asked, done = condition, body
             condition = lambda *now: asked(*now[:-1])  # noqa: E731
             body = lambda *now: done(*now[:-1])  # noqa: E731
-            return self._with_counter(condition, body, values, False)
-        return self._conditional(condition, body, values, False, False)
+            return self._with_counter(condition, body, values, at_least_once)
+        return self._conditional(condition, body, values, at_least_once, False)
 
     def _with_counter(
         self,
