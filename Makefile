@@ -12,7 +12,7 @@ PEER_PACKAGES ?= numba scipy jax torch==2.13.0
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test thorough check fuzz sanitize soak compat xla mpi cuda lint format bench cliffs clean compiler
+.PHONY: demo examples test thorough check fuzz sanitize soak compat xla mpi cuda docs lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -109,6 +109,13 @@ mpi: compiler .venv-mpi/.installed
 cuda: compiler .venv-cuda/.installed
 	@.venv-cuda/bin/python -m pytest -q tests/targets $(ARGS)
 
+# The documentation site, build/docs/html/index.html, by Sphinx in an environment of its own. A link
+# that leads nowhere, and anything that a page would fetch from elsewhere, is an error.
+docs: .venv-docs/.installed
+	@PYTHONPATH=docs .venv-docs/bin/python -m website build/docs/source
+	@.venv-docs/bin/python -m sphinx -q -W --keep-going -c docs/website build/docs/source build/docs/html
+	@PYTHONPATH=docs .venv-docs/bin/python -m website.check build/docs/html
+
 lint: $(VENV)/.installed-developer
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -184,8 +191,14 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	@.venv-cuda/bin/python $(PIP) -e '.[cuda,test]'
 	@touch $@
 
+.venv-docs/.installed: pyproject.toml
+	@echo "installing Sphinx, MyST and Furo into .venv-docs"
+	@$(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python $(PIP) -e '.[docs]'
+	@touch $@
+
 clean:
-	@rm -rf $(VENV) .venv-bench .venv-compat .venv-mpi .venv-cuda build dist benchmarks/results .coverage
+	@rm -rf $(VENV) .venv-bench .venv-compat .venv-mpi .venv-cuda .venv-docs build dist benchmarks/results .coverage
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find transpile tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 	@rm -rf cache

@@ -1,0 +1,59 @@
+"""Write the sources of the site, for Sphinx: `python -m website FOLDER`, with docs/ on the path."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+from website import navigation, pages
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m website", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where to write, in place of what is there")
+    folder = parser.parse_args().folder
+    shutil.rmtree(folder, ignore_errors=True)
+    site = pages.Site(folder)
+    write_all(site)
+    print(f"{len(site.written)} pages in {folder}")
+
+
+def write_all(site):
+    """All pages; each file that they link to has one, too."""
+    for file in site.pages:
+        if file != "docs/index.md":
+            site.add(file)
+    decisions(site)
+    site.page_of("docs/from_scratch.py")
+    home(site)
+    site.add_linked()
+
+
+def decisions(site):
+    """The list of decisions, by their first lines."""
+    names = sorted(name for name in site.pages.values() if name.startswith("decisions/"))
+    listed = "\n".join(name.removeprefix("decisions/") for name in names)
+    text = "What the larger parts are, what else they could be, and what was measured."
+    site.write("decisions/index", f"# Decisions\n\n{text}\n\n```{{toctree}}\n{listed}\n```\n")
+
+
+def home(site):
+    """The first page, with the menu."""
+    site.add("docs/index.md")
+    path = site.folder / "index.md"
+    menu = [
+        f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{entries(names)}\n```\n"
+        for caption, names in navigation.MENU.items()
+    ]
+    path.write_text("\n".join([path.read_text(encoding="utf-8"), *menu]), encoding="utf-8")
+
+
+def entries(names):
+    """Lines of a menu."""
+    titles = navigation.TITLES
+    return "\n".join(f"{titles[name]} <{name}>" if name in titles else name for name in names)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Which pages the site has, in the order of its menu. A page is a file of the repository."""
+
+# A page's file in the repository -> its name in the site, where that is not its path below docs/.
+NAMES = {
+    "README.md": "overview",
+    "ARCHITECTURE.md": "how_it_works",
+    "CONTRIBUTING.md": "contributing",
+    "CHANGELOG.md": "changelog",
+}
+
+# What the menu calls pages by, where that is not their title.
+TITLES = {"overview": "All on one page", "how_it_works": "From Python to C"}
+
+# Captions of the menu and the names of their pages.
+MENU = {
+    "Start": ["overview"],
+    "Guides": [
+        "porting_from_jax",
+        "derivatives",
+        "python_control_flow",
+        "runtime_sizes",
+        "indexing",
+        "random",
+        "c_libraries",
+        "calling",
+        "cuda",
+        "devices",
+        "hlo",
+    ],
+    "Reference": [
+        "numpy",
+        "jax",
+        "c_contract",
+        "environment",
+        "differences_from_numpy",
+        "reference_interface",
+        "accuracy",
+        "process_settings",
+        "security",
+        "traces",
+    ],
+    "How it works": ["how_it_works", "from_scratch", "decisions/index"],
+    "Project": ["contributing", "changelog"],
+}
