@@ -13,6 +13,25 @@ from transpile import scipy as jsp
 
 # Expressions in x (n, 4), v (n,), a (n, n) and the integers i (n,), whose values are below 3.
 NUMPY = """
+    np.linalg.qr(x)
+    np.linalg.qr(x[:, :3], mode="complete")
+    np.linalg.qr(x, mode="r")
+    np.linalg.svd(x[:, :3], full_matrices=False)[1]
+    np.linalg.svd(x, compute_uv=False)
+    np.linalg.pinv(x)
+    np.linalg.pinv(x[:, :3])
+    np.linalg.lstsq(x, v, rcond=None)
+    np.linalg.lstsq(x[:, :3], a, rcond=None)
+    np.linalg.matrix_rank(x)
+    np.linalg.cond(x)
+    np.linalg.norm(x, 2)
+    np.convolve(v, v)
+    np.convolve(v, v, "same")
+    np.convolve(v, v, "valid")
+    np.convolve(v, x[0], "same")
+    np.convolve(x[0], v, "valid")
+    np.correlate(v, v[1:], "full")
+    np.correlate(x[0], v)
     np.arange(len(v)) * v
     np.arange(1, len(v) + 1)
     np.arange(0, 2*len(v), 2)
@@ -197,6 +216,19 @@ NUMPY = """
 
 # What NumPy lacks is compared with the program for fixed sizes.
 OWN = """
+    lax.associative_scan(np.multiply, v)
+    lax.associative_scan(lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1]), (x, x), reverse=True)
+    lax.associative_scan(np.maximum, a, axis=1)
+    transpile.grad(lambda v: (lax.associative_scan(np.multiply, v) * i).sum())(v)
+    random.permutation(random.key(0), len(v))
+    random.permutation(random.key(0), x, axis=0)
+    random.permutation(random.key(0), x, independent=True)
+    transpile.grad(lambda v: (random.permutation(random.key(0), v) * i).sum())(v)
+    random.choice(random.key(0), v, (5,))
+    random.choice(random.key(0), x, (2,), replace=False)
+    random.choice(random.key(0), len(v), (len(v),), replace=False, p=v**2)
+    random.choice(random.key(0), v, (len(v),), p=v**2 / (v**2).sum())
+    random.categorical(random.key(0), v, shape=(3,), replace=False)
     lax.scan(lambda c, r: (c + r.sum(), c * r), 0.0, x)
     lax.fori_loop(0, len(v), lambda k, c: c + v[k], 0.0)
     lax.fori_loop(0, len(v), lambda k, c: c.at[k].set(c[k] * 2), v)
@@ -261,11 +293,8 @@ OWN = """
 REFUSED = {
     "np.partition(v, 3)": "a partition at 3 needs 4 <= n",
     "np.pad(v, 5, mode='wrap')": "by no more than the array needs 5 <= n",
-    "np.linalg.qr(x)[1]": "declare which it is",
-    "np.linalg.lstsq(x, v)[0]": "declare which it is",
-    "np.convolve(v, v)": "declare which it is",
-    "lax.associative_scan(np.multiply, v)": "declare which it is",
-    "random.permutation(random.key(0), len(v))": "used as a Python int",
+    "np.linalg.svd(x)": r"declare which it is: transpile.dims\('n', 'n < 4'\), or 'n >= 4'",
+    "random.choice(random.key(0), v, (5,), replace=False)": "without replacement needs 5 <= n",
 }
 
 

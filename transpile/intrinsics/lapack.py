@@ -1,7 +1,6 @@
 """Decompositions by LAPACK: the helpers of `runtime_c/products/lapack.h`.
 
-Workspace sizes are those of LAPACK's documentation, enlarged so that its blocked algorithms run
-with their full block size.
+Workspace sizes are those of LAPACK's documentation and more, for its full block size.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from transpile.intrinsics.lapack_routines import (
 from transpile.intrinsics.routines import Routine
 from transpile.ir.calls import Invocation, Strided
 from transpile.ir.dims import Index
+from transpile.ir.indices.requirements import at_least_both, extreme
 from transpile.ir.loop_ir import UNALLOCATED
 from transpile.ir.types import SHORT_NAMES, real_dtype
 from transpile.util.frozen_records import dataclass
@@ -98,7 +98,7 @@ class _Matrix(Decomposition):
     @property
     def least(self) -> Index:
         """The length of the diagonal."""
-        return min(self.m, self.n)
+        return extreme(self.m, self.n, -1)
 
     @property
     def flops(self) -> Index:
@@ -197,7 +197,7 @@ class Qr(_Matrix):
 
     @property
     def _length(self) -> Index:
-        return max(1, self.n, self.columns) * BLOCK
+        return at_least_both(1, at_least_both(self.n, self.columns)) * BLOCK
 
     @property
     def sizes(self) -> tuple[Index, ...]:
@@ -205,7 +205,7 @@ class Qr(_Matrix):
 
     @property
     def pieces(self) -> Sequence[Index]:
-        wide = max(self.n, self.columns)
+        wide = at_least_both(self.n, self.columns)
         return self._bytes([self.m * wide, self.least, self._length])
 
 
@@ -224,7 +224,7 @@ class Householder(_Matrix):
 
     @property
     def _length(self) -> Index:
-        return max(1, self.n) * BLOCK
+        return at_least_both(1, self.n) * BLOCK
 
     @property
     def sizes(self) -> tuple[Index, ...]:
@@ -301,7 +301,7 @@ class _General(_Square):
 
     @property
     def _length(self) -> Index:
-        return max(1, self.n) * (self.further + BLOCK)
+        return at_least_both(1, self.n) * (self.further + BLOCK)
 
     @property
     def sizes(self) -> tuple[Index, ...]:
@@ -362,12 +362,12 @@ class _SingularValues(_Matrix):
     @property
     def _lengths(self) -> tuple[Index, Index]:
         """The numbers and real numbers of LAPACK's work arrays."""
-        k, most, vectors = self.least, max(self.m, self.n), self.where["vectors"]
+        k, most, vectors = self.least, at_least_both(self.m, self.n), self.where["vectors"]
         if self.x.dtype.kind == "c":
             length = 2 * k * k + 3 * k + most if vectors else 2 * k + most
-            real = max(5 * k * k + 5 * k, 2 * most * k + 2 * k * k + k) if vectors else 7 * k
+            real = at_least_both(5 * k * (k + 1), k * (2 * most + 2 * k + 1)) if vectors else 7 * k
         else:
-            length = 4 * k * k + 7 * k + most if vectors else 3 * k + max(most, 7 * k)
+            length = 4 * k * k + 7 * k + most if vectors else 3 * k + at_least_both(most, 7 * k)
             real = 0
         return length + (self.m + self.n) * BLOCK, real
 

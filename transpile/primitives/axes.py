@@ -14,6 +14,7 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
+from transpile.ir.indices.requirements import extreme
 from transpile.ir.indices.row_major import product, row_major, unravel
 from transpile.ir.primitive import Axis, Linear, Order, Permuted, Primitive, inverse, register
 from transpile.ir.types import ArrayType
@@ -311,11 +312,11 @@ def _unpadded(ct: Any, padding: Padding) -> Any:
     """The elements of a padded array that come from its operand, zero where the padding, being
     negative, dropped them."""
     zero = Const(np.zeros((), ct.dtype))
-    grown = tuple((max(0, -low), max(0, -high), 0) for low, high, _ in padding)
+    grown = tuple((extreme(-low, 0, 1), extreme(-high, 0, 1), 0) for low, high, _ in padding)
     wide = apply("pad", ct, zero, padding=grown) if any(map(any, grown)) else ct
-    start = tuple(max(0, low) for low, _, _ in padding)
+    start = tuple(extreme(low, 0, 1) for low, _, _ in padding)
     limit = tuple(
-        size - max(0, high) for size, (_, high, _) in zip(wide.shape, padding, strict=True)
+        size - extreme(high, 0, 1) for size, (_, high, _) in zip(wide.shape, padding, strict=True)
     )
     return apply("slice", wide, start=start, limit=limit, strides=tuple(p[2] + 1 for p in padding))
 

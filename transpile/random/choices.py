@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape
+from transpile.ir.dims import Dim, Index, Shape, bounds
+from transpile.ir.indices.requirements import require
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import INT64, kind_letter
+from transpile.lax.control.branches import cond
 from transpile.numpy.core.promotion import NumpyErrors, as_array, as_operand, convert, reshape_to
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.numpy.subscripts.take import take
 from transpile.primitives.rules import apply
 from transpile.pytree.extended_dtypes import has_extended, moved
@@ -26,6 +31,7 @@ from transpile.trace.trace import current_trace
 # The keys that elements are sorted by have 32 bits. So many sorts leave no two elements with equal
 # keys in all of them, but for one chance in as many as there are elements.
 _EXPONENT = 3
+_MOST = 2**51  # elements of an array
 
 
 def _axis(axis: int, rank: int) -> int:
@@ -55,6 +61,9 @@ def permutation(
     if has_extended((x,)):
         return moved(lambda keys: permutation(key, keys, axis, independent), (x,), {})
     data, _ = key_bits("permutation", key)
+    if isinstance(x, Dim):
+        _axis(axis, 1)
+        return sampled(_permuted_range, data, count=x)
     array = as_array(x)
     number = _axis(axis, array.ndim or 1)
     if array.ndim == 0:
@@ -64,11 +73,16 @@ def permutation(
     return sampled(_permuted, data, array, axis=number, independent=bool(independent))
 
 
-def _permuted_range(key: Any, count: int) -> Any:
+def _permuted_range(key: Any, count: Index) -> Any:
     return _shuffled(key, apply("iota", shape=(count,), dimension=0, dtype=INT64), 0)
 
 
 def _permuted(key: Any, x: Any, axis: int, independent: bool) -> Any:
+    if not isinstance(product(x.shape), int):
+        if not independent:
+            return take(x, _permuted_range(key, x.shape[axis]), axis)
+        order = apply("iota", shape=tuple(x.shape), dimension=axis, dtype=INT64)
+        return np.take_along_axis(x, _shuffled(key, order, axis), axis)
     if independent or x.ndim == 1:
         return _shuffled(key, x, axis)
     return take(x, _permuted_range(key, x.shape[axis]), axis)
@@ -76,13 +90,37 @@ def _permuted(key: Any, x: Any, axis: int, independent: bool) -> Any:
 
 def _shuffled(key: Any, x: Any, axis: int) -> Any:
     """Sorted by random keys, again and again."""
-    size = math.prod(x.shape)
-    rounds = math.ceil(_EXPONENT * math.log(max(1, size)) / math.log(2**32 - 1))
-    for _ in range(rounds):
+    size = product(x.shape)
+
+    def sorted_once(state: Any) -> Any:
+        key, x = state
         key, own = split(key)
         order = apply("argsort", bits_of(own, tuple(x.shape), 32), axis=axis)
-        x = np.take_along_axis(x, order, axis)
-    return x
+        return key, np.take_along_axis(x, order, axis)
+
+    state = key, x
+    if isinstance(size, int):
+        for _ in range(_rounds(size)):
+            state = sorted_once(state)
+        return state[1]
+    least, most = bounds(size)
+    first = _rounds(least or 0)
+    for _ in range(first):
+        state = sorted_once(state)
+    for done in range(first, _rounds(_MOST if most is None else most)):
+        is_more = np.greater(dimension_value(size), _largest_size(done))
+        state = cond(is_more, sorted_once, lambda state: state, state)
+    return state[1]
+
+
+def _rounds(size: int) -> int:
+    """How often so many elements are sorted."""
+    return math.ceil(_EXPONENT * math.log(max(1, size)) / math.log(2**32 - 1))
+
+
+def _largest_size(rounds: int) -> int:
+    """The most elements that are sorted so often."""
+    return bisect.bisect_right(range(_MOST + 1), rounds, key=_rounds) - 1
 
 
 # ----------------------------------------------------------------------------------------- choices
@@ -118,13 +156,19 @@ def choice(
     sizes = canonical_shape(shape)
     array = as_array(a)
     number = _axis(axis, array.ndim) if array.ndim else 0
-    count = int(array.shape[number] if array.ndim else as_operand(a))
-    draws: Any = math.prod(sizes)
+    count: Any = (
+        a if isinstance(a, Dim) else array.shape[number] if array.ndim else int(as_operand(a))
+    )
+    draws = product(sizes)
     if draws == 0:
         return np.zeros(sizes, array.dtype)
-    if count <= 0:
+    if isinstance(count, Dim):
+        require(1, count, "choice")
+    elif count <= 0:
         raise located(ValueError, "a must be greater than 0 unless no samples are taken")
-    if not replace and draws > count:
+    if not replace and not (isinstance(draws, int) and isinstance(count, int)):
+        require(draws, count, "choice without replacement")
+    elif not replace and draws > count:
         raise located(
             ValueError,
             f"Cannot take a larger sample (size {draws}) than population (size {count}) when "
@@ -146,11 +190,11 @@ def _with(shape: Shape, axis: int, sizes: Shape) -> Shape:
 
 
 def _drawn_indices(
-    key: Any, data: Any, count: int, sizes: Shape, replace: bool, p: Any, mode: str | None
+    key: Any, data: Any, count: Index, sizes: Shape, replace: bool, p: Any, mode: str | None
 ) -> Any:
     """The indices of the elements that are drawn."""
     if p is None:
-        return randint(key, sizes, 0, count)
+        return randint(key, sizes, 0, dimension_value(count))
     (chances,) = inexact(p)
     if tuple(chances.shape) != (count,):
         raise located(
@@ -174,7 +218,7 @@ def _largest_sums(key: Any, p: Any, shape: Shape, mode: str) -> Any:
     "Gumbel-max trick and weighted reservoir sampling", 2014)."""
     perturbed = extremes(key, tuple(p.shape), p.dtype, mode) + np.log(p)
     order = apply("argsort", -perturbed, axis=0)
-    return reshape_to(order[: math.prod(shape)], shape)
+    return reshape_to(order[: product(shape)], shape)
 
 
 # -------------------------------------------------------------------------------------- categories
@@ -202,7 +246,8 @@ def categorical(
     data, _ = key_bits("categorical", key)
     array = as_array(logits)
     with NumpyErrors():
-        head = tuple(int(d) for d in np.delete(array.shape, axis))
+        kept = np.delete(np.arange(array.ndim), axis)
+    head = tuple(array.shape[k] for k in kept)
     sizes = head if shape is None else canonical_shape(shape)
     if joint_shape(sizes, head) != sizes:
         sample_shape("categorical", sizes, np.broadcast_to(np.empty(()), head))
@@ -214,8 +259,10 @@ def categorical(
     chosen = gumbel_mode(mode)
     if replace:
         return sampled(_categories, data, array, shape=sizes, axis=number, mode=chosen)
-    draws = math.prod(sizes[: len(sizes) - len(head)])
-    if draws > array.shape[number]:
+    draws = product(sizes[: len(sizes) - len(head)])
+    if not (isinstance(draws, int) and isinstance(array.shape[number], int)):
+        require(draws, array.shape[number], "categories without replacement")
+    elif draws > array.shape[number]:
         raise located(
             ValueError,
             f"Number of samples without replacement ({draws}) cannot exceed number of categories "

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from transpile import lax
+from transpile.ir.indices.requirements import extreme, is_at_most
 from transpile.ir.types import INT64, real_dtype
 from transpile.numpy.core.promotion import (
     Array,
@@ -140,7 +141,7 @@ def lu(
     P L and U; with `p_indices` P as row indices."""
     x = matrices(a)
     m, n = x.shape[-2:]
-    k = min(m, n)
+    k = extreme(m, n, -1)
     factors, _, permutation = bind(primitives.lu, x)
     upper = np.triu(factors[..., :k, :])
     lower = np.tril(factors[..., :, :k], -1) + identity(m, x.dtype)[:, :k]
@@ -362,7 +363,7 @@ def qr(
         factors = lax.linalg.qr(x, pivoting=True, full_matrices=mode != "economic")
         return factors[1:] if mode == "r" else factors
     m, n = x.shape[-2:]
-    q, r = bind(primitives.qr, x, full_matrices=mode != "economic" and m > n)
+    q, r = bind(primitives.qr, x, full_matrices=mode != "economic" and not is_at_most(m, n))
     return (r,) if mode == "r" else (q, r)
 
 

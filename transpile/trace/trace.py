@@ -286,7 +286,7 @@ class Trace:
         for equation in self._needed(var):
             values = [a.value if isinstance(a, Const) else self.known[a] for a in equation.inputs]
             given = not any(v is UNKNOWN for v in values)
-            sized = bool(self.lengths) and sizes_read(equation)
+            sized = given and sizes_read(equation)  # of this trace or of one around it
             if not given or sized or axis_names(equation) or not may_repeat(equation):
                 results: list[Any] = [UNKNOWN] * len(equation.outputs)
             else:

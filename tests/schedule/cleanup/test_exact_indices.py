@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from thorough import tries
 
 from transpile import lax
-from transpile.ir.loop_ir import Declare
-from transpile.ir.loop_rewrite import indices, walk
+from transpile.ir.loop_ir import Declare, For, Update
+from transpile.ir.loop_rewrite import indices, is_independent, walk
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
 from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
@@ -83,6 +83,28 @@ def test_a_subscript_below_a_bound_of_two_counters_is_a_polynomial(stop, place, 
 def test_a_subscript_that_may_be_outside_is_clamped(stop, place):
     _, named = subscripts(settled(nested(stop, place), np.arange(float(N))))
     assert named
+
+
+@pytest.mark.parametrize(
+    ("place", "apart"),
+    [
+        (lambda i, j: i + j, False),
+        (lambda i, j: i * (N - 1) + j, False),
+        (lambda i, j: i * N + j, True),
+        (lambda i, j: 2 * i + 2 * j * N + 1, True),
+    ],
+)
+def test_iterations_that_add_to_the_same_elements_stay_dependent(place, apart):
+    def f(x):
+        i, j = (lax.broadcasted_iota(np.int64, (N, N), axis) for axis in (0, 1))
+        out = np.zeros(4 * N * N) * x[0, 0]
+        np.add.at(out, place(i, j), x)
+        return out, np.maximum(i, j)  # a comparison, without which the pass does nothing
+
+    program = settled(f, np.arange(1.0, N * N + 1).reshape(N, N))
+    nests = [s for k in program.kernels for s in k.body if isinstance(s, For)]
+    adding = [nest for nest in nests if any(isinstance(s, Update) for s in walk((nest,)))]
+    assert [is_independent(nest) for nest in adding] == [apart]
 
 
 def test_arithmetic_that_may_wrap_around_is_no_polynomial():

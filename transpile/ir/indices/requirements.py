@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from transpile.errors import InternalError, UndecidedSizeError
+from transpile.errors import UndecidedSizeError
 from transpile.ir.dims import Dim, Index, bounds, sides
-from transpile.ir.indices.lengths import index_error, is_checked_later, lengths_in, lengths_of
+from transpile.ir.indices.lengths import index_error, is_checked_later, lengths_in
 from transpile.ir.indices.polynomial_text import declaration, undecided
 
 
@@ -57,8 +57,12 @@ def extreme(a: Index, b: Index, sign: int) -> Index:
     for larger, smaller in ((a, b), (b, a)):
         if is_at_most(smaller, larger):
             return larger if sign > 0 else smaller
-    if lengths_of(a - b):
-        raise UndecidedSizeError(undecided(a, b, *sides(b - a)))
-    name = "max" if sign > 0 else "min"
-    require(a, b, f"{name}({a}, {b}), which is one of them for all sizes,")
-    raise InternalError(f"{a} <= {b} follows and does not")
+    raise UndecidedSizeError(undecided(a, b, *sides(b - a)))
+
+
+def at_least_both(a: Index, b: Index) -> Index:
+    """The larger of two sizes or, where which it is depends on their values, their sum: what memory
+    for either takes."""
+    if is_at_most(a, b):
+        return b
+    return a if is_at_most(b, a) else a + b

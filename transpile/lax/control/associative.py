@@ -10,6 +10,7 @@ import numpy as np
 from transpile import tree
 from transpile.ir.source_info import user_source
 from transpile.lax.control.bodies import outside
+from transpile.lax.control.loops import scan
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
@@ -31,8 +32,8 @@ def associative_scan(
     reverse  from the last element to the first
 
     By recursive halving (G. Blelloch, Prefix Sums and Their Applications, CMU-CS-90-190, 1990):
-    about 2 log2(n) calls of `fn` on whole slices. That `fn` is associative is not checked. Raises
-    ValueError for arrays of different sizes.
+    about 2 log2(n) calls of `fn` on whole slices. Of a runtime size, one element after another.
+    That `fn` is associative is not checked. Raises ValueError for arrays of different sizes.
     """
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")
@@ -48,7 +49,8 @@ def associative_scan(
 
         if reverse:
             leaves = [np.flip(x, number) for x in leaves]
-        scanned = _scanned(combine, leaves, number)
+        known = isinstance(leaves[0].shape[number], int)
+        scanned = (_scanned if known else _in_order)(combine, leaves, number)
         if reverse:
             scanned = [np.flip(x, number) for x in scanned]
         return structure.unflatten(scanned)
@@ -93,6 +95,22 @@ def _scanned(combine: Combine, elems: list[Any], axis: int) -> list[Any]:
     later = combine(before, [_part(x, axis, 2, count, 2) for x in elems])
     even = [np.concatenate(pair, axis) for pair in zip(first, later, strict=True)]
     return [_interleaved(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+
+def _in_order(combine: Combine, elems: list[Any], axis: int) -> list[Any]:
+    """One element after the other: how often a runtime size is halved is not known."""
+
+    def step(last: list[Any], elem: list[Any]) -> tuple[list[Any], list[Any]]:
+        found = combine(last, [np.expand_dims(x, axis) for x in elem])
+        return found, [np.squeeze(x, axis) for x in found]
+
+    first = [_part(x, axis, 0, 1, 1) for x in elems]
+    rest = [np.moveaxis(x, axis, 0)[1:] for x in elems]
+    _, later = scan(step, first, rest)
+    return [
+        np.concatenate([a, np.moveaxis(b, 0, axis)], axis)
+        for a, b in zip(first, later, strict=True)
+    ]
 
 
 def _part(x: Any, axis: int, start: int, stop: int, step: int) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.indices.requirements import extreme, is_at_most
 from transpile.lax.arrays.promotion import (
     Array,
     array,
@@ -205,7 +206,7 @@ def _check_taus(name: str, x: Any, taus: Any) -> None:
     if (
         taus.ndim != x.ndim - 1
         or taus.shape[:-1] != x.shape[:-2]
-        or taus.shape[-1] > min(x.shape[-2:])
+        or taus.shape[-1] > extreme(x.shape[-2], x.shape[-1], -1)
     ):
         raise located(
             ValueError,
@@ -251,14 +252,14 @@ def qr(
     a = matrix("qr", x)
     m, n = a.shape[-2:]
     if not pivoting:
-        q, r = bind(primitives.qr, a, full_matrices=bool(full_matrices) and m > n)
+        q, r = bind(primitives.qr, a, full_matrices=bool(full_matrices) and not is_at_most(m, n))
         return q, r
-    width = m if full_matrices else min(m, n)
+    width = m if full_matrices else extreme(m, n, -1)
 
     def one(a: Any) -> Any:
         packed, taus, order = reflections.pivoted_qr(a)
         padded = packed[:, :width]
-        if width > n:
+        if not is_at_most(width, n):
             padded = np.concatenate([packed, fill(0, (m, width - n), a.dtype)], 1)
         q = reflections.product_of(padded, taus)
         return q, np.triu(packed)[:width], order

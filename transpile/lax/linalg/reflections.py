@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.vectorize import vmap
+from transpile.ir.dims import Index
+from transpile.ir.indices.requirements import extreme
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import INT64
 from transpile.lax.control.fori import fori_loop
@@ -45,7 +47,7 @@ def _tuple(results: Any) -> tuple[Any, ...]:
     return tuple(results) if isinstance(results, tuple | list) else (results,)
 
 
-def index_vector(n: int) -> Any:
+def index_vector(n: Index) -> Any:
     """The vector 0 ... n - 1, as a value of the trace."""
     return apply("iota", shape=(n,), dimension=0, dtype=INT64)
 
@@ -144,7 +146,7 @@ def pivoted_qr(a: Any) -> tuple[Any, Any, Any]:
     """LAPACK's geqp3: R with the vectors of the reflections below it, tau, and the permutation of
     columns: at each position the one with the largest rest comes next."""
     m, n = a.shape
-    count = min(m, n)
+    count = extreme(m, n, -1)
     rows, columns = index_vector(m), index_vector(n)
 
     def step(k: Any, carry: Any) -> Any:
@@ -161,7 +163,8 @@ def pivoted_qr(a: Any) -> tuple[Any, Any, Any]:
         own = only(v, np.greater(rows, k)) + only(column(r, k), np.less(rows, k))
         own = own + np.equal(rows, k) * beta
         r = only(turned, np.greater(columns, k)[None, :]) + only(r, np.less(columns, k)[None, :])
-        r = r + own[:, None] * np.equal(columns, k)[None, :].astype(r.dtype)
+        at_k: Any = np.equal(columns, k)
+        r = r + own[:, None] * at_k[None, :].astype(r.dtype)
         taus = np.where(np.equal(index_vector(count), k), tau, taus)
         return r.astype(a.dtype), taus.astype(a.dtype), order
 

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Index
+from transpile.ir.indices.requirements import extreme, is_at_most
 from transpile.ir.types import real_dtype
 from transpile.numpy.core.promotion import Array, fill
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import smaller_of
 from transpile.numpy.linalg.common import (
     adjoint,
     identity,
@@ -63,16 +66,32 @@ def qr(a: Array, mode: str = "reduced") -> Any:
         return x if is_empty(x) else np.matrix_transpose(bind(primitives.householder, x)[0])
     if mode == "raw":
         if is_empty(x):
-            return np.matrix_transpose(x), fill(0, (*head, min(m, n)), x.dtype)
+            return np.matrix_transpose(x), fill(0, (*head, extreme(m, n, -1)), x.dtype)
         h, tau = bind(primitives.householder, x)
         return h, tau
-    full = mode == "complete" and m > n
-    if is_empty(x):
-        k = m if full else min(m, n)
+    full = mode == "complete" and not is_at_most(m, n)
+    if is_open(m, n):
+        # Reflections leave the zeros below as they are, and so the factors of a wide matrix, too.
+        q, r = bind(primitives.qr, with_zeros_below(x), full_matrices=full)
+        k = m if full else smaller_of(m, n)
+        q, r = q[..., :m, :k], r[..., :k, :]
+    elif is_empty(x):
+        k = m if full else extreme(m, n, -1)
         q, r = identity(m, x.dtype, tuple(head))[..., :k], x[..., :k, :]
     else:
         q, r = bind(primitives.qr, x, full_matrices=full)
     return r if mode == "r" else QRResult(q, r)
+
+
+def is_open(m: Index, n: Index) -> bool:
+    """True if which of two sizes is smaller depends on their values."""
+    return not (is_at_most(m, n) or is_at_most(n, m))
+
+
+def with_zeros_below(x: Any) -> Any:
+    """Matrices with as many further rows as they have columns, so that they are not wide."""
+    *head, _, n = x.shape
+    return np.concatenate([x, fill(0, (*head, n, n), x.dtype)], -2)
 
 
 def _deprecated_mode(mode: Any) -> str:
@@ -100,7 +119,8 @@ def _is_lower(part: Any) -> bool:
 
 
 def _no_values(x: Any, dtype: Any) -> Any:
-    return fill(0, (*x.shape[:-2], min(x.shape[-2:])), dtype)
+    *head, m, n = x.shape
+    return fill(0, (*head, extreme(m, n, -1)), dtype)
 
 
 @implements_linalg(np.linalg.eigh)
@@ -170,13 +190,16 @@ def svd(
     *head, m, n = x.shape
     if is_empty(x):
         s = _no_values(x, real_dtype(x.dtype))
-        k = min(m, n)
+        k = extreme(m, n, -1)
         u, vh = identity(m, x.dtype, tuple(head)), identity(n, x.dtype, tuple(head))
         if not full_matrices:
             u, vh = u[..., :, :k], vh[..., :k, :]
         return SVDResult(u, s, vh) if compute_uv else s
     if hermitian:
         return _hermitian_svd(x, compute_uv)
+    if not compute_uv and is_open(m, n):
+        s = bind(primitives.svd, with_zeros_below(x), full_matrices=False, vectors=False)
+        return s[..., : smaller_of(m, n)]
     if not compute_uv:
         return bind(primitives.svd, x, full_matrices=False, vectors=False)
     full = bool(full_matrices) and m != n

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.indices.requirements import extreme, is_at_most
 from transpile.ir.types import INT64, real_dtype
 from transpile.numpy.core.promotion import NOTHING, Array, as_array, fill
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import dimension_value, larger_of, smaller_of
 from transpile.numpy.linalg.common import (
     LinAlgError,
     adjoint,
@@ -20,19 +22,25 @@ from transpile.numpy.linalg.common import (
     matrices,
     with_derivative,
 )
-from transpile.numpy.linalg.factors import svd
+from transpile.numpy.linalg.factors import is_open, svd, with_zeros_below
 from transpile.numpy.linalg.solving import inverse
 from transpile.numpy.math.norms import norm
-from transpile.primitives.linalg import decompositions as primitives
-from transpile.trace.trace import bind
 
 INT32 = np.dtype("int32")
+
+
+def _longest(x: Any) -> Any:
+    """The larger size of matrices: a number, traced where it depends on runtime sizes."""
+    m, n = x.shape[-2:]
+    if not is_open(m, n):
+        return extreme(m, n, 1)
+    return np.maximum(dimension_value(m), dimension_value(n))
 
 
 def _epsilon(x: Any) -> Any:
     """The singular values that count for nothing, relative to the largest: a number, traced for a
     runtime size."""
-    return max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
+    return _longest(x) * float(np.finfo(x.dtype).eps)
 
 
 # ------------------------------------------------------------------------------ pseudo-inverses
@@ -40,9 +48,19 @@ def _epsilon(x: Any) -> Any:
 
 def _parts(a: Any, cutoff: Any, hermitian: bool) -> tuple[Any, Any, Any]:
     """u, the reciprocals of the singular values that count, and vh."""
-    u, s, vh = svd(a, False, True, hermitian)
+    u, s, vh = _singular_parts(a, hermitian)
     counts = s > as_array(cutoff)[..., None] * np.max(s, axis=-1, keepdims=True)
     return u, np.where(counts, 1 / np.where(counts, s, 1), 0), vh
+
+
+def _singular_parts(a: Any, hermitian: bool = False) -> Any:
+    """u, s and vh; vectors for singular values of 0 count for nothing."""
+    m, n = a.shape[-2:]
+    if not is_open(m, n):
+        return svd(a, False, True, hermitian)
+    u, s, vh = svd(with_zeros_below(a), False)
+    k = smaller_of(m, n)
+    return u[..., :m, :k], s[..., :k], vh[..., :k, :]
 
 
 def _pseudo_inverse(a: Any, cutoff: Any, *, hermitian: bool) -> list[Any]:
@@ -155,13 +173,15 @@ def lstsq(a: Array, b: Array, rcond: Any = None) -> Any:
         s, rank = fill(0, (0,), real), fill(0, (), INT32)
     else:
         cutoff = as_array(_epsilon(x) if rcond is None else rcond).astype(real)
-        s = bind(primitives.svd, x, full_matrices=False, vectors=True)[1]
+        s = _singular_parts(x)[1]
         solution = nearest(x, y, cutoff)
         rank = np.count_nonzero(s > cutoff * s[0]).astype(INT32)
     residuals = fill(0, (0,), real)
-    if m > n:
+    if not is_at_most(m, n):
         apart = y - np.matmul(x, solution) if n else y
         residuals = np.sum(np.square(np.real(apart)) + np.square(np.imag(apart)), axis=0)
+        is_tall = smaller_of(larger_of(m - n, 0), 1)  # others have none
+        residuals = residuals[: is_tall * y.shape[1]]
     return solution[:, 0] if is_vector else solution, residuals, rank, s
 
 
@@ -184,7 +204,7 @@ def matrix_rank(A: Array, tol: Any = None, hermitian: bool = False, *, rtol: Any
     if tol is not None:
         limit = as_array(tol)[..., None]
     else:
-        share = as_array(max(x.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol)
+        share = as_array(_longest(x) * np.finfo(s.dtype).eps if rtol is None else rtol)
         if rtol is not None:
             share = share[..., None]
         limit = np.max(s, axis=-1, keepdims=True, initial=0) * share

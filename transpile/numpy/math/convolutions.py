@@ -8,6 +8,7 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.types import BOOL, INT64, computed_dtype
 from transpile.numpy.core.promotion import (
     Array,
@@ -22,6 +23,7 @@ from transpile.numpy.core.promotion import (
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import larger_of, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.transposes import flip
 from transpile.primitives import axes as primitives
@@ -72,7 +74,9 @@ def convolve(a: Array, v: Array, mode: Any = "full") -> Any:
     float32. Raises ValueError for empty operands and more than one axis.
     """
     x, y = _vectors(a, v)
-    if y.shape[0] > x.shape[0]:
+    if _are_open(x, y):
+        return _part_of_all(_exactly_correlated(x, flip(y), "full"), x, y, _mode(mode))
+    if not is_at_most(y.shape[0], x.shape[0]):
         x, y = y, x
     return _exactly_correlated(x, flip(y), _mode(mode))
 
@@ -86,9 +90,29 @@ def correlate(a: Array, v: Array, mode: Any = "valid") -> Any:
     """
     x, y = _vectors(a, v)
     y = call(np.conjugate, y) if y.dtype.kind == "c" else y
+    if _are_open(x, y) and _mode(mode) != "same":
+        return _part_of_all(_exactly_correlated(x, y, "full"), x, y, _mode(mode))
     if y.shape[0] > x.shape[0]:
         return flip(_exactly_correlated(y, x, _mode(mode)))
     return _exactly_correlated(x, y, _mode(mode))
+
+
+def _are_open(x: Any, y: Any) -> bool:
+    """True if which of two vectors is longer depends on runtime sizes."""
+    n, m = x.shape[0], y.shape[0]
+    return not (is_at_most(n, m) or is_at_most(m, n))
+
+
+def _part_of_all(products: Any, x: Any, y: Any, mode: str) -> Any:
+    """The part of all inner products, with windows beyond the ends, that a mode has."""
+    n, m = x.shape[0], y.shape[0]
+    if mode == "full":
+        return products
+    shorter, longer = smaller_of(n, m), larger_of(n, m)
+    if mode == "valid":
+        return slice_axis(products, 0, shorter - 1, longer)
+    start = (shorter - 1) // 2
+    return slice_axis(products, 0, start, start + longer)
 
 
 def _exactly_correlated(x: Any, y: Any, mode: str) -> Any:
@@ -98,9 +122,12 @@ def _exactly_correlated(x: Any, y: Any, mode: str) -> Any:
 
 
 def _correlated(x: Any, y: Any, mode: str) -> Any:
-    """The inner products of y with the windows of x, which is not shorter. Elements of a window
+    """The inner products of y with the windows of x, which is not shorter, but in mode "full" it
+    may be. Elements of a window
     beyond the ends of x are omitted: 0 times an infinity would be NaN."""
     count, length = y.shape[0], x.shape[0]
+    if mode == "full" and _are_open(x, y):
+        return _at_border(x, y, count - 1, length + count - 1)
     low, high = {
         "valid": (0, 0),
         "same": (count // 2, count - count // 2 - 1),
@@ -118,7 +145,7 @@ def _inner_products(x: Any, y: Any) -> Any:
     """The inner products of y with the windows that lie inside x."""
     count = y.shape[0]
     total = x.shape[0] - count + 1
-    if count > WRITTEN_OUT:
+    if not isinstance(count, int) or count > WRITTEN_OUT:
         return _sum_over_windows(x, broadcast_in_dim(y, (total, count), (1,)))
     return _written_out(x, y, 0, total)
 
@@ -126,7 +153,7 @@ def _inner_products(x: Any, y: Any) -> Any:
 def _at_border(x: Any, y: Any, missing: int, total: int) -> Any:
     """The inner products of y with `total` windows of x, the first of which begins `missing`
     elements before x."""
-    if y.shape[0] <= WRITTEN_OUT_AT_BORDER:
+    if isinstance(y.shape[0], int) and y.shape[0] <= WRITTEN_OUT_AT_BORDER:
         return _written_out(x, y, missing, total)
     zero = Const(np.zeros((), x.dtype))
     padded = bind(primitives.pad, x, zero, padding=((missing, total - missing, 0),))

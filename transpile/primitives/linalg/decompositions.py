@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.indices.requirements import extreme, is_at_most
 from transpile.ir.primitive import Axis, NoRule, Primitive, TypeRule, register
 from transpile.ir.types import INT64, ArrayType, real_dtype
 from transpile.primitives.indexing import PROMISED
@@ -35,10 +36,6 @@ def _check_matrix(x: ArrayType, square: bool = False) -> tuple[Any, Any]:
     if square and m != n:
         raise TypeError(f"the matrices of {x} are not square")
     return m, n
-
-
-def _least(m: Any, n: Any) -> Any:
-    return m if m == n else min(m, n)
 
 
 def _routine(
@@ -191,7 +188,7 @@ def _lu_type(x: ArrayType) -> Results:
     head = x.shape[:-2]
     return (
         x.strong,
-        ArrayType((*head, _least(m, n)), INT64),
+        ArrayType((*head, extreme(m, n, -1)), INT64),
         ArrayType((*head, m), INT64),
     )
 
@@ -212,15 +209,15 @@ def _lu_jvp(tangents: Any, results: Any, x: Any) -> list[Any]:
     is not square, the factors are completed by parts of the identity."""
     lu, _, permutation = results
     *head, m, n = x.shape
-    k = min(m, n)
+    k = extreme(m, n, -1)
     permuted = rows_taken(tangents[0], permutation)
     lower = np.tril(lu[..., :, :k], -1)
-    if k < m:
+    if k != m:
         rest = zeros(ArrayType((*head, m, m - k), x.dtype))
         lower = np.concatenate([lower, rest], -1)
     lower = lower + _identity(m, x.dtype)
     upper = np.triu(lu[..., :k, :])
-    if k < n:
+    if k != n:
         rest = np.broadcast_to(_identity(n, x.dtype)[k:], (*head, n - k, n))
         upper = np.concatenate([upper, rest], -2)
     both = _solved(lower, permuted, lower=True, unit_diagonal=True)
@@ -260,7 +257,7 @@ cholesky = _routine("cholesky", reference.cholesky, _cholesky_type, _cholesky_jv
 
 def _qr_type(x: ArrayType, *, full_matrices: bool) -> Results:
     m, n = _check_matrix(x)
-    columns = m if full_matrices else _least(m, n)
+    columns = m if full_matrices else extreme(m, n, -1)
     head = x.shape[:-2]
     return x.with_shape((*head, m, columns)), x.with_shape((*head, columns, n))
 
@@ -292,7 +289,7 @@ qr = _routine("qr", reference.qr, _qr_type, _qr_jvp)
 def _householder_type(x: ArrayType) -> Results:
     m, n = _check_matrix(x)
     head = x.shape[:-2]
-    return x.with_shape((*head, n, m)), x.with_shape((*head, _least(m, n)))
+    return x.with_shape((*head, n, m)), x.with_shape((*head, extreme(m, n, -1)))
 
 
 householder = _routine(
@@ -366,7 +363,7 @@ eig = _routine("eig", reference.eig, _eig_type, _eig_jvp)
 
 def _svd_type(x: ArrayType, *, full_matrices: bool, vectors: bool) -> ArrayType | Results:
     m, n = _check_matrix(x)
-    k, head = _least(m, n), x.shape[:-2]
+    k, head = extreme(m, n, -1), x.shape[:-2]
     values = ArrayType((*head, k), real_dtype(x.dtype))
     if not vectors:
         return values
@@ -401,10 +398,10 @@ def _svd_jvp(tangents: Any, results: Any, x: Any, *, full_matrices: bool, vector
     du = np.matmul(u, (right + _adjoint(right)) * inverse_gaps + phase)
     v = _adjoint(vh)
     dv = np.matmul(v, (left + _adjoint(left)) * inverse_gaps)
-    if m > n:
+    if not is_at_most(m, n):
         rest = np.matmul(t, v)
         du = du + (rest - np.matmul(u, np.matmul(_adjoint(u), rest))) / row
-    if n > m:
+    if not is_at_most(n, m):
         rest = np.matmul(_adjoint(t), u)
         dv = dv + (rest - np.matmul(v, np.matmul(vh, rest))) / row
     return [du, ds, _adjoint(dv)]

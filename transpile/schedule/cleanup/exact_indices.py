@@ -7,17 +7,30 @@ Arithmetic of Python's integers wraps around in int64, where that of subscripts 
 ranges and relations (`transpile.analysis.integer_ranges`) say that it does not either, subscripts
 are the polynomials that they are: later passes see which elements are distinct, and C has what a
 programmer would write. A constant that such a polynomial needs becomes a symbol.
+
+That iterations of a loop write different elements is told by the loop's index in their subscripts
+(`is_independent`). Where it is not so, as in `x[i + j] += y[j]`, the subscript stays a scalar.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from transpile.analysis.integer_ranges import Facts
 from transpile.analysis.linear_facts import CONSTANT, Linear, scalars_of
-from transpile.ir.dims import Dim, Index, Symbol, substitute, symbols_of, terms_of
+from transpile.ir.calls import Call
+from transpile.ir.dims import (
+    Dim,
+    Index,
+    Shape,
+    Symbol,
+    bounds,
+    substitute,
+    symbols_of,
+    terms_of,
+)
 from transpile.ir.loop_ir import (
     Declare,
     Expr,
@@ -25,11 +38,21 @@ from transpile.ir.loop_ir import (
     If,
     IndexValue,
     Literal,
+    Load,
     Ref,
     Statement,
+    Store,
+    Update,
     While,
 )
-from transpile.ir.loop_rewrite import declared_name, map_expr, map_indices, map_statement, walk
+from transpile.ir.loop_rewrite import (
+    children,
+    declared_name,
+    map_expr,
+    map_indices,
+    map_statement,
+    walk,
+)
 from transpile.ir.types import INT64
 from transpile.util.frozen_records import changed, memoized, same
 
@@ -46,6 +69,7 @@ class ExactIndices:
         counts = Counter(name for statement in body for name in _names(statement))
         self._unique = frozenset(name for name, count in counts.items() if count == 1)
         self._symbols = {size.name: size for size in sizes if size.name not in counts}
+        self._sizes = frozenset(self._symbols)
         self._constants: dict[str, Symbol] = {}
         self._needed: set[str] = set()
 
@@ -86,7 +110,7 @@ class ExactIndices:
     def propagated(self, body: Body) -> Body:
         """The statements with subscripts for symbols that are declared as such."""
         named = {name: self._constants[name] for name in self._needed}
-        return _Propagation(named).scope(body, {})
+        return _Propagation(named, self._sizes).scope(body, {})
 
 
 @memoized
@@ -113,11 +137,59 @@ def _is_written_anywhere(index: Index, body: Body) -> bool:
     return all(names.isdisjoint(_names(statement)) for statement in body)
 
 
+def _writes(body: Body, loops: tuple[For, ...]) -> Iterator[tuple[Shape, tuple[For, ...]]]:
+    """The subscripts of each element that is written, and the loops around it."""
+    for statement in body:
+        match statement:
+            case Store(index=index) | Update(target=Load(index=index)):
+                yield index, loops
+            case Call():
+                yield from ((array.first.index, loops) for array in statement.results)
+            case For():
+                yield from _writes(statement.body, (*loops, statement))
+            case _:
+                yield from _writes(children(statement), loops)
+
+
+def _determined(written: Sequence[Index], loops: set[str], known: frozenset[str]) -> set[str]:
+    """Which of these loops have one value of their index for each element that is written.
+    `known` are the names of sizes and of all loops."""
+    found: set[str] = set()
+    for _ in written:  # what one subscript determines is no unknown of the others
+        for index in written:
+            symbols = symbols_of(index)
+            if known.issuperset(s.name for s in symbols):
+                unknown = {s for s in symbols if s.name in loops - found}
+                found |= {s.name for s in unknown} if _are_digits(index, unknown) else set()
+    return found
+
+
+def _are_digits(index: Index, symbols: set[Symbol]) -> bool:
+    """True if an index is another one for all values of these symbols: each weighs more than what
+    those with smaller weights may sum up to."""
+    weights: dict[Symbol, int] = {}
+    for monomial, factor in terms_of(index):
+        match monomial:
+            case (Symbol() as symbol,) if symbol in symbols:
+                weights[symbol] = abs(factor)
+            case _ if not symbols.isdisjoint(symbols_of(Dim(((monomial, factor),)))):
+                return False
+    reach: int | None = 0
+    for symbol in sorted(weights, key=weights.__getitem__):
+        low, high = bounds(Dim.of(symbol))
+        if reach is None or weights[symbol] <= reach:
+            return False
+        reach = None if low is None or high is None else reach + weights[symbol] * (high - low)
+    return True
+
+
 class _Propagation:
     """Rewrites statements, given the polynomials of symbols that are declared no more."""
 
-    def __init__(self, named: Mapping[str, Symbol]) -> None:
+    def __init__(self, named: Mapping[str, Symbol], sizes: frozenset[str]) -> None:
         self.named = named
+        self.sizes = sizes
+        self.loops: list[For] = []
 
     def scope(self, body: Body, known: Mapping[Symbol, Index]) -> Body:
         """The statements of a scope."""
@@ -134,11 +206,30 @@ class _Propagation:
                 match after:
                     case Declare(symbol=Symbol() as symbol, value=IndexValue(index=index)) if (
                         _is_written_anywhere(index, body[number + 1 :])
+                        and self._keeps_iterations_apart(symbol, index, body[number + 1 :])
                     ):
                         known[symbol] = index
                         continue
             result += _without_branch(after)
         return tuple(result)
+
+    def _keeps_iterations_apart(self, symbol: Symbol, index: Index, body: Body) -> bool:
+        """True if no loop whose iterations may write the same elements gets its index into the
+        subscripts of what it writes, when a symbol in them is this polynomial."""
+        for subscripts, loops in _writes(body, tuple(self.loops)):
+            if not any(symbol in symbols_of(i) for i in subscripts):
+                continue
+            written = [substitute(i, {symbol: index}) for i in subscripts]
+            varying = {s.name for i in written for s in symbols_of(i)}
+            names = [loop.symbol.name for loop in loops]
+            for depth, loop in enumerate(loops):
+                if loop.ordered or names[depth] not in varying:
+                    continue
+                if names[depth] not in _determined(
+                    written, set(names[depth:]), self.sizes.union(names)
+                ):
+                    return False
+        return True
 
     def _statement(self, statement: Statement, known: Mapping[Symbol, Index]) -> Statement:
         def on_index(index: Index) -> Index:
@@ -167,7 +258,10 @@ class _Propagation:
                     counter = changed(symbol, extent=after.stop)
                     after = changed(after, symbol=counter)
                     inside[symbol] = Dim.of(counter)
-                return changed(after, body=self.scope(statement.body, inside))
+                self.loops.append(after)
+                body = self.scope(statement.body, inside)
+                self.loops.pop()
+                return changed(after, body=body)
             case If(condition=condition, body=body, orelse=orelse):
                 return changed(
                     statement,
