@@ -13,17 +13,22 @@ TITLES = {"overview": "All on one page", "how_it_works": "From Python to C"}
 
 # Captions of the menu and the names of their pages.
 MENU = {
-    "Start": ["overview"],
+    "Start": ["tutorial", "overview"],
     "Guides": [
+        "guides/speed_up_numpy",
         "porting_from_jax",
         "derivatives",
+        "guides/ship_to_c",
+        "guides/cmake",
+        "cuda",
+        "guides/mpi",
+        "guides/embedded",
         "python_control_flow",
         "runtime_sizes",
         "indexing",
         "random",
         "c_libraries",
         "calling",
-        "cuda",
         "devices",
         "hlo",
     ],

@@ -11,6 +11,7 @@ from website.navigation import NAMES
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^ *(`{3,}).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<=\]\()([^)#\s]*)(#[^)\s]*)?(?=\))")
+SHOWN = re.compile(r"^<!-- shown: (\S+) -->$", re.MULTILINE)  # the file follows, in the site
 LANGUAGES = {
     ".py": "python",
     ".c": "c",
@@ -81,10 +82,11 @@ class Site:
         return outside_of_code(text, lambda part: LINK.sub(target, part))
 
     def add(self, file):
-        """The page of a Markdown file."""
+        """The page of a Markdown file, with the files that it shows."""
         name = self.pages[file]
         text = (ROOT / file).read_text(encoding="utf-8")
-        self.write(name, self.with_links(text, file, name))
+        text = self.with_links(text, file, name)
+        self.write(name, SHOWN.sub(lambda mark: block(ROOT / mark[1]), text))
 
     def add_linked(self):
         """Pages of the files that other pages link to, as they are."""
@@ -108,6 +110,11 @@ def shown(file):
     for each in files:
         if path.is_dir():
             lines += [f"## {each.relative_to(path)}", ""]
-        text = each.read_text(encoding="utf-8").rstrip()
-        lines += [f"````{LANGUAGES.get(each.suffix, 'text')}", text, "````", ""]
+        lines += [block(each), ""]
     return "\n".join(lines)
+
+
+def block(path):
+    """A file as a block of code."""
+    text = path.read_text(encoding="utf-8").rstrip()
+    return f"````{LANGUAGES.get(path.suffix, 'text')}\n{text}\n````"
