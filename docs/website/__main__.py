@@ -6,7 +6,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from website import navigation, pages
+from website import cookbook, navigation, pages
 
 
 def main():
@@ -25,6 +25,7 @@ def write_all(site):
         if file != "docs/index.md":
             site.add(file)
     decisions(site)
+    programs(site)
     site.page_of("docs/from_scratch.py")
     home(site)
     site.add_linked()
@@ -38,15 +39,23 @@ def decisions(site):
     site.write("decisions/index", f"# Decisions\n\n{text}\n\n```{{toctree}}\n{listed}\n```\n")
 
 
+def programs(site):
+    """A page for each program of the cookbook, below that of all."""
+    found = [cookbook.program(path) for path in cookbook.paths()]
+    for each in found:
+        site.write(f"cookbook/{each.name}", cookbook.page(each))
+    listed = "\n".join(f"{each.title} <cookbook/{each.name}>" for each in found)
+    site.append("cookbook", f"\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n")
+
+
 def home(site):
     """The first page, with the menu."""
     site.add("docs/index.md")
-    path = site.folder / "index.md"
     menu = [
         f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{entries(names)}\n```\n"
         for caption, names in navigation.MENU.items()
     ]
-    path.write_text("\n".join([path.read_text(encoding="utf-8"), *menu]), encoding="utf-8")
+    site.append("index", "\n".join(["", *menu]))
 
 
 def entries(names):

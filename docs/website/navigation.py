@@ -13,7 +13,7 @@ TITLES = {"overview": "All on one page", "how_it_works": "From Python to C"}
 
 # Captions of the menu and the names of their pages.
 MENU = {
-    "Start": ["tutorial", "overview"],
+    "Start": ["tutorial", "cookbook", "overview"],
     "Guides": [
         "guides/speed_up_numpy",
         "porting_from_jax",

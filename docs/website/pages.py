@@ -57,6 +57,11 @@ class Site:
         path.write_text(text, encoding="utf-8")
         self.written.append(name)
 
+    def append(self, name, text):
+        """Add to the end of a page."""
+        with (self.folder / f"{name}.md").open("a", encoding="utf-8") as file:
+            file.write(text)
+
     def page_of(self, file):
         """The page that shows a file or folder of the repository."""
         if file in self.pages:
@@ -91,10 +96,14 @@ class Site:
     def add_linked(self):
         """Pages of the files that other pages link to, as they are."""
         for file in sorted(self.linked):
-            self.write(file_page(file), shown(file))
+            if file_page(file) not in self.written:
+                self.write(file_page(file), shown(file))
 
 
 def file_page(file):
+    """The name of the page that shows a file."""
+    if file.startswith("examples/cookbook/"):
+        return f"cookbook/{Path(file).stem}"
     return "from_scratch" if file == "docs/from_scratch.py" else f"files/{file.replace('.', '_')}"
 
 
