@@ -6,7 +6,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from website import cookbook, navigation, pages
+from website import cookbook, errors, navigation, pages
 
 
 def main():
@@ -26,6 +26,7 @@ def write_all(site):
             site.add(file)
     decisions(site)
     programs(site)
+    site.append("errors", errors.listed())
     site.page_of("docs/from_scratch.py")
     home(site)
     site.add_linked()

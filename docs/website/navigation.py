@@ -35,6 +35,7 @@ MENU = {
     "Reference": [
         "numpy",
         "jax",
+        "errors",
         "c_contract",
         "environment",
         "differences_from_numpy",

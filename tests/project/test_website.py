@@ -6,10 +6,14 @@ Sphinx, which `make docs` has in an environment of its own, checks both again, a
 from __future__ import annotations
 
 import posixpath
+import re
 
+import numpy as np
 import pytest
 from website import __main__ as website
-from website import check, navigation, pages
+from website import check, errors, navigation, pages
+
+import transpile
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +71,50 @@ def test_what_a_page_would_fetch_is_seen():
         "//g.org/h.png",
     ]
     assert check.fetches("a { background: url('data:image/svg+xml,http://w3.org') }", ".css") == []
+
+
+def test_every_class_of_errors_has_its_cause_and_remedy():
+    text = errors.PAGE.read_text(encoding="utf-8")
+    heads = list(errors.CLASS.finditer(text))
+    assert sorted(head[1] for head in heads) == sorted(errors.classes())
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    for head, end in zip(heads, ends, strict=True):
+        section = text[head.end() : end]
+        assert "**Cause.**" in section, head[1]
+        assert "**Remedy.**" in section or "| cause | remedy |" in section, head[1]
+
+
+def test_every_text_of_what_is_not_supported_is_of_a_family():
+    families = errors.families("UnsupportedError")
+    texts = list(errors.texts()["UnsupportedError"])
+    assert [text for text in texts if not any(family in text for family in families)] == []
+    assert [family for family in families if not any(family in text for text in texts)] == []
+
+
+def test_every_text_of_an_error_is_listed():
+    texts = errors.texts()
+    assert {"ValueError", "TypeError", "CompilerNotFoundError", "CarryError"} <= set(texts)
+    assert sum(map(len, texts.values())) > 400
+    page = errors.listed()
+    assert "no C compiler was found (looked for cc, gcc and clang" in page
+    assert "`` unknown compiler option …; the known ones are: … ``" in page
+
+
+def test_the_codes_of_functions_in_c_are_listed():
+    """Those of a function of runtime sizes that raises, and has an entry for tensors."""
+
+    def root(x):
+        if x[0] < 0:
+            raise ValueError("negative")
+        return np.sqrt(x)
+
+    lowered = transpile.jit(root, compiler_options={"layout": "dlpack"}).lower(
+        transpile.ShapeDtypeStruct(("n",), np.float64)
+    )
+    codes = {int(code) for code in re.findall(r"case (-?\d+):", lowered.as_text())}
+    text = errors.PAGE.read_text(encoding="utf-8")
+    text = text[text.index("## Codes of functions in C") :]
+    single = {int(code) for code in re.findall(r"^\| (-?\d+) \|", text, re.MULTILINE)}
+    assert "| 1001 and above |" in text and "| -3 and below |" in text
+    assert {0, 1, 1001, -3} <= codes
+    assert {code for code in codes if -3 < code < 1001} <= single
