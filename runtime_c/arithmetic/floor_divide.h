@@ -4,10 +4,18 @@ static inline S floor_divide_S(S x, S y)
 {
     S divisor = (S)((y == 0) | (y == -1) ? 1 : y);
     S whole = whole_quotient_S(x, divisor);
-    bool has_rest = (S)((U)whole * (U)divisor) != x;
-    whole = (S)(whole - (has_rest & ((x < 0) != (y < 0))));
+    S rest = (S)((U)x - (U)((U)whole * (U)divisor));
+    whole = (S)(whole - is_opposed_S(rest, y));
     whole = y == -1 ? (S)(0u - (U)x) : whole;
     return y == 0 ? 0 : whole;
+}
+
+static inline int64_t floor_divide_i64(int64_t x, int64_t y)
+{
+    if ((uint64_t)y + 1 <= 1) {
+        return y == 0 ? 0 : (int64_t)(0u - (uint64_t)x);
+    }
+    return is_opposed_i64(x % y, y) ? x / y - 1 : x / y;
 }
 
 static inline U floor_divide_U(U x, U y)

@@ -5,6 +5,27 @@ static inline S fmod_S(S x, S y)
     return (S)((U)x - (U)((U)whole_quotient_S(x, divisor) * (U)divisor));
 }
 
+/* Processors have no vectors of quotients of 64 bits: the rare divisors have a branch, for which the
+   quotient does not wait. */
+static inline int64_t fmod_i64(int64_t x, int64_t y)
+{
+    return (uint64_t)y + 1 <= 1 ? 0 : x % y;
+}
+
+/* Whether a rest of integers that is not 0 has another sign than the divisor y. Of a known divisor one
+   test is left. */
+static inline bool is_opposed_S(S rest, S y)
+{
+    return ((rest < 0) & (y > 0)) | ((rest > 0) & (y < 0));
+}
+
+/* Unknown divisors have the sign that the last one had: a branch, which is predicted. */
+static inline bool is_opposed_i64(int64_t rest, int64_t y)
+{
+    return __builtin_constant_p(y) ? ((rest < 0) & (y > 0)) | ((rest > 0) & (y < 0))
+                                   : (rest ^ y) < 0 && rest != 0;
+}
+
 static inline U fmod_U(U x, U y)
 {
     U divisor = (U)(y == 0 ? 1 : y);

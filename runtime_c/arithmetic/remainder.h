@@ -3,7 +3,7 @@ static inline S remainder_S(S x, S y)
 {
     S rest = fmod_S(x, y);
     S moved = (S)((U)rest + (U)y);
-    return ((rest != 0) & ((rest < 0) != (y < 0))) ? moved : rest;
+    return is_opposed_S(rest, y) ? moved : rest;
 }
 
 static inline U remainder_U(U x, U y)

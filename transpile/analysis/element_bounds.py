@@ -30,7 +30,8 @@ OUTSIDE = Ranges({}, {})
 
 def inside(loop: For, ranges: Ranges) -> Ranges:
     """The symbols in the body of a loop, given those around it."""
-    count = Dim.of(Symbol(f"{loop.symbol}'", 0, loop.extent))
+    extent = substitute(loop.extent, ranges.counted)
+    count = Dim.of(Symbol(f"{loop.symbol}'", 0, extent))
     counted = {**ranges.counted, loop.symbol: count + substitute(loop.start, ranges.counted)}
     symbol = count + substitute(loop.start, ranges.limited)
     least, _ = bounds(symbol)

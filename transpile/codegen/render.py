@@ -408,6 +408,7 @@ def _gcc_flags(summary: Summary) -> tuple[tuple[str, ...], tuple[str, ...]]:
         is_branched=summary.is_branched,
         integer_choices=summary.integer_choices,
         splits_truths=summary.splits_truths,
+        gathers_far_elements=summary.gathers_far_elements,
     )
     return faults, tuple(dict.fromkeys((*faults, *lanes)))
 

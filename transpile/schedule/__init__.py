@@ -36,6 +36,7 @@ from transpile.schedule.domain.range_versions import version_ranges
 from transpile.schedule.domain.short_rows import coalesce_short_rows
 from transpile.schedule.domain.triangular_split import split_triangles
 from transpile.schedule.donation import donate_arguments
+from transpile.schedule.invariant_elements import hoist_elements
 from transpile.schedule.lanes.aos_to_soa import aos_to_soa
 from transpile.schedule.lanes.blocked_reductions import block_reductions
 from transpile.schedule.lanes.bool_reductions import widen_bool_reductions
@@ -144,6 +145,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         simplify_range_checks,
         "an out-of-range test that follows a clipped subscript asks for the range itself",
+    ),
+    (
+        hoist_elements,
+        "elements that an innermost loop reads beside those that it stores are read before it",
     ),
     (vectorize_loops, "innermost loops without dependences run in vector lanes"),
     (

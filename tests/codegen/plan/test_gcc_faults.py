@@ -113,3 +113,27 @@ def test_other_programs_keep_partial_redundancies_out():
     x = np.ones((40, 300), np.float32)
     for f in (lambda x: np.maximum(x, 0) + 1, lambda x: np.where(x > x.T[0, 0], x, 2 * x)):
         assert "-fno-tree-pre" not in flags_of(f, x)
+
+
+def test_vectors_of_elements_that_lie_apart_are_not_read_behind_single_stores():
+    """A column of 64 bits that a loop of the user's reads: gcc gathers eight elements."""
+
+    def columns(a, b, rows):
+        total = 0
+        for i in range(rows):
+            for k in range(a.shape[0]):
+                total = max(total, a[k, i] * b[k])
+        return total
+
+    def lines(a, b, rows):
+        total = 0
+        for i in range(rows):
+            for k in range(a.shape[1]):
+                total = max(total, a[i, k] * b[k])
+        return total
+
+    a = np.random.default_rng(0).integers(0, 99, (70, 70))
+    assert "-fno-tree-slp-vectorize" in flags_of(columns, a, a[0], 9)
+    assert "-fno-tree-slp-vectorize" not in flags_of(columns, a.astype(np.int32), a[0], 9)
+    assert "-fno-tree-slp-vectorize" not in flags_of(lines, a, a[0], 9)
+    assert jit(columns)(a, a[0], 9) == columns(a, a[0], 9)

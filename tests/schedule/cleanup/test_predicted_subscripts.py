@@ -91,3 +91,23 @@ def test_compiled_places_are_numpys_clipped(places):
         place = place + 10 if place < 0 else place
         expected = expected * 0.5 + x[min(max(place, 0), 9)]
     assert transpile.jit(f)(x, places) == expected
+
+
+def test_a_place_that_is_not_negative_waits_for_no_choice():
+    """Of a counter that falls one end is known; what is behind the other is the last element."""
+
+    def f(x, at):
+        def step(carry):
+            total, at = carry
+            return total * 0.5 + x[at], at - 2
+
+        return lax.while_loop(lambda carry: carry[1] >= 0, step, (0.0, at))[0]
+
+    x = np.arange(10.0) ** 2
+    assert used(scheduled(f, x, np.int64(8)))[0] == 1
+    for start in (7, 9, 10, 31, -1):
+        expected, at = 0.0, start
+        while at >= 0:
+            expected = expected * 0.5 + x[min(at, 9)]
+            at -= 2
+        assert transpile.jit(f)(x, start) == expected

@@ -14,14 +14,29 @@ are lost. Scalar code with branches is faster for jump threading.
 Partial redundancy elimination computes what is made of a choice in each of its arms, and where one
 arm is a constant before the loop: of `max(x, 0) == y` it makes a truth that is one of two, for
 which gcc has no vector.
+
+Where gcc gathers a vector of eight elements of 64 bits that lie apart, the pass for straight-line
+code stores them one by one, and the vector is read from there: it waits for all of these stores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transpile.ir.loop_ir import Apply, DType, Expr, Literal, Ref, Statement, Update
-from transpile.ir.loop_rewrite import parts, walk
+from transpile.ir.dims import Index, Symbol, symbols_of, terms_of
+from transpile.ir.loop_ir import (
+    Apply,
+    Declare,
+    DType,
+    Expr,
+    For,
+    Literal,
+    Ref,
+    Statement,
+    Store,
+    Update,
+)
+from transpile.ir.loop_rewrite import loads, parts, walk
 from transpile.ir.types import BOOL
 
 _REDUCING = {"add", "subtract", "maximum", "minimum"}
@@ -67,13 +82,39 @@ def _chooses_a_constant(part: Apply) -> bool:
     return bool(is_choice) and any(isinstance(arg, Literal) for arg in part.args)
 
 
+def gathers_far_elements(loop: For) -> bool:
+    """Tell whether gcc could gather elements of 64 bits that lie apart in this loop of the user's,
+    which has no mark."""
+    if loop.simd or not all(isinstance(s, Declare | Store | Update) for s in loop.body):
+        return False
+    return any(
+        load.dtype.itemsize == 8 and _is_far(load.index, loop.symbol)
+        for statement in loop.body
+        for load in loads(statement)
+    )
+
+
+def _is_far(index: tuple[Index, ...], counter: Symbol) -> bool:
+    """True if the elements of two iterations do not lie side by side."""
+    if any(counter in symbols_of(i) for i in index[:-1]):
+        return True
+    return any(abs(dict(terms_of(i)).get((counter,), 0)) > 1 for i in index[-1:])
+
+
 def flags_for_lanes(
-    *, is_in_lanes: bool, is_branched: bool, integer_choices: int, splits_truths: bool
+    *,
+    is_in_lanes: bool,
+    is_branched: bool,
+    integer_choices: int,
+    splits_truths: bool,
+    gathers_far_elements: bool,
 ) -> tuple[str, ...]:
-    """gcc's additional flags without which it may not vectorise a program's loops in lanes."""
+    """gcc's additional flags without which it may not vectorise a program's loops in lanes, or
+    makes slow lanes."""
     is_chain = is_in_lanes and not is_branched and integer_choices > 1
     flags = _NO_NEW_BRANCHES if is_chain else ()
-    return (*flags, *_NO_TRUTHS_OF_ARMS) if splits_truths else flags
+    flags = (*flags, *_NO_TRUTHS_OF_ARMS) if splits_truths else flags
+    return (*flags, *_NO_STRAIGHT_LINE_VECTORS) if gathers_far_elements else flags
 
 
 def notes(flags: tuple[str, ...]) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from transpile.codegen.c_functions import dtype_of_column, infix
 from transpile.codegen.plan.gcc_faults import (
+    gathers_far_elements,
     is_integer_choice,
     is_short_reduction,
     loses_lanes,
@@ -51,6 +52,7 @@ class Summary:
     reduces_short_integers  gcc 12 may err (`gcc_faults.py`)
     loses_lanes             likewise
     splits_truths           gcc may leave a loop out of lanes (`gcc_faults.py`)
+    gathers_far_elements    gcc may make slow lanes (`gcc_faults.py`)
     is_in_lanes             the iterations of a loop are lanes
     is_branched             there is a branch, or a loop until a condition fails
     integer_choices         operations of integers that are choices in C, as their quotients
@@ -64,6 +66,7 @@ class Summary:
     reduces_short_integers: bool
     loses_lanes: bool
     splits_truths: bool
+    gathers_far_elements: bool
     is_in_lanes: bool
     is_branched: bool
     integer_choices: int
@@ -81,6 +84,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
         any(s.reduces_short_integers for s in each),
         any(s.loses_lanes for s in each),
         any(s.splits_truths for s in each),
+        any(s.gathers_far_elements for s in each),
         any(s.is_in_lanes for s in each),
         any(s.is_branched for s in each),
         sum(s.integer_choices for s in each),
@@ -93,7 +97,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
 @memoized
 def _summary(kernel: Kernel) -> Summary:
     length = choices = 0
-    is_complex = reduces_short = loses = splits = in_lanes = is_branched = False
+    is_complex = reduces_short = loses = splits = far = in_lanes = is_branched = False
     is_parallel = is_marked = False
     intrinsics: set[type[Call]] = set()
     for statement in walk(kernel.body):
@@ -113,13 +117,14 @@ def _summary(kernel: Kernel) -> Summary:
                 in_lanes = in_lanes or statement.simd
                 loses = loses or (statement.simd and loses_lanes(statement.body))
                 splits = splits or (statement.simd and splits_truths(statement.body))
+                far = far or gathers_far_elements(statement)
             case If() | While():
                 is_branched = True
             case Call():
                 intrinsics.add(type(statement))
             case _:
                 pass
-    marks = is_complex, reduces_short, loses, splits, in_lanes, is_branched
+    marks = is_complex, reduces_short, loses, splits, far, in_lanes, is_branched
     return Summary(length, *marks, choices, is_parallel, is_marked, frozenset(intrinsics))
 
 

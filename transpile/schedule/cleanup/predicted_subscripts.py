@@ -1,6 +1,7 @@
 """Subscripts as Python counts them, by a branch that is predicted.
 
     at = min(max(i < 0 ? i + n : i, 0), n - 1)   ->   at = subscript(i, n)
+    at = min(i, n - 1), where i is not negative  ->   at = subscript(i, n)
 
 The choices on the left are three dependent instructions, for which the load of the element waits:
 as long as the load itself takes where the next subscript depends on the element, as in a walk
@@ -12,6 +13,8 @@ Runs after `vectorize_loops`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+import numpy as np
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND
@@ -27,7 +30,7 @@ from transpile.ir.loop_ir import (
     Statement,
     Update,
 )
-from transpile.ir.loop_rewrite import map_bodies, names_read, walk, with_bodies
+from transpile.ir.loop_rewrite import map_bodies, names_read, subexpressions, walk, with_bodies
 from transpile.ir.types import INT64
 from transpile.options import Options
 from transpile.util.frozen_records import changed, same
@@ -51,6 +54,8 @@ def _statements(body: Body) -> list[Statement]:
     for statement in body:
         if isinstance(statement, Declare) and statement.dtype == INT64:
             found = _subscript(statement.value, chosen)
+            if found is None and statement.symbol is not None:
+                found = _capped(statement.value)
             statement = changed(statement, value=found or statement.value)
             if statement.constant and _from_the_end(statement.value, {}) is not None:
                 chosen[statement.name] = statement.value
@@ -79,6 +84,21 @@ def _subscript(value: Expr, chosen: Mapping[str, Expr]) -> Expr | None:
             found = _from_the_end(place, chosen)
             if found is not None and _is_last(last, found[1]):
                 return Apply("subscript", found, INT64)
+    return None
+
+
+def _capped(value: Expr) -> Expr | None:
+    """The place that the choice of a subscript gives which ranges say is not negative; None for
+    other expressions, and for those of counters alone: compilers put loops over these in lanes."""
+    match value:
+        case Apply(op="minimum", args=(x, last)) if any(
+            isinstance(part, Ref) for part in subexpressions(x)
+        ):
+            match last:
+                case Literal(value=high):
+                    return Apply("subscript", (x, Literal(np.int64(int(high) + 1), INT64)), INT64)
+                case IndexValue(index=high):
+                    return Apply("subscript", (x, IndexValue(high + 1)), INT64)
     return None
 
 

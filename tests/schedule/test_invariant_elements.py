@@ -1,0 +1,80 @@
+"""Elements that a loop reads beside those that it stores are read before it."""
+
+import numpy as np
+import pytest
+from graphs import assert_same_results, run, scheduled, statements_of
+
+import transpile
+from transpile import lax
+from transpile.ir.loop_ir import For
+from transpile.ir.loop_rewrite import loads
+
+
+def eliminated(a):
+    """LU without pivoting, row by row."""
+
+    def step(k, a):
+        def row(i, a):
+            a = a.at[i, k].divide(a[k, k])
+            return lax.fori_loop(k + 1, n, lambda j, a: a.at[i, j].add(-a[i, k] * a[k, j]), a)
+
+        return lax.fori_loop(k + 1, n, row, a)
+
+    n = a.shape[0]
+    return lax.fori_loop(0, n, step, a)
+
+
+def substituted(lower, x):
+    """Forward substitution, by columns: x[k] is before what is stored."""
+
+    def column(k, x):
+        return lax.fori_loop(k + 1, n, lambda i, x: x.at[i].add(-lower[i, k] * x[k]), x)
+
+    n = x.shape[0]
+    return lax.fori_loop(0, n, column, x)
+
+
+def shortest(d):
+    """Floyd and Warshall's algorithm: d[i, k] is stored where j is k."""
+
+    def through(k, d):
+        def row(i, d):
+            def one(j, d):
+                return d.at[i, j].set(np.minimum(d[i, j], d[i, k] + d[k, j]))
+
+            return lax.fori_loop(0, n, one, d)
+
+        return lax.fori_loop(0, n, row, d)
+
+    n = d.shape[0]
+    return lax.fori_loop(0, n, through, d)
+
+
+def elements_of_innermost(program):
+    """The elements that loops without others inside read, as text."""
+    inner = [f for f in statements_of(program, For) if not any(isinstance(s, For) for s in f.body)]
+    return {
+        ", ".join(map(str, load.index)) for loop in inner for s in loop.body for load in loads(s)
+    }
+
+
+A = np.random.default_rng(0).normal(size=(9, 9)) + 9 * np.eye(9)
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [(eliminated, (A,)), (substituted, (np.tril(A), A[0])), (shortest, (np.abs(A),))],
+)
+def test_results_stay(function, args):
+    expected = function(*args)
+    assert_same_results(run(scheduled(function, *args), list(args)), [expected])
+    np.testing.assert_allclose(transpile.jit(function)(*args), expected, rtol=1e-13)
+
+
+def test_an_element_beside_the_stored_ones_is_read_once():
+    assert elements_of_innermost(scheduled(eliminated, A)) == {"i, j", "k, j"}
+    assert elements_of_innermost(scheduled(substituted, np.tril(A), A[0])) == {"i", "i, k"}
+
+
+def test_an_element_that_may_be_stored_is_read_again():
+    assert "i, k" in elements_of_innermost(scheduled(shortest, np.abs(A)))
