@@ -305,6 +305,7 @@ def test_eigenvalues_are_complex_whatever_they_are(shared_cache):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("extent", [3, 64, 65, 150])
+@one_in(3)
 def test_determinants_overflow_only_as_a_whole(dtype, extent):
     limits = np.finfo(dtype)
     for size in (limits.max / 2, limits.tiny * 2, limits.max**0.25):
@@ -375,6 +376,7 @@ SMOOTH = {
 
 
 @pytest.mark.parametrize("name", SMOOTH)
+@one_in(2)
 def test_derivatives(name):
     for dtype, shape in (("f8", (3, 3)), ("c16", (3, 3)), ("f8", (2, 3, 3))):
         x = matrix(dtype, *shape) + 3 * np.eye(3)

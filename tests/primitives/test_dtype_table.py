@@ -13,7 +13,7 @@ from transpile.errors import UnsupportedError
 from transpile.ir.types import DTYPES
 
 NUMPYS = [d for d in DTYPES if d.kind != "V"]
-ORDINARY = [np.dtype(n) for n in ("bool", "uint8", "int64", "float32", "complex128")]
+ORDINARY = [np.dtype(n) for n in ("bool", "int64", "float32")]
 QUICK = {"opt_level": 0}
 # Of a (2, 3) and a row b of three.
 WORDS = """abs absolute all amax amin angle any argmax argmin argsort around atleast_3d average cbrt

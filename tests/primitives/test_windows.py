@@ -198,6 +198,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("case", WINDOWS, ids=str)
 @pytest.mark.parametrize("name", sorted(TAKEN))
+@one_in(3)
 def test_derivatives_are_those_of_finite_differences(case, name):
     shape, arguments = case
     if name in ("product", "other") and shape[0] > 9:

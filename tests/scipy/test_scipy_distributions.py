@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as drawn_with
 from hypothesis import strategies as st
+from thorough import one_in
 
 import transpile
 from transpile import random, tree_util
@@ -131,6 +132,7 @@ def test_programs_give_what_numpy_gives_and_single_precision_stays_single():
 
 
 @pytest.mark.parametrize("full", [f for f in EVERY if ".log" in f])
+@one_in(2)
 def test_derivatives_in_the_point_and_all_parameters(full):
     name = full.split(".")[0]
     arguments = (INSIDE, *map(np.float64, USUAL[name]))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import each, tries
+from thorough import each, one_in, tries
 
 import transpile
 from transpile import ShapeDtypeStruct, grad, jit, vmap
@@ -47,6 +47,7 @@ def assert_all_lengths(f, shape, dtype, *constraints, lengths=LENGTHS, m=5):
 
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "ihfft"])
 @each("dtype", ["f4", "f8", "c8", "c16"], ordinary=["f8", "c8"])
+@one_in(2)
 def test_transforms_along_an_axis_of_any_length(name, dtype):
     if name in ("rfft", "ihfft") and np.dtype(dtype).kind == "c":
         dtype = "f4"
@@ -57,6 +58,7 @@ def test_transforms_along_an_axis_of_any_length(name, dtype):
 
 @pytest.mark.parametrize("name", ["irfft", "hfft"])
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
+@one_in(2)
 def test_transforms_to_real_numbers_of_even_and_odd_lengths(name, dtype):
     transform, lengths = getattr(np.fft, name), [n for n in LENGTHS if n > 1]
     assert_all_lengths(transform, ("m", "n"), dtype, "n >= 2", lengths=lengths)
@@ -85,6 +87,7 @@ def test_views_are_transformed_where_they_are():
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@one_in(3)
 def test_several_axes_of_known_and_unknown_lengths(norm):
     for name in ("fftn", "ifftn", "fft2"):
         transform = getattr(np.fft, name)
@@ -122,6 +125,7 @@ def test_long_transforms_and_those_shared_by_threads():
 
 
 @pytest.mark.parametrize("kind", ["fft", "rfft", "irfft"])
+@one_in(3)
 def test_derivatives_are_those_of_known_lengths(kind):
     def loss(x):
         y = np.fft.rfft(x) if kind == "rfft" else np.fft.fft(x)

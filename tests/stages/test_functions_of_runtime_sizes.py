@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import ShapeDtypeStruct, lax, nn, random
@@ -339,6 +340,7 @@ def assert_agree(texts, plain, jitted=None):
 
 
 @pytest.mark.parametrize("texts", groups(NUMPY, 20), ids=lambda texts: texts[0])
+@one_in(3)
 def test_functions_of_numpy_give_what_numpy_gives(texts):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -346,6 +348,7 @@ def test_functions_of_numpy_give_what_numpy_gives(texts):
 
 
 @pytest.mark.parametrize("texts", groups(OWN, 20), ids=lambda texts: texts[0])
+@one_in(3)
 def test_other_functions_give_what_programs_of_fixed_sizes_give(texts):
     assert_agree(texts, transpile.jit(function(texts)))
 

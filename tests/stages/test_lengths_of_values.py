@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import run_main
+from thorough import one_in
 
 import transpile
 from transpile import ShapeDtypeStruct, lax
@@ -91,6 +92,7 @@ SEEDS = st.integers(0, 1000)
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("function", [vectors, kin])
+@one_in(2)
 def test_of_every_length(function, dtype):
     known = {n: transpile.jit(function) for n in (0, 1, 7)}
 

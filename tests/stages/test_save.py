@@ -200,7 +200,8 @@ def test_threads_that_save_at_once_leave_whole_files(compiled, tmp_path):
         assert data in (expected[0][name], expected[1][name])
 
 
-def test_programs_can_be_saved_and_read_after_the_cache_has_evicted_them(tmp_path):
+def test_programs_can_be_saved_and_read_after_the_cache_has_evicted_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "cache"))  # others use that of the run
     x = np.ones(300_000)  # with parallel loops, which are built anew to be saved
     one = transpile.jit(lambda x: np.tanh(x) + 0.123).lower(x).compile()
     text, size = one.as_text(), one.memory_analysis().generated_code_size_in_bytes

@@ -184,6 +184,7 @@ def test_functions_may_be_called_anything(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["omp_get_thread_num", "fwrite", "sincos", "INT64_MAX", "gai"])
+@one_in(2)
 def test_a_function_of_such_a_name_is_compiled_saved_and_called(name, tmp_path):
     x = np.linspace(0.1, 1, 5000)
     program = compiled(defined(name), x, x)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from helpers import assert_equal_values
-from thorough import each
+from thorough import each, one_in
 
 import transpile
 from transpile.machine import USUAL
@@ -38,6 +38,7 @@ def test_the_first_of_equal_numbers_is_taken(dtype, length, shared_cache):
 @pytest.mark.parametrize(
     "shape", [(3, 2 * BLOCK + 5), (2, 3, 3 * BLOCK), (2 * BLOCK + 5, 3), (2, 2 * BLOCK, 2, 3)]
 )
+@one_in(2)
 def test_each_row_has_a_block_of_its_own(shape, shared_cache):
     x = np.random.default_rng(0).normal(size=shape)
     for axis in (None, *range(x.ndim)):

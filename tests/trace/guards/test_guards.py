@@ -13,6 +13,7 @@ import weakref
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.trace.guards.checks import FUNCTION
@@ -308,6 +309,7 @@ def original():
 
 @pytest.mark.filterwarnings("ignore:Setting the :DeprecationWarning")
 @pytest.mark.parametrize("name", [name for name, _ in cases()])
+@one_in(3)
 def test_a_change_is_noticed(name, original, calls):
     function, change = dict(cases())[name]
     fast = transpile.jit(function)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.debug import callback as call_back
@@ -143,6 +144,7 @@ def cases():
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in cases()])
+@one_in(2)
 def test_what_a_callback_changes_is_no_reason_to_trace(name):
     hand_over, times = next(case[1:] for case in cases() if case[0] == name)
     settings = SimpleNamespace(rate=2.0)
