@@ -23,7 +23,8 @@ from transpile.transforms.interpret import interpret
 
 # Kinds that are inlined, or expanded as they are for C, or made by passes for C alone.
 INLINED = {"call", "communicate", "window", "search"}
-OF_LENGTHS = {"compact", "measured", "require", "resized"}  # which depend on values
+# Which depend on values, or on runtime sizes.
+OF_LENGTHS = {"compact", "measured", "require", "resized", "stretched"}
 
 
 def test_every_primitive_has_a_rule_or_an_expansion():

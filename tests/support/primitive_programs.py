@@ -248,6 +248,13 @@ BROADCASTS = [
     ((0,), (2, 0), (1,)),
     ((4, 3), (4, 5, 3), (0, 2)),
 ]
+STRETCHES = [
+    ((1, 3), (4, 3)),
+    ((4, 1), (4, 0)),
+    ((2, 1, 4), (2, 3, 4)),
+    ((1,), (1,)),
+    ((4, 3), (4, 3)),
+]
 RESHAPES = [
     ((4, 3), (12,)),
     ((4, 3), (2, 6)),
@@ -406,6 +413,8 @@ def array_program(dtype):
         x = operand(shape)
         batch.case("reshape", x, shape=target)
         batch.case("resized", x, shape=shape)
+    for shape, target in STRETCHES:
+        batch.case("stretched", operand(shape), shape=target)
     for permutation in PERMUTATIONS:
         x = operand((4, 3) if len(permutation) == 2 else (2, 3, 4))
         batch.case("transpose", x, permutation=permutation)

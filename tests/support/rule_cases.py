@@ -31,6 +31,7 @@ from primitive_programs import (
     SLICES,
     SORTS,
     STARTS,
+    STRETCHES,
     TRANSFORMS,
     accepted,
     drawn,
@@ -213,6 +214,8 @@ def array_cases(primitive, dtype):
             ]
         case "resized":
             found = [([s], {"shape": s}) for s, _ in REVERSALS]
+        case "stretched":
+            found = [([s], {"shape": t}) for s, t in STRETCHES]
         case "rev":
             found = [([s], {"dimensions": d}) for s, d in REVERSALS]
         case "resized":  # of known sizes: as it is

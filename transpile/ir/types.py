@@ -10,6 +10,7 @@ import numpy as np
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.indices.lengths import are_equal_later, lengths_of
+from transpile.ir.indices.requirements import broadcast_hint, may_stretch
 from transpile.ir.indices.row_major import product
 from transpile.ir.indices.size_text import parsed
 from transpile.util.frozen_records import dataclass
@@ -330,11 +331,14 @@ def broadcast_shapes(
         for shape in shapes:
             if len(shape) < -axis or shape[axis] == 1 or shape[axis] == common:
                 continue
-            if common != 1:
+            if may_stretch(shape[axis], common):
+                continue
+            if common != 1 and not may_stretch(common, shape[axis]):
                 listed = " ".join(
                     "(" + ",".join(map(str, s)) + ("," if len(s) == 1 else "") + ")" for s in shapes
                 )
                 text = f"operands could not be broadcast together with shapes {listed}"
+                text += broadcast_hint(shape[axis], common)
                 if not are_equal_later(common, shape[axis], text):
                     raise error(text)
                 if not lengths_of(common):

@@ -34,6 +34,7 @@ from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.domain.linearize import linearize
 from transpile.schedule.domain.range_versions import version_ranges
 from transpile.schedule.domain.short_rows import coalesce_short_rows
+from transpile.schedule.domain.stride_versions import version_strides
 from transpile.schedule.domain.triangular_split import split_triangles
 from transpile.schedule.donation import donate_arguments
 from transpile.schedule.invariant_elements import hoist_elements
@@ -62,6 +63,10 @@ from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import changed, replace, same
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
+    (
+        version_strides,
+        "multiversioning: an axis that broadcasts if it has one element is read in two ways",
+    ),
     (
         fuse_convolutions,
         "convolutions run an image at a time, fused with the work on their results in cache",

@@ -16,6 +16,7 @@ from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Monomial, Shape, Symbol, bounds, sides, terms_of
 from transpile.ir.indices.estimates import ADDRESSABLE
 from transpile.ir.indices.lengths import most_of
+from transpile.ir.indices.requirements import neither_text, stretched_by
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.ir.loop_rewrite import walk
 from transpile.util.frozen_records import dataclass, replace
@@ -26,7 +27,7 @@ class Check:
     """A condition on runtime sizes, and the `text` of the error where it does not hold.
 
     One of: the size is from `low` to `high` and a multiple of its unit; an array of this shape has
-    at most `high` elements; `smaller` is at most `larger`.
+    at most `high` elements; `smaller` is one of some sizes; `smaller` is at most `larger`.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Check:
     shape: Shape = ()
     smaller: Index = 0
     larger: Index = 0
+    among: tuple[Index, ...] = ()
 
     @property
     def power(self) -> int:
@@ -62,7 +64,8 @@ def size_checks(program: Program) -> list[Check]:
     ranges = [_of_size(size, highest.get(size, ADDRESSABLE)) for size in program.sizes]
     facts = {fact: None for size in program.sizes for fact in size.facts}
     arrays += _of_calls(program)
-    return [*ranges, *arrays, *(check for fact in facts for check in _of_fact(fact))]
+    declared = dict.fromkeys(check for fact in facts for check in _of_fact(fact))
+    return [*ranges, *arrays, *declared]
 
 
 def length_checks(program: Program) -> list[Check]:
@@ -94,6 +97,9 @@ def _of_fact(fact: Dim) -> Iterator[Check]:
     product is compared, that it does not overflow."""
     smaller, larger = sides(fact)
     text = f"{smaller} <= {larger} does not hold"
+    if (stretched := stretched_by(fact)) is not None:
+        yield Check(neither_text(fact), smaller=stretched[0], among=(1, stretched[1]))
+        return
     match terms_of(smaller):
         case [(monomial, factor)] if isinstance(larger, int) and len(monomial) > 1:
             yield Check(text, high=larger // factor, shape=_factors(monomial))

@@ -1,9 +1,30 @@
-"""What an operation requires of runtime sizes, asked while a function is traced."""
+"""What an operation requires of runtime sizes, asked while a function is traced.
+
+Sizes that are 1 or another size, as `n == m or n == 1` declares, broadcast. An element of such an
+axis is read with a stride of 0 or 1, which follows from the size when the program is called:
+1 // n is 1 for the size 1, and 0 for greater ones.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from transpile.errors import UndecidedSizeError
-from transpile.ir.dims import Dim, Index, bounds, sides
+from transpile.ir.dims import (
+    Atom,
+    Dim,
+    Index,
+    Quotient,
+    Remainder,
+    Symbol,
+    bounds,
+    floor_divide,
+    modulo,
+    normal_form,
+    sides,
+    symbols_of,
+    terms_of,
+)
 from transpile.ir.indices.lengths import index_error, is_checked_later, lengths_in
 from transpile.ir.indices.polynomial_text import declaration, undecided
 
@@ -66,3 +87,110 @@ def at_least_both(a: Index, b: Index) -> Index:
     if is_at_most(a, b):
         return b
     return a if is_at_most(b, a) else a + b
+
+
+# ------------------------------------------------------------------------ sizes that broadcast
+
+
+def may_stretch(size: Index, to: Index) -> bool:
+    """True if a size is 1 or another one in every call, as was declared."""
+    if not any(s.facts for s in symbols_of(size)):
+        return False
+    return bounds((size - 1) * (to - size)) == (0, 0)
+
+
+def broadcast_hint(size: Index, to: Index) -> str:
+    """What to declare where runtime sizes do not broadcast, for the error."""
+    symbols = symbols_of(size) | symbols_of(to)
+    if not symbols or any(s.is_found for s in symbols):
+        return ""
+    one, other = (size, to) if isinstance(size, Dim) else (to, size)
+    names = ", ".join(sorted(map(str, symbols)))
+    return (
+        f"; if an axis of {one} may have one element, transpile.dims({names!r}, "
+        f"'{one} == {other} or {one} == 1') says so"
+    )
+
+
+def stride_of(size: Index) -> Index:
+    """0 if a size is 1, and 1 if it is more. Of no elements nothing is read."""
+    if isinstance(size, int):
+        return 0 if size == 1 else 1
+    if bounds(size)[0] in (None, 0):
+        return floor_divide(modulo(2, size + 1), 2)
+    return 1 - floor_divide(1, size)
+
+
+def _quotient_of(size: Dim) -> Atom | None:
+    """The quotient that the stride of a size is made of, if that is not known."""
+    for monomial, _ in terms_of(stride_of(size)):
+        for atom in monomial:
+            return atom
+    return None
+
+
+def strides_in(index: Index) -> Iterator[Dim]:
+    """The sizes whose strides an index has."""
+    for monomial, _ in terms_of(index):
+        for atom in monomial:
+            if isinstance(atom, Quotient):
+                for size in _candidates(atom):
+                    if atom == _quotient_of(size):
+                        yield size
+            if not isinstance(atom, Symbol):
+                yield from strides_in(atom.dividend)
+                yield from strides_in(atom.divisor)
+
+
+def _candidates(atom: Quotient) -> Iterator[Dim]:
+    """The sizes whose stride a quotient may be."""
+    if isinstance(atom.divisor, Dim):
+        yield atom.divisor
+    for monomial, _ in terms_of(atom.dividend):
+        for part in monomial:
+            if isinstance(part, Remainder):
+                size = part.divisor - 1
+                if isinstance(size, Dim):
+                    yield size
+
+
+def with_strides(index: Index, size: Dim, stride: int) -> Index:
+    """An index in which the stride of a size is known."""
+    quotient = _quotient_of(size)
+    value = stride if bounds(size)[0] == 0 else 1 - stride
+    total: Index = 0
+    for monomial, factor in terms_of(index):
+        product: Index = factor
+        for part in monomial:
+            known = value if part == quotient else _rebuilt(part, size, stride)
+            product = known * product
+        total = product + total
+    return total
+
+
+def _rebuilt(atom: Atom, size: Dim, stride: int) -> Index:
+    if isinstance(atom, Symbol):
+        return Dim.of(atom)
+    divide = floor_divide if isinstance(atom, Quotient) else modulo
+    return divide(
+        with_strides(atom.dividend, size, stride), with_strides(atom.divisor, size, stride)
+    )
+
+
+def stretched_by(fact: Dim) -> tuple[Dim, Index] | None:
+    """The size that is 1 or another one, and that one, if it is what a polynomial says that is 0 or
+    more: (size - 1)*(other - size), or its negative."""
+    for symbol in sorted(fact.symbols(), key=str):
+        size = Dim.of(symbol) * symbol.unit
+        without = normal_form({m: c for m, c in fact.terms if symbol not in m})
+        for other in (without, without * -1):
+            product = (size - 1) * (other - size)
+            if isinstance(size, Dim) and fact in (product, product * -1):
+                return size, other
+    return None
+
+
+def neither_text(fact: Dim) -> str:
+    """What does not hold where a declared size is neither 1 nor another one; "" for other facts."""
+    found = stretched_by(fact)
+    return "" if found is None else f"{found[0]} is neither 1 nor {found[1]}"

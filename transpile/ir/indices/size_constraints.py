@@ -8,6 +8,7 @@ until nothing changes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from math import gcd
@@ -33,7 +34,7 @@ else:
     ast = Later("ast")
 
 _ROUNDS = 100  # more than the constraints of any program take to settle
-_FORMS = "'n % 8 == 0', '1 <= n <= 4096', 'm == 2*n' or 'n < m'"
+_FORMS = "'n % 8 == 0', '1 <= n <= 4096', 'm == 2*n', 'n < m' or 'n == m or n == 1'"
 
 
 def dims(names: str, *constraints: str) -> tuple[Index, ...]:
@@ -41,7 +42,8 @@ def dims(names: str, *constraints: str) -> tuple[Index, ...]:
 
     names        extents, separated by commas: names, or expressions of them
     constraints  what holds in every call: comparisons of extents with `<`, `<=`, `>`, `>=` and
-                 `==`, also chained, and `n % 8 == 0`
+                 `==`, also chained, `n % 8 == 0`, and `n == m or n == 1`, with which an axis of
+                 n elements broadcasts to one of m
 
     A name without a lower bound is at least 1; `n >= 0` allows a size of 0. What is declared
     settles comparisons while a function is traced, simplifies the program, and is checked when it
@@ -80,11 +82,26 @@ def _comparisons(constraints: Sequence[str]) -> Iterator[_Comparison]:
     words = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "=="}
     for text in constraints:
         node = tree_of(text)
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            yield _Comparison(_product(node.values, text), "or", ast.Constant(value=0), text)
+            continue
         if not isinstance(node, ast.Compare) or any(type(op) not in words for op in node.ops):
             raise ValueError(f"{text!r} is no constraint of sizes, such as {_FORMS}")
         sides = (node.left, *node.comparators)
         for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
             yield _Comparison(left, words[type(op)], right, text)
+
+
+def _product(equalities: Sequence[ast.expr], text: str) -> ast.expr:
+    """What is 0 where one of some equalities holds: the product of their differences."""
+    factors: list[ast.expr] = []
+    for node in equalities:
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                factors.append(ast.BinOp(left=left, op=ast.Sub(), right=right))
+            case _:
+                raise ValueError(f"{text!r} is no constraint of sizes, such as {_FORMS}")
+    return functools.reduce(lambda a, b: ast.BinOp(left=a, op=ast.Mult(), right=b), factors)
 
 
 @dataclass
@@ -149,6 +166,10 @@ class _Declaration:
                 self._equal(c, known)
             return
         left, right = extent(c.left, known), extent(c.right, known)
+        if c.word == "or":
+            for sign in (1, -1):
+                self._at_least_0(left * sign, c.text)
+            return
         larger, smaller = (right, left) if c.word in ("<", "<=") else (left, right)
         self._at_least_0(larger - smaller - (c.word in ("<", ">")), c.text)
 
@@ -303,7 +324,10 @@ def _is_no_divisor(c: _Comparison) -> bool:
 def _lower_bounds(c: _Comparison) -> Iterator[tuple[str, int]]:
     """The name that a comparison with a number bounds from below, and the bound."""
     turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
-    for name, word, number in ((c.left, c.word, c.right), (c.right, turned[c.word], c.left)):
+    for name, word, number in (
+        (c.left, c.word, c.right),
+        (c.right, turned.get(c.word, ""), c.left),
+    ):
         match name, word, number:
             case ast.Name(id=text), ">=" | ">" | "==", ast.Constant(value=int(least)):
                 yield text, least + (word == ">")

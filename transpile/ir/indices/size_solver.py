@@ -20,6 +20,7 @@ from transpile.ir.dims import (
     symbols_of,
     terms_of,
 )
+from transpile.ir.indices.requirements import neither_text
 from transpile.util.frozen_records import dataclass, replace
 
 # (declared shape, shape in the call) of an argument by its path.
@@ -89,7 +90,8 @@ def _violated(known: Mapping[Symbol, int], origin: Mapping[Symbol, str]) -> Iter
         if isinstance(difference, int) and difference < 0:
             smaller, larger = sides(fact)
             used = sorted((s for s in known if replace(s, facts=()) in fact.symbols()), key=str)
-            yield f"{smaller} <= {larger} does not hold: {_because(used, known, origin)}"
+            text = neither_text(fact) or f"{smaller} <= {larger} does not hold"
+            yield f"{text}: {_because(used, known, origin)}"
 
 
 def _because(

@@ -417,8 +417,7 @@ def fit_all(operands: Sequence[Any], dtypes: Sequence[DType]) -> list[Any]:
 
 def broadcast_to(value: Any, shape: Shape) -> Any:
     """The array in a shape that it broadcasts to, its axes aligned at the end."""
-    offset = len(shape) - len(shape_of(value))
-    return broadcast_in_dim(value, shape, range(offset, len(shape)))
+    return broadcast_in_dim(value, shape, range(len(shape) - len(shape_of(value)), len(shape)))
 
 
 def broadcast_in_dim(value: Any, shape: Shape, axes: Sequence[int]) -> Any:
@@ -427,8 +426,9 @@ def broadcast_in_dim(value: Any, shape: Shape, axes: Sequence[int]) -> Any:
     if shape_of(value) == shape and axes == tuple(range(len(shape))):
         return value
     matched = tuple(1 if d == 1 else shape[a] for a, d in zip(axes, shape_of(value), strict=True))
-    if matched != shape_of(value) and lengths_in([shape_of(value), matched]):  # a check says equal
-        value = bind(TABLE["resized"], value, shape=matched)
+    if matched != shape_of(value):
+        name = "resized" if lengths_in([shape_of(value), matched]) else "stretched"
+        value = bind(TABLE[name], value, shape=matched)
     producer = _recent_broadcast(value)
     if producer is not None:
         inner = producer.params["broadcast_dimensions"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from transpile.ir.dims import Shape, floor_divide
 from transpile.ir.indices.lengths import are_equal_later, lengths_of
-from transpile.ir.indices.requirements import is_at_most
+from transpile.ir.indices.requirements import is_at_most, may_stretch
 from transpile.ir.indices.row_major import product
 from transpile.numpy.core.promotion import (
     Array,
@@ -212,7 +212,7 @@ def broadcast_to_shape(array: Array, shape: Any, subok: bool = False) -> Any:
             ValueError, "input operand has more dimensions than allowed by the axis remapping"
         )
     for have, want in zip(reversed(x.shape), reversed(wanted), strict=False):
-        if have not in (1, want):
+        if have not in (1, want) and not may_stretch(have, want):
             raise located(
                 ValueError,
                 "operands could not be broadcast together with remapped shapes "

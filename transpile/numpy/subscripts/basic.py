@@ -13,7 +13,7 @@ import numpy as np
 from transpile.ir.dims import Dim, Shape
 from transpile.ir.graph import Const
 from transpile.ir.indices.lengths import are_equal_later
-from transpile.ir.indices.requirements import require, require_index
+from transpile.ir.indices.requirements import may_stretch, require, require_index
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
@@ -239,7 +239,8 @@ def content(value: Any, dtype: Any, shape: Shape) -> Any:
         f"{shape_text(shape)}"
     )
     if len(shape_of(value)) > len(shape) or any(
-        a not in (1, b) and not are_equal_later(a, b, text) for a, b in pairs
+        a not in (1, b) and not may_stretch(a, b) and not are_equal_later(a, b, text)
+        for a, b in pairs
     ):
         raise located(ValueError, text)
     warn_if_imaginary_is_lost(as_array(value), dtype)

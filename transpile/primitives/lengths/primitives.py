@@ -15,7 +15,8 @@ import numpy as np
 from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.graph import Equation
 from transpile.ir.indices.lengths import Length, refused
-from transpile.ir.primitive import Axis, NoRule, Primitive, register
+from transpile.ir.indices.requirements import may_stretch, stride_of
+from transpile.ir.primitive import Axis, Linear, NoRule, Primitive, register
 from transpile.ir.types import BOOL, INT64, ArrayType
 from transpile.primitives.kinds import view
 from transpile.primitives.rules import apply
@@ -134,5 +135,37 @@ resized = view(
     _resized_type,
     lambda index, x, *, shape: index,
     transpose=lambda ct, x, *, shape: [apply("resized", ct, shape=tuple(x.type.shape))],
+    shift=lambda axis, *, shape: {"shape": (axis.size, *shape)},
+)
+
+
+def _stretched_type(x: ArrayType, *, shape: Shape) -> ArrayType:
+    pairs = zip(x.shape, shape, strict=False)
+    if x.ndim != len(shape) or any(d not in (1, e) and not may_stretch(d, e) for d, e in pairs):
+        raise TypeError(f"{x} is not stretched to the shape {shape}")
+    return x.with_shape(shape)
+
+
+def _stretched_transpose(ct: Any, x: Linear, *, shape: Shape) -> list[Any]:
+    """The sum of the elements that are one: each of them stands as often as the axis is longer."""
+    for axis, size in enumerate(x.type.shape):
+        if size != shape[axis]:
+            times = 1 + (shape[axis] - 1) * (1 - stride_of(size))
+            before, after = ct.shape[:axis], ct.shape[axis + 1 :]
+            ct = apply("resized", ct, shape=(*before, size * times, *after))
+            ct = apply("reshape", ct, shape=(*before, size, times, *after))
+            ct = apply("reduce_sum", ct, axes=(axis + 1,))
+    return [ct]
+
+
+# Axes that are broadcast in the calls in which they have one element.
+stretched = view(
+    "stretched",
+    lambda x, *, shape: np.broadcast_to(x, shape),
+    _stretched_type,
+    lambda index, x, *, shape: tuple(
+        i if d == e else i * stride_of(d) for i, d, e in zip(index, x.shape, shape, strict=True)
+    ),
+    transpose=_stretched_transpose,
     shift=lambda axis, *, shape: {"shape": (axis.size, *shape)},
 )
