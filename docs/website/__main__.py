@@ -6,7 +6,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from website import cookbook, errors, navigation, pages
+from website import cookbook, errors, navigation, pages, reference
 
 
 def main():
@@ -27,6 +27,10 @@ def write_all(site):
     decisions(site)
     programs(site)
     site.append("errors", errors.listed())
+    described = reference.Reference()
+    for name in reference.MODULES:
+        site.write(f"reference/{name}", described.page(name))
+    site.write("reference/index", described.index())
     site.page_of("docs/from_scratch.py")
     home(site)
     site.add_linked()

@@ -23,4 +23,4 @@ html_theme_options = {"top_of_page_buttons": []}
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 python_maximum_signature_line_length = 80
-toc_object_entries_show_parents = "hide"
+toc_object_entries = False  # a page begins with its names; in the menu they would take minutes

@@ -33,6 +33,7 @@ MENU = {
         "hlo",
     ],
     "Reference": [
+        "reference/index",
         "numpy",
         "jax",
         "errors",

@@ -5,13 +5,16 @@ Sphinx, which `make docs` has in an environment of its own, checks both again, a
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import posixpath
 import re
+import types
 
 import numpy as np
 import pytest
 from website import __main__ as website
-from website import check, errors, navigation, pages
+from website import check, docstrings, errors, navigation, pages, reference
 
 import transpile
 
@@ -32,7 +35,9 @@ def test_every_page_is_in_the_menu_once(site):
     listed = [name for names in navigation.MENU.values() for name in names]
     assert len(listed) == len(set(listed))
     inner = {
-        name for name in site.written if name.startswith(("files/", "decisions/", "cookbook/"))
+        name
+        for name in site.written
+        if name.startswith(("files/", "decisions/", "cookbook/", "reference/"))
     }
     assert set(listed) | inner | {"index"} == set(site.written)
 
@@ -40,8 +45,8 @@ def test_every_page_is_in_the_menu_once(site):
 def test_every_link_leads_to_a_page(site):
     links = 0
     for name in site.written:
-        text = pages.outside_of_code(text_of(site, name), lambda part: f"\n{part}\n")
-        for link in pages.LINK.finditer(pages.FENCE.sub("", text)):
+        text = docstrings.CODE.sub("", pages.FENCE.sub("", text_of(site, name)))
+        for link in pages.LINK.finditer(text):
             if link[1] and "://" not in link[1]:
                 page = posixpath.normpath(posixpath.join(posixpath.dirname(name), link[1]))
                 assert page.removesuffix(".md") in site.written, f"{name} links to {link[1]}"
@@ -118,3 +123,44 @@ def test_the_codes_of_functions_in_c_are_listed():
     assert "| 1001 and above |" in text and "| -3 and below |" in text
     assert {0, 1, 1001, -3} <= codes
     assert {code for code in codes if -3 < code < 1001} <= single
+
+
+def test_every_public_name_is_described(site):
+    described = 0
+    for module in reference.MODULES:
+        text = text_of(site, f"reference/{module}")
+        for name, value in reference.members(importlib.import_module(module)):
+            if not isinstance(value, types.ModuleType):
+                assert re.search(rf"^::::\{{py:\w+\}} {name}\b", text, re.MULTILINE), (module, name)
+                described += 1
+    assert described > 600
+
+
+def test_the_description_of_a_function_is_its_docstring(site):
+    text = text_of(site, "reference/transpile")
+    start = text.index("::::{py:function} vmap(fun, in_axes=0, out_axes=0, axis_name=None")
+    text = text[start : text.index("\n::::\n", start)]
+    assert "`axis_name`\n: the name by which collectives in `fun` refer to the mapped axis" in text
+    assert "Raises ValueError where the axes do not fit the arguments or results" in text
+
+
+def test_docstrings_become_markdown():
+    text = """What `f` gives: x*y, a[i].
+
+    n, m     how many
+    fun      (x, y) -> z,
+             or None: see docs/random.md
+
+    * `g`, which is linked
+    * two
+
+        f(1)
+    """
+    written = docstrings.markdown(inspect.cleandoc(text), {"g": "transpile.g"}.get)
+    assert written.split("\n\n") == [
+        "What `f` gives: x\\*y, a\\[i\\].",
+        "`n`, `m`\n: how many",
+        "`fun`\n: (x, y) -> z, or None: see [docs/random.md](../random.md)",
+        "* {py:obj}`g <transpile.g>`, which is linked\n* two",
+        "```python\nf(1)\n```",
+    ]
