@@ -257,23 +257,39 @@ def fits() -> list[Fit]:
         square_root(lambda r: (mp.asin(r) - r) / r**3),
         square_root(lambda r: r**3 / mp.asin(r)),
     )
-    # log((1 + s) / (1 - s)) = 2 s + 2/3 s^3 + s^5 P(s^2), for numpy.power
+    # log2((1 + s) / (1 - s)) = a s + a/3 s^3 + s^5 P(s^2), a = 2 / log 2, for numpy.power
     both(
-        "log_ratio_tail",
-        (0, 8),
+        "log2_ratio_tail",
+        (0, 7),
         0,
         LOG_S,
-        square_root(lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5),
-        square_root(lambda s: s**5 / (2 * mp.atanh(s))),
+        square_root(lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / mp.log(2) / s**5),
+        square_root(lambda s: s**5 / (2 * mp.atanh(s) / mp.log(2))),
     )
-    # m^(-1/3) on [2^(-3/2), 2^(3/2)], a first guess for numpy.cbrt
+    # log2(1 + f) = 3/2 f - 3/4 f^2 + f P(f), log10(1 + f) = c f - f^2/4 + f P(f), c = log10(e) in
+    # single precision
+    for name, base, count, first, second in (
+        ("log2_rest", mpf(2), 10, mpf("1.5"), mpf("0.75")),
+        ("log10_rest", mpf(10), 11, rounded(1 / mp.log(10), 24), mpf("0.25")),
+    ):
+        both(
+            name,
+            (count, 0),
+            ROOT_HALF - 1,
+            ROOT_TWO - 1,
+            lambda f, base=base, first=first, second=second: (
+                mp.log1p(f) / mp.log(base) / f - first + second * f
+            ),
+            lambda f, base=base: f * mp.log(base) / mp.log1p(f),
+        )
+    # t^(-1/3) near one, which corrects the first guess of numpy.cbrt
     both(
-        "reciprocal_cbrt",
-        (5, 5),
-        2**-1.5,
-        2**1.5,
-        lambda m: 1 / mp.cbrt(m),
-        lambda m: mp.cbrt(m),
+        "cbrt_correction",
+        (4, 7),
+        "0.902",
+        "1.1085",
+        lambda t: 1 / mp.cbrt(t),
+        lambda t: mp.cbrt(t),
     )
     # erf(r) = r P(r^2) up to 1
     for name, count in (("erf_f32", 7), ("erf_f64", 15)):

@@ -48,49 +48,81 @@ static inline double log_of_parts_f64(double k, double f)
     return multiply_add_f64(k, 0x1.62e42fefa38p-1, f - (half_square - tail));
 }
 
-/* log(x) where `regular` is meaningless: x zero, negative, infinite or NaN. */
+/* log(x) where `regular` is meaningless: x zero, negative, infinite or NaN. The tests are of bits,
+   of which gcc does not know that they exclude each other: it would combine their conditions. */
 static inline float log_special_f32(float x, float regular)
 {
-    float finite = x > 0.0f ? regular : x == 0.0f ? -INFINITY : NAN;
-    return x < INFINITY ? finite : x;
+    uint32_t bits = bits_f32(x);
+    regular = x < INFINITY ? regular : x;
+    regular = (int32_t)bits < 0 ? NAN : regular;
+    return bits + bits == 0 ? -INFINITY : regular;
 }
 
 static inline double log_special_f64(double x, double regular)
 {
-    double finite = x > 0.0 ? regular : x == 0.0 ? -(double)INFINITY : (double)NAN;
-    return x < (double)INFINITY ? finite : x;
+    uint64_t bits = bits_f64(x);
+    regular = x < (double)INFINITY ? regular : x;
+    regular = (int64_t)bits < 0 ? (double)NAN : regular;
+    return bits + bits == 0 ? -(double)INFINITY : regular;
 }
 
-/* k and m of x = 2^k m, m in [sqrt(1/2), sqrt(2)), for positive finite x; subnormal x too. The
-   bits of sqrt(1/2) are subtracted before the exponent is read, which moves the boundary. */
+/* k and m of x = 2^k m, m in [sqrt(1/2), sqrt(2)), for positive finite x; subnormal x too. */
 static inline float exponent_f32(float x)
 {
-    bool subnormal = x < 0x1p-126f;
-    uint32_t bits = bits_f32(subnormal ? x * 0x1p24f : x);
-    bits += 0x40000000u - 0x3f3504f3u;
-    float biased = float_from_bits_f32((bits >> 23) | 0x4b000000u);
-    return biased - (subnormal ? 0x1p23f + 152.0f : 0x1p23f + 128.0f);
+    uint32_t shift = subnormal_shift_f32(x);
+    float normal = x * float_from_bits_f32(0x3f800000u + (shift << 23));
+    uint32_t bits = bits_f32(normal) + (0x40000000u - 0x3f3504f3u);
+    return float_from_bits_f32((bits >> 23) + (0x4b400000u - shift)) - (0x1.8p23f + 128.0f);
 }
 
 static inline float fraction_f32(float x)
 {
-    uint32_t bits = bits_f32(x < 0x1p-126f ? x * 0x1p24f : x);
-    bits += 0x40000000u - 0x3f3504f3u;
-    return float_from_bits_f32((bits & 0x007fffffu) + 0x3f3504f3u);
+    uint32_t shift = subnormal_shift_f32(x);
+    return normal_fraction_f32(x * float_from_bits_f32(0x3f800000u + (shift << 23)));
 }
 
 static inline double exponent_f64(double x)
 {
-    bool subnormal = x < 0x1p-1022;
-    uint64_t bits = bits_f64(subnormal ? x * 0x1p54 : x);
-    bits += 0x4000000000000000u - 0x3fe6a09e667f3bcdu;
-    double biased = float_from_bits_f64((bits >> 52) | 0x4330000000000000u);
-    return biased - (subnormal ? 0x1p52 + 1078.0 : 0x1p52 + 1024.0);
+    uint64_t shift = subnormal_shift_f64(x);
+    double normal = x * float_from_bits_f64(0x3ff0000000000000u + (shift << 52));
+    uint64_t bits = bits_f64(normal) + (0x4000000000000000u - 0x3fe6a09e667f3bcdu);
+    return float_from_bits_f64((bits >> 52) + (0x4338000000000000u - shift)) - (0x1.8p52 + 1024.0);
 }
 
 static inline double fraction_f64(double x)
 {
-    uint64_t bits = bits_f64(x < 0x1p-1022 ? x * 0x1p54 : x);
-    bits += 0x4000000000000000u - 0x3fe6a09e667f3bcdu;
+    uint64_t shift = subnormal_shift_f64(x);
+    return normal_fraction_f64(x * float_from_bits_f64(0x3ff0000000000000u + (shift << 52)));
+}
+
+/* The same where x is no subnormal number. The bits of sqrt(1/2) are subtracted before the exponent
+   is read, which moves the boundary. */
+static inline float normal_fraction_f32(float x)
+{
+    uint32_t bits = bits_f32(x) + (0x40000000u - 0x3f3504f3u);
+    return float_from_bits_f32((bits & 0x007fffffu) + 0x3f3504f3u);
+}
+
+static inline double normal_exponent_f64(double x)
+{
+    uint64_t bits = bits_f64(x) + (0x4000000000000000u - 0x3fe6a09e667f3bcdu);
+    return float_from_bits_f64((bits >> 52) + 0x4330000000000000u) - (0x1p52 + 1024.0);
+}
+
+static inline double normal_fraction_f64(double x)
+{
+    uint64_t bits = bits_f64(x) + (0x4000000000000000u - 0x3fe6a09e667f3bcdu);
     return float_from_bits_f64((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
+}
+
+/* The power of two that makes a subnormal number normal, else 0. A number that depends on a choice
+   by integers: behind a choice of floats, gcc computes all that follows for both of its arms. */
+static inline uint32_t subnormal_shift_f32(float x)
+{
+    return x < 0x1p-126f ? 24u : 0u;
+}
+
+static inline uint64_t subnormal_shift_f64(double x)
+{
+    return x < 0x1p-1022 ? 54u : 0u;
 }

@@ -23,17 +23,19 @@ X = np.linspace(0.5, 2, 16)
 _OTHERS = re.compile("(minimum|floor_divide|remainder)_i64|thread_number|matmul_|transpose_|sort_")
 
 
-def called(body, calls, near=False):
+def called(body, calls, near=False, lanes=False):
     """The functions that statements call, with those inside them."""
     for statement in body:
-        yield from filter(None, calls.of_statement(statement, near))
+        yield from filter(None, calls.of_statement(statement, near, lanes))
         match statement:
             case For():
-                yield from called(statement.body, calls, near or statement.near)
+                yield from called(
+                    statement.body, calls, near or statement.near, lanes or statement.simd
+                )
             case If():
-                yield from called(statement.body + statement.orelse, calls, near)
+                yield from called(statement.body + statement.orelse, calls, near, lanes)
             case While():
-                yield from called(statement.test + statement.body, calls, near)
+                yield from called(statement.test + statement.body, calls, near, lanes)
 
 
 def check(f, *arguments, **options):

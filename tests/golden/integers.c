@@ -5,8 +5,8 @@ static void integers_kernel(const int32_t a[restrict 1000], const int32_t b[rest
 {
     #pragma omp simd
     for (int64_t i = 0; i < 1000; i++) {
-        out_0[i] = floor_divide_i32(add_i32(a[i], b[i]), 3);
-        out_1[i] = remainder_i32(multiply_i32(a[i], b[i]), 7);
+        out_0[i] = floor_divide_in_lanes_i32(add_i32(a[i], b[i]), 3);
+        out_1[i] = remainder_in_lanes_i32(multiply_i32(a[i], b[i]), 7);
         out_2[i] = left_shift_i32(a[i], 2) ^ right_shift_i32(b[i], 1);
         out_3[i] = absolute_i32(a[i]) & 255;
     }

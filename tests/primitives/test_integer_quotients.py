@@ -42,3 +42,6 @@ def test_quotients_are_numpys(function, dtype):
             want = function(x, divisor)
             np.testing.assert_array_equal(got, want)
             np.testing.assert_array_equal(fast(x, np.array(divisor)), want)
+        for divisor in {*y[-80:].tolist(), *(y // 2 + 1)[-80:].tolist(), *y[:20].tolist()}:
+            scalar = np.array(divisor, dtype)
+            np.testing.assert_array_equal(fast(x, scalar), function(x, scalar), str(divisor))

@@ -127,10 +127,9 @@ def test_a_name_is_found_where_all_files_taken_apart_have_it():
 def test_no_name_is_a_pattern_and_a_helper_of_its_own_for_one_dtype():
     """Else two meanings share a name, and which one a primitive gets depends on its dtype.
 
-    Of quotients and rests of integers all are the same number: up to 32 bits it is found by floats,
-    in lanes, of which there are none for 64.
+    Of quotients and rests of integers all are the same number: with branches for 64 bits.
     """
-    divisions = {"whole_quotient", "floor_divide", "fmod", "is_opposed"}
+    divisions = {"floor_divide", "fmod", "is_opposed"}
     patterns = {n[:-2] for n in items() if n[-2:] in ("_F", "_S", "_U", "_C")}
     clashes = []
     for name in items():

@@ -83,6 +83,7 @@ class Printer:
     values    the scalars that are passed by value
     as_bytes  the arrays of bools that are read as integers
     near      all angles are of ordinary magnitude, not only those in `ordinary`
+    lanes     the expressions are those of a vector loop
     """
 
     dialect: Dialect
@@ -92,6 +93,7 @@ class Printer:
     used: set[str] = field(default_factory=set)
     indices: tuple[tuple[Index, str], ...] = ()
     near: bool = False
+    lanes: bool = False
     ordinary: frozenset[Expr] = frozenset()
 
     def print(self, expr: Expr, level: int = 0) -> str:
@@ -233,7 +235,7 @@ class Printer:
 
     def function(self, name: str, dtype: DType, near: bool = False) -> str:
         """The C function for a name in a column and a dtype; a helper is added to `used`."""
-        name = function(name, dtype, self.precise, near)
+        name = function(name, dtype, self.precise, near, self.lanes)
         if c_helpers.find(name) is not None:
             self.used.add(name)
         return name

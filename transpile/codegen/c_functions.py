@@ -103,16 +103,20 @@ def as_float32(x: Expr) -> Expr:
 
 
 @cache
-def function(name: str, dtype: DType, precise: bool = False, near: bool = False) -> str:
+def function(
+    name: str, dtype: DType, precise: bool = False, near: bool = False, lanes: bool = False
+) -> str:
     """The C function for a name in a column and a dtype: a helper, else one of the C library.
 
     precise   the function with the smallest error: a `_precise` helper, or the C library's
     near      the helper for ordinary angles, if there is one
+    lanes     the helper that is faster in vector loops, and only there, if there is one
     """
     ending = suffix(dtype)
-    helper = f"{name}_near_{ending}"
-    if not near or c_helpers.find(helper) is None:
-        helper = f"{name}_{ending}"
+    helper = f"{name}_{ending}"
+    for wanted, kind in ((near, "near"), (lanes, "in_lanes")):
+        if wanted and c_helpers.find(f"{name}_{kind}_{ending}") is not None:
+            helper = f"{name}_{kind}_{ending}"
     library = c_helpers.library_name(name, ending)
     of_library = precise and library is not None and name in TABLE and TABLE[name].transcendental
     exact = f"{name}_precise_{ending}"
@@ -180,30 +184,30 @@ class Calls:
     precise: bool
     ordinary: frozenset[Expr]
 
-    def of_statement(self, statement: Statement, near: bool) -> Iterator[str]:
+    def of_statement(self, statement: Statement, near: bool, lanes: bool) -> Iterator[str]:
         """The functions that a statement itself calls, as often as its text does; those in
         subscripts are not counted."""
         value = accumulated(statement) if isinstance(statement, Update) else None
         for expr in expressions(statement) if value is None else (value,):
-            yield from self.of_expression(expr, near)
+            yield from self.of_expression(expr, near, lanes)
 
-    def of_expression(self, expr: Expr, near: bool) -> Iterator[str]:
+    def of_expression(self, expr: Expr, near: bool, lanes: bool) -> Iterator[str]:
         """The functions that an expression calls."""
         match expr:
             case Apply(op="convert_element_type", args=(x,)):
-                yield from self._of_conversion(x, expr.dtype, near)
+                yield from self._of_conversion(x, expr.dtype, near, lanes)
             case Apply():
                 dtype = dtype_of_column(expr)
                 names, operands = _names(expr.op, dtype)
                 for name in names:
                     of_ordinary = near or measured(expr) in self.ordinary
-                    yield function(name, dtype, self.precise, of_ordinary)
+                    yield function(name, dtype, self.precise, of_ordinary, lanes)
                 for position in operands:
-                    yield from self.of_expression(expr.args[position], near)
+                    yield from self.of_expression(expr.args[position], near, lanes)
             case _:
                 pass
 
-    def _of_conversion(self, x: Expr, target: DType, near: bool) -> Iterator[str]:
+    def _of_conversion(self, x: Expr, target: DType, near: bool, lanes: bool) -> Iterator[str]:
         middle = via(x.dtype, target)
         if middle is not None:
             yield conversion(middle, target)
@@ -211,7 +215,7 @@ class Calls:
         exact = unrounded(x, target)
         if exact is None or not is_byte(exact):
             yield conversion(x.dtype, target) if exact is None else f"round_{suffix(x.dtype)}"
-        yield from self.of_expression(x if exact is None else exact, near)
+        yield from self.of_expression(x if exact is None else exact, near, lanes)
 
 
 @cache

@@ -250,8 +250,9 @@ class Scope:
     def inside(self, loop: For) -> Scope:
         """The scope of a loop's body."""
         printer = self.printer
-        if loop.near and not printer.near:
-            printer = replace(printer, near=True)
+        if (loop.near, loop.simd) != (printer.near, printer.lanes):
+            near, lanes = printer.near or loop.near, printer.lanes or loop.simd
+            printer = replace(printer, near=near, lanes=lanes)
         indices = self.collapsed | {loop.symbol}
         # No statement may be between collapsed loops: the innermost declares the window.
         collapsed = indices if loop.collapse > 1 else frozenset()

@@ -38,8 +38,8 @@ def outlined(kernels: Iterable[Kernel], options: Options) -> dict[str, tuple[int
     beside_choices: set[str] = set()
     for kernel in kernels:
         calls = Calls(options.precise_math, ordinary_angles(kernel))
-        for sequence, near in _sequences(kernel.body, near=False):
-            names = Counter(name for s in sequence for name in calls.of_statement(s, near))
+        for sequence, near, lanes in _sequences(kernel.body, near=False, lanes=False):
+            names = Counter(name for s in sequence for name in calls.of_statement(s, near, lanes))
             counts.update(names)
             if any(map(_has_choice, sequence)):
                 beside_choices.update(names)
@@ -52,20 +52,20 @@ def outlined(kernels: Iterable[Kernel], options: Options) -> dict[str, tuple[int
     return {name: _lanes(name) for name in sorted(heavy - beside_choices)}
 
 
-def _sequences(body: Body, near: bool) -> Iterator[tuple[Body, bool]]:
-    """Each sequence of statements, and True if its loop is a version for ordinary angles. The
-    condition of a branch is a sequence of its own."""
-    yield tuple(s for s in body if not isinstance(s, If)), near
+def _sequences(body: Body, near: bool, lanes: bool) -> Iterator[tuple[Body, bool, bool]]:
+    """Each sequence of statements, True if its loop is a version for ordinary angles, and True if
+    it runs in lanes. The condition of a branch is a sequence of its own."""
+    yield tuple(s for s in body if not isinstance(s, If)), near, lanes
     for statement in body:
         match statement:
             case For(body=inner):
-                yield from _sequences(inner, near or statement.near)
+                yield from _sequences(inner, near or statement.near, lanes or statement.simd)
             case While(body=inner, test=test):
-                yield from _sequences(test + inner, near)
+                yield from _sequences(test + inner, near, lanes)
             case If(body=inner, orelse=orelse):
-                yield (statement,), near
-                yield from _sequences(inner, near)
-                yield from _sequences(orelse, near)
+                yield (statement,), near, lanes
+                yield from _sequences(inner, near, lanes)
+                yield from _sequences(orelse, near, lanes)
             case _:
                 pass
 
