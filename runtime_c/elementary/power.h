@@ -48,14 +48,14 @@ static inline double power_f64(double x, double y)
     p = multiply_add_f64(p, r, 0x1.ebfbdff82c5a5p-3);
     p = multiply_add_f64(p, r, 0x1.62e42fefa39efp-1);
     double size = scale_f64(multiply_add_f64(p, r, 1.0), k, shifted);
-    return power_special_f64(x, y, factor, size);
+    return power_special_f64(x, y, size);
 }
 
 /* x^y from |x|^y, which is meaningless where x is zero or infinite: the sign for odd y, NaN for
    negative x and fractional y, and the cases that are 1 whatever the other operand is. A limit
    for x zero or infinite is |x| or, for negative y, the other one of the two. What depends on
    several conditions is made of masks, as gcc writes nested choices for each of their
-   combinations. `factor` is y, or 0 where |x| is 1. */
+   combinations. */
 static inline float power_special_f32(float x, float y, float power)
 {
     uint32_t size = bits_f32(x) & 0x7fffffffu, is_negative = 0u - (bits_f32(x) >> 31);
@@ -69,11 +69,11 @@ static inline float power_special_f32(float x, float y, float power)
     uint32_t sign = (uint32_t)integer << 31;
     sign = (float)integer == near ? sign : is_regular & 0x7fc00000u;
     result = float_from_bits_f32(bits_f32(result) | (sign & is_negative));
-    result = isunordered(x, y) ? x + y : result;
+    result = ((x != x) | (y != y)) ? x + y : result;
     return ((x == 1.0f) | (y == 0.0f)) ? 1.0f : result;
 }
 
-static inline double power_special_f64(double x, double y, double factor, double power)
+static inline double power_special_f64(double x, double y, double power)
 {
     uint64_t size = bits_f64(x) & 0x7fffffffffffffffu, is_negative = 0u - (bits_f64(x) >> 63);
     double limit = float_from_bits_f64(size ^ ((0u - (bits_f64(y) >> 63)) & 0x7ff0000000000000u));
@@ -83,8 +83,8 @@ static inline double power_special_f64(double x, double y, double factor, double
     uint64_t sign = (uint64_t)(rint(half) != half) << 63;
     sign = rint(y) == y ? sign : is_regular & 0x7ff8000000000000u;
     result = float_from_bits_f64(bits_f64(result) | (sign & is_negative));
-    result = isunordered(x, factor) ? x + y : result;
-    return y == 0.0 ? 1.0 : result;
+    result = ((x != x) | (y != y)) ? x + y : result;
+    return ((x == 1.0) | (y == 0.0)) ? 1.0 : result;
 }
 
 /* k + log2(1 + f), 1 + f in [sqrt(1/2), sqrt(2)), as an unevaluated sum: the result plus *low.
