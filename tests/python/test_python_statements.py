@@ -570,3 +570,13 @@ def test_batches_go_through_statements():
     np.testing.assert_allclose(found, [9.0, 4.0, 8.0])
     found = transpile.vmap(newton)(np.array([4.0, 9.0, 16.0]))
     np.testing.assert_allclose(found, [2.0, 3.0, 4.0])
+
+
+def test_a_lambda_inside_another_one_of_its_line_is_the_one_that_is_converted():
+    def called(make):
+        return transpile.jit(make())
+
+    absolute, larger = called(lambda: lambda x: x if x > 0 else -x), called(lambda: lambda x, y: x if x > y else y)  # fmt: skip # noqa: E501
+    assert (absolute(-2.0), larger(1.0, 3.0)) == (2.0, 3.0)
+    nested = called(lambda: lambda x: (lambda x: x if x > 1 else x * 2)(x + 1 if x > 0 else x))
+    assert (nested(-1.0), nested(0.5), nested(3.0)) == (-2.0, 1.5, 4.0)

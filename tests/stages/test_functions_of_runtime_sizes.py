@@ -14,6 +14,8 @@ from transpile import scipy as jsp
 
 # Expressions in x (n, 4), v (n,), a (n, n) and the integers i (n,), whose values are below 3.
 NUMPY = """
+    np.pad(v, 2, mode="reflect")
+    np.pad(v, (2, 1), mode="mean", stat_length=2)
     np.linalg.qr(x)
     np.linalg.qr(x[:, :3], mode="complete")
     np.linalg.qr(x, mode="r")
@@ -292,6 +294,8 @@ OWN = """
 """
 
 REFUSED = {
+    "np.pad(v, 3, mode='reflect')": r"needs 3 <= n - 1, .* declare it: .*\('n', '4 <= n'\)",
+    "v.reshape(-1, 2)": r"declare it: transpile.dims\('n', 'n % 2 == 0'\)",
     "np.partition(v, 3)": "a partition at 3 needs 4 <= n",
     "np.pad(v, 5, mode='wrap')": "by no more than the array needs 5 <= n",
     "np.linalg.svd(x)": r"declare which it is: transpile.dims\('n', 'n < 4'\), or 'n >= 4'",
@@ -355,7 +359,8 @@ def test_other_functions_give_what_programs_of_fixed_sizes_give(texts):
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_is_refused_says_why(text):
-    with pytest.raises((TypeError, transpile.errors.UnsupportedError), match=REFUSED[text]):
+    errors = (TypeError, ValueError, transpile.errors.UnsupportedError)
+    with pytest.raises(errors, match=REFUSED[text]):
         transpile.jit(function([text])).lower(*types()).compile()
 
 

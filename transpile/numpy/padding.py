@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
-from transpile.ir.indices.requirements import require
+from transpile.ir.indices.requirements import extreme, require
 from transpile.numpy.core.creation import linspace
 from transpile.numpy.core.promotion import (
     Array,
@@ -25,6 +25,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import max, mean, min
+from transpile.numpy.core.runtime_sizes import smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.joins import repeat
 from transpile.numpy.manipulation.shapes import squeeze
@@ -176,7 +177,7 @@ def _pad_by_function(x: Any, widths: list[tuple[int, int]], function: Any, kwarg
 
 # ------------------------------------------------------------------------- what is put on the ends
 
-Widths = tuple[int, int]
+Widths = tuple[Any, Any]  # ints or runtime sizes
 Pair = tuple[Any, Any]
 
 
@@ -219,7 +220,7 @@ def _linear_ramp(x: Any, axis: int, widths: Widths, ends: Pair) -> Pair:
 def _statistic(function: Callable[..., Any]) -> Callable[[Any, int, Widths, Pair], Pair]:
     def of_the_ends(x: Any, axis: int, widths: Widths, lengths: Pair) -> Pair:
         size = x.shape[axis]
-        taken = [size if n is None or n > size else index_of(n) for n in lengths]
+        taken = [size if n is None else smaller_of(index_of(n), size) for n in lengths]
         if 0 in taken and function in (max, min):
             raise located(ValueError, "stat_length of 0 yields no value for padding")
         parts = (slice_axis(x, axis, 0, taken[0]), slice_axis(x, axis, size - taken[1], size))
@@ -259,11 +260,16 @@ def _reflect(x: Any, axis: int, widths: Widths, mode: str, is_odd: bool) -> Any:
         return concatenate_along([first, x, last], axis)
     repeats_edge = mode == "symmetric"
     period = original if repeats_edge else original - 1
+    if isinstance(original, Dim):
+        for width in widths:
+            require(width, period, "a reflection by no more than there is to reflect")
+    there = period  # of a runtime size, in one round
     while low or high:
         size = x.shape[axis]
-        there = (size if repeats_edge else size - 1) // period * period
+        if isinstance(original, int):
+            there = (size if repeats_edge else size - 1) // period * period
         skipped = 0 if repeats_edge else 1
-        before, after = (builtins.min(there, w) for w in (low, high))
+        before, after = (extreme(there, w, -1) for w in (low, high))
         parts = [x]
         first, last = _edges(x, axis)
         if before:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape, floor_divide
+from transpile.ir.dims import Shape, Symbol, floor_divide, terms_of
 from transpile.ir.indices.lengths import are_equal_later, lengths_of
 from transpile.ir.indices.requirements import is_at_most, may_stretch
 from transpile.ir.indices.row_major import product
@@ -112,8 +112,16 @@ def _infer(wanted: Shape, size: Any) -> Shape:
     missing = _quotient(size, known)
     whole = missing * known
     if whole != size and not are_equal_later(whole, size, refusal):
-        raise located(ValueError, refusal)
+        raise located(ValueError, refusal + _divisible(size, known))
     return (*wanted[: unknown[0]], missing, *wanted[unknown[0] + 1 :])
+
+
+def _divisible(size: Any, known: Any) -> str:
+    """What to declare so that a number divides a runtime size, for the error."""
+    match terms_of(size):
+        case [((Symbol(is_found=False) as symbol,), _)] if isinstance(known, int):
+            return f"; declare it: transpile.dims({str(symbol)!r}, '{size} % {known} == 0')"
+    return ""
 
 
 def _quotient(size: Any, known: Any) -> Any:

@@ -10,6 +10,7 @@ that has changed since. Functions with `assert` are found by place alone, as pyt
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 from collections.abc import Iterator
 from functools import lru_cache
@@ -46,7 +47,7 @@ def definition(code: CodeType) -> Definition:
             f"{code.co_filename}:{code.co_firstlineno} does not have it any more: the file has "
             f"changed since it was imported, or an import hook changes what it is compiled to"
         )
-    return found[0]
+    return found[-1]  # of lambdas inside each other, the innermost that has all of the code
 
 
 def _found(code: CodeType) -> list[Definition]:
@@ -112,7 +113,9 @@ def _fits(node: Function, code: CodeType) -> bool:
     spec = node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
     names += [a.arg for a in (spec.vararg, spec.kwarg) if a is not None]
-    own = [name.rpartition("__")[2] for name in code.co_varnames[: len(names)]]
+    more = [code.co_flags & inspect.CO_VARARGS, code.co_flags & inspect.CO_VARKEYWORDS]
+    count = code.co_argcount + code.co_kwonlyargcount + sum(map(bool, more))
+    own = [name.rpartition("__")[2] for name in code.co_varnames[:count]]
     if own != [name.rpartition("__")[2] for name in names]:
         return False
     if not isinstance(node, ast.Lambda):
