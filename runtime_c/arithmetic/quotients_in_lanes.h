@@ -59,7 +59,8 @@ static inline U quotient_in_lanes_U(U x, U y)
    nearest to the quotient plus 1 / (2 |y|) minus 1/2, which is in the low bits of the sum with
    1.5 * 2^52 (2^23). 64 bits take two such quotients; where y has more than 51 bits, the rest says
    whether the second is one off. Divisors that compilers know are multiplications or shifts
-   already; a division of 64 bits is one only where there are vectors of it. */
+   already; a division of 64 bits is a product only where there are vectors of conversions. Of uint8
+   it is a product of 16 bits. */
 static inline int8_t lower_quotient_i8(int8_t x, int8_t y)
 {
     float reciprocal = 1.0f / (float)y;
@@ -86,10 +87,10 @@ static inline int32_t lower_quotient_i32(int32_t x, int32_t y)
 
 static inline uint8_t lower_quotient_u8(uint8_t x, uint8_t y)
 {
-    float reciprocal = 1.0f / (float)y;
-    float nearest = multiply_add_f32((float)x, reciprocal, 0.5f * reciprocal - 0.5f);
-    uint8_t whole = (uint8_t)bits_f32(nearest + 0x1.8p23f);
-    return __builtin_constant_p(y) ? floor_divide_u8(x, y) : whole;
+    // 2^16 / y rounded up, 2^16 itself as 0: x times that is less than 1 / y too large
+    uint16_t factor = (uint16_t)((int32_t)(65535.0f / (float)(y | (y == 0))) + 1);
+    uint8_t whole = (uint8_t)((uint32_t)x * factor >> 16);
+    return __builtin_constant_p(y) ? floor_divide_u8(x, y) : y == 1 ? x : whole;
 }
 
 static inline uint16_t lower_quotient_u16(uint16_t x, uint16_t y)
