@@ -152,6 +152,8 @@ def machine():
                 processor = line.partition(":")[2].strip()
                 break
     return {
+        "date": f"{datetime.date.today()}",
+        "load": round(os.getloadavg()[0], 1),  # of others: at the beginning
         "processor": processor,
         "cores": len(os.sched_getaffinity(0)),
         "compiler": described.get("version", "none"),

@@ -6,7 +6,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from website import cookbook, errors, navigation, pages, reference
+from website import charts, cookbook, errors, navigation, pages, reference
 
 
 def main():
@@ -27,6 +27,7 @@ def write_all(site):
     decisions(site)
     programs(site)
     site.append("errors", errors.listed())
+    site.append("benchmarks", charts.listed())
     described = reference.Reference()
     for name in reference.MODULES:
         site.write(f"reference/{name}", described.page(name))

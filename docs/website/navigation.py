@@ -42,6 +42,7 @@ MENU = {
         "differences_from_numpy",
         "reference_interface",
         "accuracy",
+        "benchmarks",
         "process_settings",
         "security",
         "traces",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import posixpath
 import re
 import types
@@ -14,7 +15,7 @@ import types
 import numpy as np
 import pytest
 from website import __main__ as website
-from website import check, docstrings, errors, navigation, pages, reference
+from website import charts, check, docstrings, errors, navigation, pages, reference
 
 import transpile
 
@@ -164,3 +165,33 @@ def test_docstrings_become_markdown():
         "* {py:obj}`g <transpile.g>`, which is linked\n* two",
         "```python\nf(1)\n```",
     ]
+
+
+def test_the_chart_has_a_bar_for_each_ratio():
+    found = {"softmax": {"ours": 1e-3, "ratios": {"c": 0.5, "numpy": 8.0}}}
+    text = charts.chart(found)
+    assert text.count("<i ") == 2 and "softmax, 4096 x 1024 float32: 1 ms" in text
+    left, width = map(float, re.search(r"NumPy.*left:([\d.]+)%;width:([\d.]+)%", text).groups())
+    assert left == pytest.approx(charts.place(1.0), abs=0.1)
+    assert left + width == pytest.approx(charts.place(8.0), abs=0.1)
+    left, width = map(float, re.search(r"C by.*left:([\d.]+)%;width:([\d.]+)%", text).groups())
+    assert left + width == pytest.approx(charts.place(1.0), abs=0.1)
+    assert "| softmax, 4096 x 1024 float32 | 1 ms | 0.50 | 8.00 |" in charts.table(found)
+    assert "load was 9" in charts.busy({"load": 9.0, "cores": 2})
+    assert charts.busy({"load": 0.1, "cores": 2}) == ""
+
+
+def test_a_results_file_says_when_and_where_it_was_measured(site):
+    results = json.loads(charts.newest().read_text(encoding="utf-8"))
+    assert {"date", "processor", "cores", "compiler"} <= set(results["machine"])
+    text = text_of(site, "benchmarks")
+    assert results["machine"]["date"] in text and charts.newest().name in text
+
+
+def test_every_public_module_is_in_the_reference():
+    found = {f"transpile.{name}": getattr(transpile, name) for name in transpile.__all__}
+    public = {name for name, value in found.items() if isinstance(value, types.ModuleType)}
+    covered = {*reference.MODULES, *reference.ELSEWHERE}
+    inside = {name.rpartition(".")[0] for name in covered}
+    assert {"transpile.lax", "transpile.random", "transpile.numpy"} <= public
+    assert public - covered - inside == set()
