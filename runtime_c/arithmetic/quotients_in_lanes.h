@@ -1,27 +1,26 @@
-/* numpy.floor_divide of integers in vector loops: the same numbers as floor_divide's. */
+/* numpy.floor_divide of integers in vector loops: the same numbers as floor_divide's. What depends on
+   y alone is no choice: gcc makes two loops of it, and no lanes of a sum in them. */
 static inline S floor_divide_in_lanes_S(S x, S y)
 {
-    S whole = lower_quotient_S(x, y);
-    return y == 0 ? 0 : whole;
+    return (S)(lower_quotient_S(x, y) & -(y != 0));
 }
 
 static inline U floor_divide_in_lanes_U(U x, U y)
 {
-    U whole = lower_quotient_U(x, y);
-    return y == 0 ? 0 : whole;
+    return (U)(lower_quotient_U(x, y) & (0 - (U)(y != 0)));
 }
 
 /* numpy.remainder of integers in vector loops. */
 static inline S remainder_in_lanes_S(S x, S y)
 {
     S rest = (S)((U)x - (U)((U)lower_quotient_S(x, y) * (U)y));
-    return y == 0 ? 0 : rest;
+    return (S)(rest & -(y != 0));
 }
 
 static inline U remainder_in_lanes_U(U x, U y)
 {
     U rest = (U)(x - (U)(lower_quotient_U(x, y) * y));
-    return y == 0 ? 0 : rest;
+    return (U)(rest & (0 - (U)(y != 0)));
 }
 
 /* numpy.fmod of integers in vector loops. */
@@ -43,13 +42,13 @@ static inline S quotient_in_lanes_S(S x, S y)
     S whole = lower_quotient_S(x, y);
     bool has_rest = (S)((U)whole * (U)y) != x;
     whole = (S)(whole + (has_rest & ((x < 0) != (y < 0))));
-    return (S)(y == 0 ? -1 : whole);
+    return (S)(whole | -(y == 0));
 }
 
 static inline U quotient_in_lanes_U(U x, U y)
 {
     U whole = lower_quotient_U(x, y);
-    return y == 0 ? MAX_U : whole;
+    return (U)(whole | (0 - (U)(y == 0)));
 }
 
 /* floor(x / y) where y is not 0; the one overflow (the most negative number by -1) wraps around.
@@ -119,7 +118,7 @@ static inline int64_t lower_quotient_i64(int64_t x, int64_t y)
     int64_t more = (int64_t)(bits_f64(nearest + 0x1.8p52) - 0x4338000000000000u);
     rest = (int64_t)((uint64_t)rest - (uint64_t)more * (uint64_t)y);
     more -= (rest != 0) & ((rest < 0) != (y < 0));
-    more += y < 0 ? rest <= y : rest >= y;
+    more += ((rest <= y) & (y < 0)) | ((rest >= y) & (y > 0));
     whole = (int64_t)((uint64_t)whole + (uint64_t)more);
     return is_known_shift_i64(y) ? floor_divide_i64(x, y) : whole;
 #else
@@ -136,7 +135,8 @@ static inline uint64_t lower_quotient_u64(uint64_t x, uint64_t y)
     uint64_t rest = x - whole * y;
     double nearest = multiply_add_f64((double)rest, reciprocal, 0.5 * reciprocal - 0.5);
     uint64_t more = bits_f64(nearest + 0x1.8p52) - 0x4338000000000000u;
-    whole += y < 0x8000000000000u ? more : rest >= y;
+    uint64_t is_large = 0u - (uint64_t)(y > 0x8000000000000u);
+    whole += (more & ~is_large) | ((uint64_t)(rest >= y) & is_large);
     return is_known_shift_u64(y) ? floor_divide_u64(x, y) : whole;
 #else
     return floor_divide_u64(x, y);
