@@ -330,6 +330,8 @@ class Machine:
     # than it is worth; as many diagonals, five next to each other, are cut out of a nest.
     most_pieces: int = 6
     most_piece_statements: int = 400
+    # Loops over blocks of an axis of a runtime size have a version for whole ones of up to so many.
+    longest_counted_block: int = 64
     most_users_piece_statements: int = 100  # loops inside the user's are split as well
     most_versioned_statements: int = 40
     most_diagonal_cuts: int = 6

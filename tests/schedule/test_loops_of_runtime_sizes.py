@@ -84,6 +84,31 @@ def test_results_are_those_of_the_loops_before(name):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+def nearest(x, y):
+    return ((x[:, None] - y) ** 2).sum(2).argmin(1)
+
+
+def test_lanes_of_whole_short_blocks_are_counted_by_a_constant():
+    types = [struct("n", 8), struct(16, 8)]
+
+    def blocks(**machine):
+        options = Options(openmp=False, machine=Machine(**machine))
+        program = scheduled(nearest, *types, options=options)
+        return program, [s for k in program.kernels for s in k.body if isinstance(s, For)]
+
+    program, (whole, rest) = blocks()
+    inside = [[s for s in walk(loop.body) if isinstance(s, For)] for loop in (whole, rest)]
+    assert [str(whole.stop), str(rest.start)] == ["n // 32", "n // 32"]
+    assert all(loop.limit is None for loop in inside[0])
+    assert [str(loop.limit) for loop in inside[1]].count("n") > 3
+    before = lowered(nearest, *types)
+    for n in 1, 31, 32, 33, 64, 70:
+        args = [np.sin(np.arange(8.0 * k) * 0.7).reshape(k, 8) for k in (n, 16)]
+        np.testing.assert_array_equal(run(before, args)[0], run(program, args)[0])
+    assert len(blocks(longest_counted_block=8)[1]) == 1
+    assert len(blocks(most_piece_statements=50)[1]) == 1
+
+
 def test_threads_share_a_loop_where_its_size_is_large_enough():
     def loops(*types):
         program = scheduled(lambda x: np.exp(x) * 2, *types, options=ONE_VERSION)

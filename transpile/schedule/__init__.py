@@ -36,6 +36,7 @@ from transpile.schedule.domain.range_versions import version_ranges
 from transpile.schedule.domain.short_rows import coalesce_short_rows
 from transpile.schedule.domain.stride_versions import version_strides
 from transpile.schedule.domain.triangular_split import split_triangles
+from transpile.schedule.domain.whole_blocks import split_whole_blocks
 from transpile.schedule.donation import donate_arguments
 from transpile.schedule.invariant_elements import hoist_elements
 from transpile.schedule.lanes.aos_to_soa import aos_to_soa
@@ -184,6 +185,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         move_arrays_off_stack,
         "large local arrays become slices of the workspace, one for each thread",
+    ),
+    (
+        split_whole_blocks,
+        "index-set splitting: lanes of whole short blocks are counted by a constant",
     ),
     (guard_teams, "threads share a loop over runtime sizes where these are large enough"),
     (plan_memory, "temporaries that are not live at the same time share memory"),
