@@ -10,6 +10,8 @@ myst_heading_anchors = 4  # with the names that a page's headings have elsewhere
 myst_enable_extensions = ["colon_fence", "deflist"]
 suppress_warnings = ["misc.highlighting_failure"]  # of parts of files, such as `x = ...;`
 
+highlight_language = "text"  # of blocks that name none: pictures of characters
+
 html_theme = "furo"
 html_title = "transpile"
 html_static_path = ["static"]

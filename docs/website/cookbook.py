@@ -112,9 +112,12 @@ Its own functions, for the arguments of `example()`:
 
 <details><summary>The whole file, with the helpers that they call</summary>
 
+:::{{container}} no-search
+
 ```c
 {text.strip()}
 ```
+:::
 
 </details>
 """

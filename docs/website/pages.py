@@ -6,6 +6,7 @@ import posixpath
 import re
 from pathlib import Path
 
+from website import picture
 from website.navigation import NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +91,7 @@ class Site:
         """The page of a Markdown file, with the files that it shows."""
         name = self.pages[file]
         text = (ROOT / file).read_text(encoding="utf-8")
-        text = self.with_links(text, file, name)
+        text = picture.drawn(self.with_links(text, file, name))
         self.write(name, SHOWN.sub(lambda mark: block(ROOT / mark[1]), text))
 
     def add_linked(self):

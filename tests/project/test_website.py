@@ -15,7 +15,7 @@ import types
 import numpy as np
 import pytest
 from website import __main__ as website
-from website import charts, check, docstrings, errors, navigation, pages, reference
+from website import charts, check, docstrings, errors, navigation, pages, picture, reference
 
 import transpile
 
@@ -53,6 +53,25 @@ def test_every_link_leads_to_a_page(site):
                 assert page.removesuffix(".md") in site.written, f"{name} links to {link[1]}"
                 links += 1
     assert links > 100
+
+
+def headings(text):
+    """By which names links lead to the headings of a page."""
+    titles = re.findall(r"^#+ (.*)$", pages.FENCE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_link_to_a_heading_leads_to_one(site):
+    links = 0
+    for name in site.written:
+        text = docstrings.CODE.sub("", pages.FENCE.sub("", text_of(site, name)))
+        for link in pages.LINK.finditer(text):
+            if link[2] and "://" not in link[1]:
+                page = posixpath.normpath(posixpath.join(posixpath.dirname(name), link[1]))
+                page = page.removesuffix(".md") if link[1] else name
+                assert link[2][1:] in headings(text_of(site, page)), f"{name} links to {link[0]}"
+                links += 1
+    assert links > 20
 
 
 def test_links_are_rewritten_outside_of_code(tmp_path):
@@ -195,3 +214,14 @@ def test_every_public_module_is_in_the_reference():
     inside = {name.rpartition(".")[0] for name in covered}
     assert {"transpile.lax", "transpile.random", "transpile.numpy"} <= public
     assert public - covered - inside == set()
+
+
+def test_flowcharts_are_pictures_whose_boxes_do_not_overlap():
+    text = picture.drawn(
+        "a\n```mermaid\nflowchart TD\n    x --> y\n    x --> z\n    y --> w\n```\nb"
+    )
+    assert text.startswith("a\n<div") and text.endswith("</div>\nb")
+    assert text.count("<rect") == 4 and text.count("<path") == 3
+    spots = picture.ranks([("x", "y"), ("x", "z"), ("y", "w"), ("x", "w")])
+    assert [spots[name][1] for name in "xyzw"] == [0, 1, 1, 2]
+    assert len(set(spots.values())) == 4
