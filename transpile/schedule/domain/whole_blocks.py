@@ -34,10 +34,18 @@ def split_whole_blocks(program: Program, options: Options) -> Program:
     return map_bodies(program, lambda body: tuple(_split_all(body, machine)))
 
 
-def _split_all(body: Body, machine: Machine) -> Iterator[Statement]:
+def _split_all(body: Body, machine: Machine, collapsed: int = 0) -> Iterator[Statement]:
+    """The statements with their loops split, but those of a nest that a team shares as one loop,
+    of which the statements are the inside of so many levels."""
     for statement in body:
-        inner = with_bodies(statement, lambda body: tuple(_split_all(body, machine)))
-        found = _block_of(inner) if isinstance(inner, For) else None
+        levels = statement.collapse - 1 if isinstance(statement, For) else 0
+        levels = max(levels, collapsed - 1)
+
+        def inside(body: Body, levels: int = levels) -> Body:
+            return tuple(_split_all(body, machine, levels))
+
+        inner = with_bodies(statement, inside)
+        found = _block_of(inner) if isinstance(inner, For) and not collapsed else None
         if found is None or not isinstance(inner, For) or not _is_short(inner, found[0], machine):
             yield inner
         else:
