@@ -276,8 +276,8 @@ class Lowered(_ProgramStage):
         """The program as text: "c" (the default on a CPU), "cuda" (on a GPU), "graph", "loops",
         "dot", "hlo" or "stablehlo"; or the Python that was traced: "python", "control_flow".
 
-        With `debug_info` the C text carries the lines of the Python source. Raises ValueError for
-        an unknown dialect.
+        With `debug_info` each statement of the C, and of the loops, has its line of Python. Raises
+        ValueError for an unknown dialect.
         """
         lowering = self._lowering
         if debug_info:

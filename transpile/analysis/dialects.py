@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from transpile.analysis.graphviz import to_dot
 from transpile.analysis.python_text import control_flow_text, python_text
+from transpile.analysis.source_lines import complete_sources
 from transpile.ir.graph import Donated, Graph
-from transpile.ir.loop_ir import Program
+from transpile.ir.loop_ir import Program, to_text
+from transpile.options import Options
 from transpile.trace.history.record import Record
 from transpile.util.lazy.imports import Later
 
@@ -26,6 +28,10 @@ class Lowering(Protocol):
     @property
     def graph(self) -> Graph:
         """The graph as it was traced."""
+
+    @property
+    def options(self) -> Options:
+        """The options, of which `debug` adds lines of Python to texts."""
 
     @property
     def donated(self) -> Donated:
@@ -49,10 +55,16 @@ def _computation(lowering: Lowering) -> XlaComputation:
     return hlo.computation_of(lowering.graph, lowering.donated)
 
 
+def _loops(lowering: Lowering) -> str:
+    if not lowering.options.debug:
+        return to_text(lowering.program())
+    return to_text(complete_sources(lowering.program()), sources=True)
+
+
 DIALECTS: dict[str, Callable[[Lowering], str]] = {
     "c": lambda lowering: lowering.c_text(),
     "graph": lambda lowering: str(lowering.optimised()),
-    "loops": lambda lowering: str(lowering.program()),
+    "loops": _loops,
     "python": lambda lowering: python_text(lowering.record),
     "control_flow": lambda lowering: control_flow_text(lowering.record),
     "dot": lambda lowering: to_dot(lowering.optimised()),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from transpile.analysis.source_lines import complete_sources
 from transpile.codegen import compile_budget
 from transpile.codegen.callback_messages import (
     asks_for_codes,
@@ -143,8 +144,17 @@ def render(
     `identity`, parts of a text, devices that exchange values tell whether all run the same program,
     which is for so many of them. A text `for_c` has what callers in C ask of a program, too.
     """
+    program = complete_sources(program) if options.debug else program
     renderer = _Renderer(program, options, C, title or program.name, libraries)
     return renderer.render(header, identity, devices, for_c)
+
+
+def _with_own_lines(text: str, name: str) -> str:
+    """The text of the file `name`, in which `#line 0` has become what says that the lines after it
+    are the file's own: those before it are Python's."""
+    before, marker, after = text.partition("#line 0\n")
+    number = before.count("\n") + 2
+    return f'{before}#line {number} "{name}"\n{after}' if marker else text
 
 
 class _Renderer:
@@ -209,8 +219,9 @@ class _Renderer:
         inlined = self._helpers(names - linked.keys())
         declared = [helper.item for helper in linked.values()]
         for_python = source(helpers=_with_lanes(inlined, lanes), linked=declared)
+        whole = source(helpers=_with_lanes(helpers, lanes), linked=())
         return Text(
-            source=source(helpers=_with_lanes(helpers, lanes), linked=()),
+            source=_with_own_lines(whole, f"{header[:-2]}.c"),
             header=self._header(contract, metadata),
             constants=binary,
             linked=tuple(linked.values()),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +22,8 @@ import numpy as np
 
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Shape
-from transpile.util.frozen_records import cached_property, changed, dataclass, same
+from transpile.ir.graph import UNKNOWN_SOURCE, Source
+from transpile.util.frozen_records import cached_property, changed, dataclass, field_names, same
 
 if TYPE_CHECKING:
     from transpile.ir.loop_ir import Load
@@ -93,6 +95,7 @@ class Invocation:
     routines: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True)
 class Call:
     """A call of a routine; each routine is a subclass, an intrinsic of `transpile.intrinsics`.
 
@@ -100,8 +103,10 @@ class Call:
     names the arrays that are read and those that are written; other arrays are workspace. `numpy`
     is the reference semantics, `flops` and `scratch_bytes` the costs. A method `in_` + target gives
     the function to call: `in_c` one of `runtime_c/`, `in_blas` and `in_lapack` those of programs
-    that are linked with such a library.
+    that are linked with such a library. `source` is its line of Python.
     """
+
+    source: Source = field(default=UNKNOWN_SOURCE, compare=False, repr=False, kw_only=True)
 
     name: ClassVar[str]
     signature: ClassVar[str] = ""
@@ -147,9 +152,9 @@ class Call:
 
     @property
     def operands(self) -> dict[str, Any]:
-        """The fields by name."""
-        fields: Any = type(self)
-        return {name: self.__dict__[name] for name in fields.__dataclass_fields__}
+        """The operands by name."""
+        cls: Any = type(self)
+        return {name: self.__dict__[name] for name in field_names(cls) if name != "source"}
 
     @cached_property
     def arrays(self) -> Mapping[str, Strided]:

@@ -183,6 +183,7 @@ class Declare:
     value: Expr
     constant: bool = True
     symbol: Symbol | None = None
+    source: Source = field(default=UNKNOWN_SOURCE, compare=False, repr=False)
 
     @property
     def dtype(self) -> DType:
@@ -197,6 +198,7 @@ class Update:
     target: Ref | Load
     op: str
     value: Expr
+    source: Source = field(default=UNKNOWN_SOURCE, compare=False, repr=False)
 
     @property
     def primitive(self) -> Primitive | None:
@@ -211,6 +213,7 @@ class Store:
     buffer: str
     index: Shape
     value: Expr
+    source: Source = field(default=UNKNOWN_SOURCE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -238,6 +241,7 @@ class Swap:
 
     first: str
     second: str
+    source: Source = field(default=UNKNOWN_SOURCE, compare=False, repr=False)
 
 
 # The workspace of a call before storage is assigned.
@@ -245,6 +249,8 @@ UNALLOCATED = Strided(Load("", (), UINT8))
 
 
 Statement = For | While | If | Declare | Update | Store | Alloc | Swap | Call
+# Those that have a line of Python of their own.
+LOCATED = (Declare, Update, Store, Swap, Call)
 
 # ------------------------------------------------------------------------------------ programs
 
@@ -351,8 +357,9 @@ class Program:
 # ---------------------------------------------------------------------------------------- text
 
 
-def to_text(program: Program) -> str:
-    """The program in a short form of its own, for people and golden files."""
+def to_text(program: Program, *, sources: bool = False) -> str:
+    """The program in a short form of its own, for people and golden files; with `sources`, each
+    statement has its line of Python behind it."""
     lines = [f"program {program.name}"]
     if program.sizes:
         lines.append(f"  sizes: {', '.join(map(str, program.sizes))}")
@@ -369,7 +376,7 @@ def to_text(program: Program) -> str:
         where = f"  # {kernel.source}" if kernel.source.line else ""
         lines.append(f"kernel {kernel.name}{where}")
         lines += [f"  # {line}" for line in kernel.comment]
-        lines += _body_text(kernel.body, "  ")
+        lines += _body_text(kernel.body, "  ", sources)
     return "\n".join(lines)
 
 
@@ -377,28 +384,30 @@ def _buffer_text(buffer: Buffer) -> str:
     return f"{buffer.name}:{SHORT_NAMES[buffer.dtype]}[{','.join(map(str, buffer.shape))}]"
 
 
-def _body_text(body: tuple[Statement, ...], indent: str) -> list[str]:
+def _body_text(body: tuple[Statement, ...], indent: str, sources: bool) -> list[str]:
     lines: list[str] = []
     for statement in body:
         if isinstance(statement, While):
-            lines += _while_text(statement, indent)
+            lines += _while_text(statement, indent, sources)
             continue
-        lines.append(indent + _statement_text(statement))
-        lines += _body_text(
-            statement.body if isinstance(statement, (For, If)) else (), indent + "  "
-        )
+        where = ""
+        if sources and isinstance(statement, LOCATED) and statement.source.line:
+            where = f"  # {statement.source}"
+        lines.append(indent + _statement_text(statement) + where)
+        inner = statement.body if isinstance(statement, (For, If)) else ()
+        lines += _body_text(inner, indent + "  ", sources)
         if isinstance(statement, If) and statement.orelse:
-            lines += [f"{indent}else", *_body_text(statement.orelse, indent + "  ")]
+            lines += [f"{indent}else", *_body_text(statement.orelse, indent + "  ", sources)]
     return lines
 
 
-def _while_text(statement: While, indent: str) -> list[str]:
+def _while_text(statement: While, indent: str, sources: bool) -> list[str]:
+    inner = _body_text(statement.body, indent + "  ", sources)
     if not statement.test:
-        head = [f"{indent}while {expr_text(statement.condition)}"]
-        return head + _body_text(statement.body, indent + "  ")
-    test = _body_text(statement.test, indent + "  ")
+        return [f"{indent}while {expr_text(statement.condition)}", *inner]
+    test = _body_text(statement.test, indent + "  ", sources)
     test.append(f"{indent}  while {expr_text(statement.condition)}")
-    return [f"{indent}repeat", *test, *_body_text(statement.body, indent + "  ")]
+    return [f"{indent}repeat", *test, *inner]
 
 
 def _statement_text(statement: For | If | Declare | Update | Store | Alloc | Swap | Call) -> str:

@@ -36,7 +36,9 @@ def plan_routine(equation: Equation) -> CallPlan:
     where = tuple(0 if s.extent == 1 else Dim.of(s) for s in loops)
     reads = dict(zip(signature.reads, equation.inputs, strict=True))
     writes = dict(zip(signature.writes, equation.outputs, strict=True))
-    arrays = {name: part(name, value, where) for name, value in {**reads, **writes}.items()}
+    arrays: dict[str, Any] = {
+        name: part(name, value, where) for name, value in {**reads, **writes}.items()
+    }
     return CallPlan(reads, writes, {}, (LoopedCall(loops, intrinsic(**numbers, **arrays)),))
 
 

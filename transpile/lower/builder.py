@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from transpile.analysis.source_lines import with_source
 from transpile.errors import InternalError
 from transpile.fusion.nodes import (
     Branch,
@@ -49,29 +50,35 @@ def kernel_body(frame: Frame, names: Names, items: Items, depth: int) -> tuple[S
 
 
 def _statements(writer: Writer, items: Items) -> Iterator[Statement]:
-    """The statements of loops, and of what stands between them."""
+    """The statements of loops, and of what stands between them, with their lines of Python."""
     for item in items:
-        match item:
-            case Nest():
-                yield from _nest(writer, item)
-            case LoopNode():
-                yield from writer.element(item)
-            case Loop():
-                yield from _loop(writer, item)
-            case Branch():
-                yield from _branch(writer, item)
-            case LibraryCall():
-                yield from library_call(writer, item)
-            case CallBack():
-                yield from call_back(writer, item)
-            case Scatter():
-                yield from _scatter(writer, item)
-            case Compact():
-                yield from _compact(writer, item)
-            case Measure():
-                yield from _measure(writer, item)
-            case _:
-                raise InternalError(f"no statements for {item}")
+        if isinstance(item, Nest):
+            yield from _nest(writer, item)
+        else:
+            yield from (with_source(s, item.equation.source) for s in _of_node(writer, item))
+
+
+def _of_node(writer: Writer, node: Node) -> Iterator[Statement]:
+    """The statements of a node."""
+    match node:
+        case LoopNode():
+            yield from writer.element(node)
+        case Loop():
+            yield from _loop(writer, node)
+        case Branch():
+            yield from _branch(writer, node)
+        case LibraryCall():
+            yield from library_call(writer, node)
+        case CallBack():
+            yield from call_back(writer, node)
+        case Scatter():
+            yield from _scatter(writer, node)
+        case Compact():
+            yield from _compact(writer, node)
+        case Measure():
+            yield from _measure(writer, node)
+        case _:
+            raise InternalError(f"no statements for {node}")
 
 
 def _nest(writer: Writer, nest: Nest) -> Iterator[Statement]:
@@ -91,7 +98,8 @@ def _nest(writer: Writer, nest: Nest) -> Iterator[Statement]:
             case _:
                 pass
     for node in accumulating:
-        yield Declare(writer.scalar(node), start_of(node), constant=False)
+        start = start_of(node)
+        yield Declare(writer.scalar(node), start, constant=False, source=node.equation.source)
     body: list[Statement] = []
     for node in nest.nodes:
         home = writer.loops.homes[node]
@@ -102,7 +110,8 @@ def _nest(writer: Writer, nest: Nest) -> Iterator[Statement]:
         yield For(symbol, extent, tuple(body))
     for node in accumulating:
         if isinstance(node, Reduce):
-            yield from writer.keep(node, Ref(writer.scalars[node], node.var.type.dtype))
+            kept = writer.keep(node, Ref(writer.scalars[node], node.var.type.dtype))
+            yield from (with_source(s, node.equation.source) for s in kept)
 
 
 def _scatter(writer: Writer, node: Scatter) -> Iterator[Statement]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from transpile.analysis.source_lines import with_source
 from transpile.errors import InternalError
 from transpile.fusion.index_lambda import IndexLambda
 from transpile.fusion.nodes import (
@@ -188,7 +189,8 @@ class Writer:
         elif isinstance(home, InMemory) or node.var in self.frame.places:
             place = self.place(node.var)
             if place.load(index) != value and node in self.frame.aliases.late:
-                self.delayed.append(place.store(index, value))
+                stored = with_source(place.store(index, value), node.equation.source)
+                self.delayed.append(stored)
             elif place.load(index) != value:
                 yield place.store(index, value)
 

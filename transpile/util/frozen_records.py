@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from transpile.util.fork_safe_lock import Lock
 
-__all__ = ["cached_property", "changed", "dataclass", "memoized", "replace", "same"]
+__all__ = ["cached_property", "changed", "dataclass", "field_names", "memoized", "replace", "same"]
 
 _Record = TypeVar("_Record")
 _Result = TypeVar("_Result")
@@ -59,7 +59,7 @@ def replace(record: _Record, /, **changes: Any) -> _Record:
     cls: Any = type(record)
     copy: _Record = object.__new__(cls)
     original, values = record.__dict__, copy.__dict__
-    names = _field_names(cls)
+    names = field_names(cls)
     for name in names:
         values[name] = original[name]
     values.update(changes)
@@ -71,7 +71,7 @@ def replace(record: _Record, /, **changes: Any) -> _Record:
 
 
 @lru_cache(maxsize=1024)
-def _field_names(cls: Any) -> tuple[str, ...]:
+def field_names(cls: Any) -> tuple[str, ...]:
     """The names of a dataclass's fields; `__dataclass_fields__` includes class variables."""
     return tuple([field.name for field in dataclasses.fields(cls)])
 
@@ -217,10 +217,12 @@ def _immutability(cls: Any, names: set[str]) -> dict[str, Any]:
 
 def _constructor(cls: Any) -> Callable[..., None]:
     """`__init__`, compiled from a text: it is called most."""
-    fields = dataclasses.fields(cls)
+    fields = sorted(dataclasses.fields(cls), key=lambda field: field.kw_only is True)
     names: dict[str, Any] = {"_missing": dataclasses.MISSING, "_assign": object.__setattr__}
     parameters, lines = [], []
     for field in fields:
+        if field.kw_only and "*" not in parameters:
+            parameters.append("*")
         name = field.name
         value = name
         if field.default is not dataclasses.MISSING:

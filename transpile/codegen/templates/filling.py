@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from transpile.analysis.source_lines import source_of
 from transpile.codegen.c_expr import c_type
 from transpile.codegen.callback_messages import code_of
 from transpile.codegen.dialect import Dialect, suffix
@@ -174,6 +175,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "node": _node,
     "real": _real,
     "renamed": renamed,
+    "source_of": source_of,
     "string_literal": string_literal,
     "suffix": suffix,
     "text_bytes": text_bytes,
