@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^ *(`{3,}).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<=\]\()([^)#\s]*)(#[^)\s]*)?(?=\))")
 SHOWN = re.compile(r"^<!-- shown: (\S+) -->$", re.MULTILINE)  # the file follows, in the site
+# A link to a page that only the site has.
+MADE = re.compile(r"<!-- page: (\S+) -->(.*?)<!-- -->")
 LANGUAGES = {
     ".py": "python",
     ".c": "c",
@@ -92,6 +94,7 @@ class Site:
         name = self.pages[file]
         text = (ROOT / file).read_text(encoding="utf-8")
         text = picture.drawn(self.with_links(text, file, name))
+        text = MADE.sub(r"[\2](\1.md)", text)
         self.write(name, SHOWN.sub(lambda mark: block(ROOT / mark[1]), text))
 
     def add_linked(self):
