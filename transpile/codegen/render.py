@@ -241,7 +241,9 @@ class _Renderer:
         behind the helpers: those that they call are needed, too."""
         self.scope.needs.helpers.update(helpers_of_checks(self.program))
         scope = self.scope.of_entry()
-        for size in (self.program.workspace, *self.program.offsets):
+        checks = (*size_checks(self.program), *length_checks(self.program))
+        asked = (i for c in checks for i in (c.smaller, c.larger, *c.shape, *c.among))
+        for size in (self.program.workspace, *self.program.offsets, *asked):
             scope.index(size)
         return scope
 
