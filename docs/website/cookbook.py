@@ -21,6 +21,10 @@ FOLDER = ROOT / "examples" / "cookbook"
 PAGE = ROOT / "docs" / "cookbook.md"
 TABLE = re.compile(r"(?<=<!-- programs -->\n\n).*?(?=\n\n<!-- end of programs -->)", re.DOTALL)
 
+PRIVATE = """
+It is linked with the LAPACK inside of NumPy. For other machines name theirs:
+`--option lapack=liblapack.so.3`."""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -85,9 +89,10 @@ def page(each):
     arguments = each.module.example()
     text = each.function.lower(*arguments).as_text()
     name = each.function.__name__
-    specs = " ".join(f"--arg '{argument(value)}'" for value in arguments)
-    if "np.linalg" in each.path.read_text(encoding="utf-8"):  # the LAPACK that will be there
-        specs += " --option lapack=liblapack.so.3"
+    specs, note = " ".join(f"--arg '{argument(value)}'" for value in arguments), ""
+    if "np.linalg" in each.path.read_text(encoding="utf-8"):
+        specs += " --private-libraries"
+        note = PRIVATE
     return f"""# {each.title}
 
 {each.says}
@@ -100,7 +105,7 @@ python -m transpile build {each.file}:{name} \\
     {specs}
 ```
 
-The first command prints something, the second writes `{name}.c`, `{name}.h` and `{name}.so`.
+The first command prints something, the second writes `{name}.c`, `{name}.h` and `{name}.so`.{note}
 
 ## In C
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import re
 import runpy
+import shlex
 
 import numpy as np
 import pytest
+from thorough import each
 from website import cookbook
 
 from transpile import tree
+from transpile.__main__ import main
 
 PROGRAMS = cookbook.paths()
 
@@ -39,6 +43,18 @@ def test_a_program_computes_what_numpy_does(path, capsys):
         np.testing.assert_allclose(changed, numbers, rtol=1e-12)
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
+
+
+@each("path", PROGRAMS, ordinary=lambda path: path.stem in ("tridiagonal", "least_risk"))
+def test_the_command_line_gives_the_c_of_the_page(path, capsys):
+    page = cookbook.page(cookbook.program(path))
+    command = re.search(r"python -m transpile build (.*?)\n```", page, re.DOTALL)[1]
+    words = shlex.split(command.replace("\\\n", " "))
+    file, function = words[0].split(":")
+    words = [f"{cookbook.ROOT / file}:{function}", *words[1:]]
+    show = [word for word in words if word != "--private-libraries"]
+    assert main(["show", *show]) == 0
+    assert re.search(r"## In C.*?```c\n(.*?)```", page, re.DOTALL)[1] in capsys.readouterr().out
 
 
 def test_a_page_has_the_program_and_its_c():
