@@ -142,6 +142,12 @@ def test_no_name_is_a_pattern_and_a_helper_of_its_own_for_one_dtype():
     assert not clashes
 
 
+def test_helpers_compare_by_operators():
+    """C's macros of comparisons (isunordered, isless ...) are no functions of a GPU."""
+    macros = re.compile(r"\bis(?:unordered|less|greater|lessequal|greaterequal|lessgreater)\(")
+    assert not [name for name, item in items().items() if macros.search(item.text)]
+
+
 def test_every_function_of_the_table_exists_for_every_dtype():
     seen = set()
     for primitive in TABLE.values():
