@@ -42,7 +42,10 @@ def decisions(site):
     names = sorted(name for name in site.pages.values() if name.startswith("decisions/"))
     listed = "\n".join(name.removeprefix("decisions/") for name in names)
     text = "What the larger parts are, what else they could be, and what was measured."
-    site.write("decisions/index", f"# Decisions\n\n{text}\n\n```{{toctree}}\n{listed}\n```\n")
+    site.write(
+        "decisions/index",
+        f"# Decisions\n\n{text}\n\n```{{toctree}}\n:titlesonly:\n\n{listed}\n```\n",
+    )
 
 
 def programs(site):

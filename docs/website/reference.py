@@ -107,6 +107,7 @@ class Reference:
         full = f"{module.__name__}.{name}"
         kind = kind_of(value)
         heading = name + ("" if kind == "data" or is_enum(value) else signature(value))
+        heading = heading.removesuffix("(*args, **kwargs)") if kind == "class" else heading
         if self.named[id(value)] != full:
             other = self.named[id(value)]
             return directive(kind, heading, f"The same as {{py:obj}}`{other}`.")
