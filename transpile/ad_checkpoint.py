@@ -33,7 +33,7 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
 
     Arguments are pytrees of arrays. Raises what tracing raises.
     """
-    flat, leaves = flatten_function(lambda *a: f(*a, **kwargs), args, is_differentiated=True)
+    flat, leaves = flatten_function(lambda *a: f(*a, **kwargs), args, role="backward")
     forward = linearized_graph(flat, leaves).forward.graph
     made = {v: e for e in forward.equations for v in e.outputs}
     for atom in forward.outputs[flat.out_tree.num_leaves :]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import transpile
+from transpile import lax
 from transpile.errors import (
     TracerIntegerConversionError,
     UndecidedSizeError,
@@ -110,12 +111,34 @@ def test_errors_are_those_of_numpy():
         transpile.jit(lambda n: np.arange(0, n, 0))(3)
 
 
-def test_a_loop_needs_a_bound_for_its_arrays():
-    def f(n):
+def test_arrays_in_loops_have_room_for_the_longest():
+    def of_counter(n):
         total = 0.0
         for i in range(1, n):
             total += np.ones(i).sum()
         return total
+
+    def of_values(x, n):
+        total = 0.0
+        for i in range(n):
+            k = i
+            while k * k < x[i % 5] * 20:
+                k += 1
+            total += np.arange(k).sum() * x[i % 5]
+        return total
+
+    def in_a_branch(n):
+        return np.arange(n).sum() if n > 3 else np.ones(n + 1).sum()
+
+    for n in (5, 1, 0, 9):
+        assert transpile.jit(of_counter)(n) == of_counter(n)
+        assert transpile.jit(of_values)(X, n) == of_values(X, n)
+        assert transpile.jit(in_a_branch)(n) == in_a_branch(n)
+
+
+def test_a_body_of_lax_needs_a_bound_for_its_arrays():
+    def f(n):
+        return lax.fori_loop(0, n, lambda i, total: total + np.ones(i).sum(), 0.0)
 
     with pytest.raises(UnsupportedError, match=r"make an array of the largest length.*x\[:n\]"):
         transpile.jit(f)(5)

@@ -67,7 +67,7 @@ def jvp(
             f"structure; primals have tree structure {tree.structure(tuple(primals))} whereas "
             f"tangents have tree structure {tangent_tree}."
         )
-    flat, leaves = flatten_function(fun, primals, has_aux=has_aux, is_differentiated=True)
+    flat, leaves = flatten_function(fun, primals, has_aux=has_aux, role="forward")
     # An array of an extended dtype has several parts, and one tangent, of the dtype float0.
     counts = [len(flatten_arrays(x)[0]) for x in tree.leaves(tuple(primals))]
     directions = [t for t, count in zip(directions, counts, strict=True) for _ in range(count)]
@@ -242,7 +242,8 @@ def _linearized(
     fun: Callable[..., Any], primals: Sequence[Any], has_aux: bool, is_transposed: bool
 ) -> tuple[Any, LinearMap, Any]:
     """The result, the linear function, and the auxiliary result."""
-    flat, leaves = flatten_function(fun, primals, has_aux=has_aux, is_differentiated=True)
+    role = "backward" if is_transposed else "forward"
+    flat, leaves = flatten_function(fun, primals, has_aux=has_aux, role=role)
     linearized = linearized_graph(flat, leaves)
     results, residuals = linearized.split(flat.run(linearized.forward, leaves))
     count = flat.out_tree.num_leaves

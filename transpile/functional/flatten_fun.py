@@ -93,7 +93,7 @@ def flatten_function(
     args: Sequence[Any],
     *,
     known: bool | Sequence[Any] = True,
-    is_differentiated: bool = False,
+    role: str = "",
     has_aux: bool = False,
     argnums: Sequence[int] | None = None,
     types: Sequence[ArrayType] | None = None,
@@ -103,8 +103,8 @@ def flatten_function(
 
     known     whether Python may ask for the values of the arguments; or those values, UNKNOWN
               where it may not
-    is_differentiated   the derivative by the arguments is wanted: Python gets none of the numbers
-              that it goes through, but their truth
+    role      "forward" or "backward" where the derivative by the arguments is wanted: Python gets
+              none of the numbers that it goes through, but their truth; "repeated" under vmap
     has_aux   the function returns a pair, (result, auxiliary result)
     argnums   the positions, for their names, that the arguments have in the user's call
     types     the types of the leaves, where they are not those of the arguments
@@ -138,7 +138,7 @@ def flatten_function(
             name=function_name(function),
             source=function_source(inner(function)),
             known=(leaves if known else None) if isinstance(known, bool) else known,
-            is_differentiated=is_differentiated,
+            role=role,
         )
 
     graph, captured, (out_tree, aux_leaves, aux_tree) = retried(attempt, function)

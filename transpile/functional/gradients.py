@@ -119,7 +119,7 @@ class _Gradient:
         for leaf, name in zip(flatten_arrays(chosen)[0], names, strict=True):
             check_input("grad", as_value(leaf, repr(name)), self.holomorphic, self.allow_int)
         flat, leaves = flatten_function(
-            partial, chosen, has_aux=self.has_aux, argnums=positions, is_differentiated=True
+            partial, chosen, has_aux=self.has_aux, argnums=positions, role="backward"
         )
         kind = _scalar_type(flat, self.holomorphic)
         linearized = linearized_graph(flat, leaves)

@@ -191,6 +191,7 @@ def _jacobian_function(
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
     is_single = argument_numbers(argnums)[1]
+    role = "backward" if blocks_of is _backward_blocks else "forward"
     check_argument, check_result = checks
 
     @functools.wraps(fun)
@@ -201,7 +202,7 @@ def _jacobian_function(
         for leaf, name in zip(flatten_arrays(chosen)[0], names, strict=True):
             check_argument(value_type(as_value(leaf, repr(name))).dtype)
         flat, leaves = flatten_function(
-            partial, chosen, has_aux=has_aux, argnums=positions, is_differentiated=True
+            partial, chosen, has_aux=has_aux, argnums=positions, role=role
         )
         for kind in flat.out_types:
             check_result(kind.dtype)

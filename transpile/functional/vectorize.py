@@ -131,6 +131,7 @@ def _mapped(
         known=[UNKNOWN] * len(mapped),
         types=[kind.with_shape(kind.shape[1:]) for kind in kinds],
         names=[n for n, m in zip(names, examples.is_mapped, strict=True) if m],
+        role="repeated",
     )
     closed, batched = batch(flat.closed, axis, [True] * len(mapped))
     axes_out = _result_axes(fun, axis, out_axes, flat, batched)

@@ -15,7 +15,7 @@ import numpy as np
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_DEAD_CODE, OWN_OUTPUTS
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var, calls_python
-from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.graph_rewrite import Builder, rewrite, sizes_read
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, ArrayType, is_half, kind_letter
 from transpile.machine import USUAL, Machine
@@ -121,7 +121,7 @@ def _fold_constants(builder: Builder, equation: Equation) -> Atom | None:
         return None
     if type_.size > builder.machine.largest_folded:
         return None
-    if not all(isinstance(a, Const) for a in equation.inputs):
+    if not all(isinstance(a, Const) for a in equation.inputs) or sizes_read(equation):
         return None
     if type_.shape and all(a.type.shape == () for a in equation.inputs):
         return None  # a broadcast scalar is simpler than the array it stands for

@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 from transpile import errors
 from transpile.ir.dims import Dim
+from transpile.ir.source_info import user_source
 from transpile.python import operations
-from transpile.python.semantics import builtins, math_functions
+from transpile.python.rolling import RolledError, UnrolledError
+from transpile.python.semantics import bounds, builtins, math_functions
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import HandledError, raise_
 from transpile.python.semantics.iterables import Chosen, is_stackable
-from transpile.python.semantics.loops import RolledError, UnrolledError
 from transpile.python.semantics.numbers import is_unknown
 from transpile.python.semantics.values import EndedError
 from transpile.python.syntax.conversion import conversion, converted
@@ -40,6 +41,7 @@ class Conversions:
     rolled       the sites of loops that become loops of the program, and why
     unrolled     those that cannot, and why
     changing     by the site of a loop: the attributes that it changes
+    counting     what the greatest numbers in statements are, that only the program has
     handlers     of the `try` statements that are being traced: functions that give their classes
     """
 
@@ -49,6 +51,7 @@ class Conversions:
         self.rolled: dict[Any, str] = {}
         self.unrolled: dict[Any, Exception] = {}
         self.changing: dict[Any, Any] = {}
+        self.counting = bounds.Counting()
         self.handlers: list[Callable[[], Any]] = []
         self.refused: dict[str, None] = {}
 
@@ -62,6 +65,8 @@ class Conversions:
             except UnrolledError as unrolled:
                 self.rolled.pop(unrolled.site, None)
                 self.unrolled[unrolled.site] = unrolled.reason
+            except bounds.CountedError as counted:
+                self.counting.sites.setdefault(counted.outermost, {})[counted.site] = None
             except HandledError as handled:
                 raise handled.error from None
             except EndedError as ended:
@@ -93,6 +98,14 @@ class Conversions:
         hold."""
         sizes = [x.as_value() if isinstance(x, Dim) else x for x in (smaller, larger)]
         if_(sizes[0] > sizes[1], lambda: _raised(text), lambda: (), (), ())
+
+    def greatest(self, count: Any) -> Any:
+        """A size that a length in a statement is at most; None where nobody can find one."""
+        source = user_source()
+        site = "length", source.file, source.line
+        bounds.note(site, count)
+        found = bounds.greatest(count, site)
+        return None if found is None else found[0]
 
     def subscripted(self, container: Any, key: Any) -> Any:
         """What is subscripted in the place of a container: of a list, its stacked items."""

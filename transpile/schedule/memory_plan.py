@@ -14,9 +14,9 @@ from heapq import heappop, heappush
 from transpile.errors import UnsupportedError
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import WORKSPACE_PLANNED
-from transpile.ir.dims import Dim, Index, bounds, floor_divide
+from transpile.ir.dims import Dim, Index, bounds, floor_divide, symbols_of
 from transpile.ir.indices.estimates import estimate
-from transpile.ir.indices.lengths import most_of
+from transpile.ir.indices.lengths import Room, most_of
 from transpile.ir.loop_ir import Program
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST
@@ -96,6 +96,11 @@ def _in_slots(needs: Sequence[tuple[Life, Dim]], start: int) -> tuple[list[Index
 
 
 def _fits(size: Dim, room: Dim) -> bool:
+    """True if an array fits into a slot: the room for a length says nothing of that for others."""
+    if size == room:
+        return True
+    if any(isinstance(s, Room) for s in symbols_of(size) - symbols_of(room)):
+        return False
     slack = bounds(room - size)[0]
     return slack is not None and slack >= 0
 

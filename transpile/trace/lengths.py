@@ -64,11 +64,14 @@ def measured(
     facts: Callable[[Index], Iterable[Index]] = lambda found: (),
 ) -> Dim:
     """A number, which is not negative, as the extent of an axis; without a `most`, for which memory
-    is planned, no bound of it is known. `facts` are what else is 0 or more, for proofs."""
+    is planned, no bound of it is known, but in a statement that is converted from source. `facts`
+    are what else is 0 or more, for proofs."""
     trace = the_trace()
     known = _counted(trace, TABLE["measured"], (count,))
     if known is not None:
         return Dim.of(known.params["length"])
+    if most is None and trace.is_region:
+        most = THREAD.python.greatest(count)
     if most is None:
         found = unbounded_length(_free_name(0))
     else:
@@ -141,8 +144,15 @@ def _free_name(most: Index, others: Iterable[Length] = ()) -> str:
 def with_own_lengths(trace: Trace, graph: Graph) -> Graph:
     """A graph whose equations are to be appended to a trace, which may have lengths of the same
     names already: they are others."""
+    if trace.lengths.keys().isdisjoint(counts_of(graph.equations)):
+        return graph
+    return with_new_lengths(graph)
+
+
+def with_new_lengths(graph: Graph) -> Graph:
+    """A graph that counts its lengths under names of its own."""
     counted = counts_of(graph.equations)
-    if trace.lengths.keys().isdisjoint(counted):
+    if not counted:
         return graph
     others: list[Length] = []
     for known in counted:

@@ -29,6 +29,8 @@ from transpile.trace.tracer import UNKNOWN, Tracer, leaked
 from transpile.util.frozen_records import dataclass
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 
+_LENGTH = 100  # equations: a length may take an argument of the program
+
 
 @dataclass(eq=False)
 class Trace:
@@ -55,9 +57,10 @@ class Trace:
     made       by id: NumPy's arrays that traced code has made, and by which call
     lifts      by id: arrays that traced code indexes by traced values, and their traced constants
     lengths    the lengths that equations count, and the values that they are
-    counters   the numbers of the iterations of known loops, and how many there are
+    counters   the numbers of iterations of loops, and how many there are: an int, or traced
     length_names  those of lengths that are counted here, and in regions
     is_region  a statement of the function around it, whose arrays it may assign to
+    role       what is done with the graph: see `trace_nested`
     sizes      runtime sizes by the Vars of their values
     around     the region that a region is in
     mirrored   in a region, by the Var of an outer view: the view of what the base is here
@@ -88,9 +91,10 @@ class Trace:
     lifts: dict[int, tuple[Any, Tracer]] = field(default_factory=dict)
     lengths: dict[Length, Var] = field(default_factory=dict)
     sizes: dict[Var, Dim] = field(default_factory=dict)
-    counters: dict[Var, int] = field(default_factory=dict)
+    counters: dict[Var, Any] = field(default_factory=dict)
     length_names: set[str] = field(default_factory=set)
     is_region: bool = False
+    role: str = ""
     around: Trace | None = None
     mirrored: dict[Var, tuple[Tracer, Var]] = field(default_factory=dict)
 
@@ -173,7 +177,7 @@ class Trace:
     def add(self, equation: Equation) -> list[Tracer]:
         """Append an equation over atoms of this trace, whose outputs are fresh."""
         born = len(self.equations)
-        if THREAD.longest is not None and born > THREAD.longest:
+        if THREAD.longest is not None and born + _LENGTH * len(self.lengths) > THREAD.longest:
             raise LongTraceError
         self.equations.append(equation)
         for var in equation.outputs:
@@ -360,7 +364,7 @@ def constant(value: Any, what: str = "a constant") -> Const:
 
 
 class LongTraceError(BaseException):
-    """A trace has more equations than this thread wants (`trace/captured_arrays.py`).
+    """A trace has more equations, or lengths, than are wanted (`trace/captured_arrays.py`).
 
     No error of the user's: his `except` clauses do not see it.
     """
@@ -441,24 +445,24 @@ def trace_nested(
     name: str | None = None,
     source: Source | None = None,
     known: Sequence[Any] | None = None,
-    is_differentiated: bool = False,
+    role: str = "",
 ) -> tuple[Graph, list[Tracer], Any]:
     """Trace `function(*tracers)`, which returns (list of result leaves, extra). Returns the graph,
     the tracers of outer traces that it captures, and `extra` (the structure of the results, say).
 
     The graph's inputs are the captured values, then the arguments. `known` are concrete values of
-    the arguments, or tracers of outer traces that may have them; `is_differentiated`: the arguments
-    are differentiated.
+    the arguments, or tracers of outer traces that may have them; `role`: the arguments are
+    differentiated "forward" or "backward", or the graph is "repeated", by a loop or for examples.
     """
     source = source or function_source(function)
-    trace = Trace(name or str(getattr(function, "__name__", "f")), source)
+    trace = Trace(name or str(getattr(function, "__name__", "f")), source, role=role)
     trace.inputs = [Var(t, n) for t, n in zip(types, names, strict=True)]
     if known is not None:
         trace.known = dict(zip(trace.inputs, known, strict=True))
         trace.varied = {
             var
             for var, value in trace.known.items()
-            if is_differentiated
+            if role in ("forward", "backward")
             or (isinstance(value, Tracer) and value.owner.varies(value.variable))
         }
 

@@ -131,6 +131,7 @@ def trace_body(
             name=function_name(function),
             source=function_source(inner(function)),
             known=[UNKNOWN] * len(types) if is_again else None,
+            role="repeated",
         )
 
     graph, captured, out_tree = retried(attempt, function)

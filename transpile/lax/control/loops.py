@@ -11,6 +11,7 @@ import numpy as np
 
 from transpile import errors, tree
 from transpile.dispatch.switches import is_jit_disabled
+from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, ArrayType
@@ -197,7 +198,7 @@ def bind_scan(
     consts: Sequence[Any],
     carry: Sequence[Any],
     xs: Sequence[Any],
-    length: int,
+    length: Index,
     reverse: bool,
 ) -> list[Any]:
     """The results of a scan. A carry that the body returns unchanged becomes a constant, and a y

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index, sides
-from transpile.ir.graph import Atom, Const, Equation
+from transpile.ir.graph import Atom, Const, Equation, Var
 from transpile.ir.indices.requirements import extreme, is_at_most
 from transpile.ir.indices.size_value import SIZE_VALUES, UNDECIDED
 from transpile.ir.types import INT64
@@ -77,8 +77,8 @@ def extent_of(value: Any) -> Index:
         return value
     if not is_found_later(value):
         return index_of(value)
-    known = _size_of(value.owner, value.variable, {}, _FOLLOWED)
-    if known is not None and is_at_most(0, known):
+    known = size_of(value)
+    if known is not None:
         return known
     text = "negative dimensions are not allowed"
     count = strengthen(convert(value, INT64))
@@ -87,8 +87,25 @@ def extent_of(value: Any) -> Index:
         return length_of(count)
     found = length_of(count)
     none_of(bind(primitives.reshape, call(np.less, count, 0), shape=(1,)), text)
-    value.owner.sizes[value.variable] = found
+    trace = the_trace()  # which counts it, and may be traced again
+    here = trace.atom(value)
+    assert isinstance(here, Var)  # of a traced value
+    trace.sizes[here] = found
     return found
+
+
+def size_of(value: Any) -> Index | None:
+    """The size that a traced number is, if it is made of sizes, and not negative."""
+    known = None
+    for trace in reversed(THREAD.traces):
+        if trace is value.owner:
+            known = _size_of(trace, value.variable, {}, _FOLLOWED)
+            break
+        _, captured = trace.captures.get(value.variable, (None, None))
+        if captured in trace.sizes:  # it is a length that this trace counts
+            known = trace.sizes[captured]
+            break
+    return known if known is not None and is_at_most(0, known) else None
 
 
 # Operations behind each other that are followed from a number to the sizes that it is made of.

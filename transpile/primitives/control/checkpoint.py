@@ -7,18 +7,20 @@ elimination does not merge them with the forward pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from transpile.ir.graph import Equation, Graph, Var
-from transpile.ir.graph_rewrite import live_equations
+from transpile.ir.graph_rewrite import counts_of, lengths_read, live_equations
+from transpile.ir.indices.lengths import lengths_in
 from transpile.ir.primitive import Axis, Linear, Primitive, register
 from transpile.primitives.control.calls import Flags, Values, call_type, call_value
 from transpile.primitives.control.graphs import filled
 from transpile.primitives.control.primitives import scan
 from transpile.primitives.effects.checks import as_it_is, call_checked
 from transpile.primitives.rules import apply, bind_call
+from transpile.trace.lengths import with_new_lengths
 from transpile.trace.tracer import Tracer
 from transpile.transforms.batch import batch
 from transpile.transforms.closed import Closed
@@ -66,7 +68,7 @@ def _checkpoint_jvp(
         checkpoint,
         *[values[v] for v in needed],
         *[t for t in tangents if t is not None],
-        graph=_part(derivative, (*needed, *moving), recomputed, tangents_out),
+        graph=with_new_lengths(_part(derivative, (*needed, *moving), recomputed, tangents_out)),
         policy=policy,
         prevent_cse=(*[guards.get(v, True) for v in needed], *[True] * len(moving)),
     )
@@ -135,11 +137,14 @@ def _scan_keeping(policy: Policy, equation: Equation) -> tuple[Equation, Equatio
 
 
 def _equations_from(
-    equations: Sequence[Equation], outputs: Sequence[Any], saved: Container[Var]
+    equations: Sequence[Equation], outputs: Sequence[Any], saved: Collection[Var]
 ) -> tuple[tuple[Equation, ...], set[Any]]:
     """The equations that compute the outputs from the inputs and the saved values, and all that
-    these equations and the outputs read."""
+    these equations and the outputs read. Lengths are counted again, but those that saved values
+    have."""
     read = set(outputs)
+    given = lengths_in(v.type.shape for v in saved)
+    counts = {s: v for s, v in counts_of(equations).items() if s not in given}
     kept: list[Equation] = []
     for equation in reversed(equations):
         flags = [v in read and v not in saved for v in equation.outputs]
@@ -148,6 +153,7 @@ def _equations_from(
             equation = equation if dce is None else dce(equation, flags)
             kept.append(equation)
             read.update(equation.inputs)
+            read.update(counts[s] for s in lengths_read(equation) if s in counts)
     return tuple(reversed(kept)), read
 
 

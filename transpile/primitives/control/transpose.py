@@ -294,5 +294,7 @@ def refuse_reverse(*_: Any, **__: Any) -> NoReturn:
     raise ValueError(
         f"{user_source()}: Reverse-mode differentiation does not work for lax.while_loop or "
         f"lax.fori_loop with dynamic start/stop values. Try using lax.scan, or using fori_loop "
-        f"with static start/stop."
+        f"with static start/stop. A `while` of Python's, and a `for` whose number of iterations is "
+        f"traced, need a bound here: `while k < 100 and ...` with `k += 1` in each iteration, or "
+        f"`for k in range(100)` with `break`."
     )

@@ -29,6 +29,7 @@ from transpile.python.objects.references import (
     share_among,
     share_with,
 )
+from transpile.python.semantics.bounds import within
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
     EndedError,
@@ -103,6 +104,12 @@ def choose(test: Any, then: Later, otherwise: Later) -> Any:
 def _traced(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -> tuple[Any, ...]:
     """The values behind two branches, the first one for true; of one that an exception ends,
     nothing comes."""
+    source = user_source()
+    site = source.file, source.line, tuple(names)
+    return within(site, branches, partial(_chosen_of, holds, branches, names))
+
+
+def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -> tuple[Any, ...]:
     regions = Region("then"), Region("otherwise")
     attributes = Attributes(branches)
     results: list[Any] = []

@@ -16,6 +16,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import as_array, strengthen, weaken
 from transpile.primitives import elementwise
+from transpile.python.rolling import MOST_UNROLLED
 from transpile.python.semantics.branches import choose, if_, not_
 from transpile.python.semantics.exceptions import as_python, raise_, traced_values, with_values
 from transpile.python.semantics.generators import Generated
@@ -29,7 +30,7 @@ from transpile.python.semantics.iterables import (
     reversed_,
     zip_,
 )
-from transpile.python.semantics.loops import MOST_UNROLLED, for_, while_
+from transpile.python.semantics.loops import for_, while_
 from transpile.python.semantics.numbers import (
     any_unknown,
     as_complex,

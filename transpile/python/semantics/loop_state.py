@@ -9,12 +9,13 @@ import numpy as np
 
 from transpile import errors, tree
 from transpile.ir.dims import Dim
-from transpile.ir.graph import Var
+from transpile.ir.graph import Atom, Graph, Var
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
+from transpile.lax.control.bodies import merged
 from transpile.numpy.core.promotion import convert
 from transpile.primitives import axes
-from transpile.python.objects.references import Object, Row, outer_of, row_of
+from transpile.python.objects.references import Object, Objects, Row, outer_of, row_of
 from transpile.python.semantics.branches import described
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
@@ -240,6 +241,37 @@ class State:
                     for number, k in zip(slot.numbers, row.numbers, strict=True):
                         outputs[number] = region.atom(k, self.types[number])
         return outputs
+
+
+class Regions:
+    """The regions of a loop that asks before each iteration, and what they assign to."""
+
+    def __init__(self, state: State, region: Region, test: Region, holds: Atom) -> None:
+        self.state, self.region, self.test, self.holds = state, region, test, holds
+        self.outputs = state.outputs(region)
+        self.assigned = assigned = region.assigned()
+        self.objects = Objects(state.objects(), region, region.trace.inputs)
+        self.objects.check(assigned.values())
+        if test.assigned():
+            raise errors.UnsupportedError(
+                f"{user_source()}: the condition of `{user_source().text}` assigns to an array. "
+                f"Assign in the body of the loop."
+            )
+        self.outputs += [region.final(var, tracer) for var, tracer in assigned.items()]
+
+    def initial(self) -> list[Any]:
+        """The carry before the loop."""
+        return [*self.state.initial(), *self.assigned.values()]
+
+    def graphs(self) -> tuple[list[Graph], list[Any]]:
+        """Those of condition and body, and what both capture."""
+        bodies = []
+        for each, results in ((self.test, [self.holds]), (self.region, self.outputs)):
+            each.settle_views(self.assigned)
+            carry = [*each.trace.inputs]
+            carry += [each.captured(var, tracer) for var, tracer in self.assigned.items()]
+            bodies.append(each.body(results, carry))
+        return merged(bodies)
 
 
 class _Same:

@@ -12,57 +12,38 @@ from typing import Any
 import numpy as np
 
 from transpile import errors
-from transpile.ir.dims import Dim
-from transpile.ir.graph import Const, Equation, Var, graphs_in
-from transpile.ir.source_info import user_source
+from transpile.functional.flatten_fun import is_inexact
+from transpile.ir.dims import Dim, Index
+from transpile.ir.graph import Const, Var
 from transpile.ir.types import INT64, ArrayType
-from transpile.lax.control.bodies import as_atom, merged
+from transpile.lax.control.bodies import as_atom
 from transpile.lax.control.loops import bind_scan
 from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives import axes
 from transpile.primitives.control import primitives
 from transpile.primitives.rules import bind_call
-from transpile.python.loop_hints import NotUnrolled, Unrolled
+from transpile.python.loop_hints import NotUnrolled
 from transpile.python.objects.attributes import checked, with_attributes
 from transpile.python.objects.containers import unchanging
-from transpile.python.objects.ranges import range_of
+from transpile.python.objects.counters import most_iterations
+from transpile.python.objects.ranges import limits_of, range_of
 from transpile.python.objects.references import Objects
+from transpile.python.rolling import FLAG, LoopStatement, RolledError, UnrolledError, times
+from transpile.python.semantics import bounds
 from transpile.python.semantics.branches import and_, as_result, if_, not_
 from transpile.python.semantics.iterables import Items, items_of
-from transpile.python.semantics.loop_state import State
+from transpile.python.semantics.loop_state import Regions, State
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import EndedError, record, truth
-from transpile.trace.trace import bind, constant, current_trace
+from transpile.trace.trace import bind, constant, the_trace
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
 
 Body = Callable[..., tuple[Any, ...]]
 # Widening an integer to a float to a complex number, and a variable more that is not the same.
 _MOST_ROUNDS = 8
-# Equations of a loop that Python runs, beyond which it becomes one of the program: what C compilers
-# unroll by themselves is shorter, and every further one costs them time.
-MOST_UNROLLED = 64
-_LONG = f"Python would trace more than {MOST_UNROLLED} equations"
-_ASKED = "no_unroll asks for it"
-_FLAG = "a traced condition may end it"
 _TRACED = "its condition is traced"
 _INDEX = ArrayType((), INT64, weak=True)
-
-
-class RolledError(BaseException):
-    """The trace begins anew, with a loop of the program for the statement at `site`."""
-
-    def __init__(self, site: Any, reason: str) -> None:
-        self.site = site
-        self.reason = reason
-
-
-class UnrolledError(BaseException):
-    """The trace begins anew, and Python runs the loop at `site`, as the program cannot."""
-
-    def __init__(self, site: Any, reason: Exception) -> None:
-        self.site = site
-        self.reason = reason
 
 
 def for_(
@@ -88,12 +69,13 @@ def for_(
         return loop.in_python(iterable, body, values, may_roll)
     if items.is_known and not items.length:
         return values
-    if isinstance(items.length, Dim):
+    if isinstance(items.length, Dim) and not bounds.goes_backward():
         items = Items(items.length.as_value(), items.item, items.prepare)
     record("for", loop.why_rolled(items))
     items.prepare()
     begin = loop
-    try:
+
+    def run() -> tuple[Any, ...]:
         return with_attributes(
             loop.site,
             lambda also, body, _, values: begin.with_names(also).counted(items, body, values),
@@ -101,6 +83,9 @@ def for_(
             None,
             values,
         )
+
+    try:
+        return bounds.within(loop.site, (body,), run)
     except (errors.CarryError, errors.BranchError, errors.TracerError) as reason:
         raise loop.refused(items, reason) from None
 
@@ -121,14 +106,14 @@ def while_(
     begin, count = loop.equations(), 0
     while not loop.is_rolled:
         if any(isinstance(values[k], Tracer) for k in stops):
-            raise RolledError(loop.site, _FLAG)
+            raise RolledError(loop.site, FLAG)
         holds = not any(values[k] for k in stops) and truth(condition(*values))
         if isinstance(holds, Tracer):
             if count and loop.site not in THREAD.python.unrolled:
                 raise RolledError(loop.site, _TRACED)  # one body in C, not one more before it
             break
         if not holds:
-            record("while", f"run by Python while tracing, {_times(count)}")
+            record("while", f"run by Python while tracing, {times(count)}")
             return values
         values = body(*values)
         count += 1
@@ -137,7 +122,9 @@ def while_(
     record("while", f"a loop of the program, as {reason}")
     is_from_first = loop.is_rolled and reason == _TRACED
     runs = is_from_first and loop.surely_begins(condition, values)
-    try:
+    last = values
+
+    def run() -> tuple[Any, ...]:
         return with_attributes(
             loop.site,
             lambda also, body, condition, values: loop.with_names(also).conditional(
@@ -145,20 +132,14 @@ def while_(
             ),
             body,
             condition,
-            values,
+            last,
         )
+
+    try:
+        return bounds.within(loop.site, (body, condition), run)
     except (errors.CarryError, errors.BranchError, errors.TracerError) as refused:
         # Python may run the first iterations, if these alone are unlike the others.
         raise UnrolledError(loop.site, refused) if is_from_first else refused from None
-
-
-def _times(count: int) -> str:
-    return "one iteration" if count == 1 else f"{count} iterations"
-
-
-def _length(equation: Equation) -> int:
-    """The number of equations that C is made of: with those of the loops and branches inside."""
-    return 1 + sum(_length(inner) for graph in graphs_in(equation) for inner in graph.equations)
 
 
 def _has_axes(value: Any) -> bool:
@@ -169,30 +150,12 @@ def _unchanged(*values: Any) -> tuple[Any, ...]:
     return values
 
 
-class _Loop:
-    """A loop statement: its variables, and how it is run."""
+def _same(number: Any) -> Any:
+    return number
 
-    def __init__(self, names: tuple[str, ...], stops: tuple[int, ...]) -> None:
-        self.source = source = user_source()
-        self.site = source.file, source.line, names, stops
-        self._names = names
-        self.names = [name.lstrip("+") for name in names]
-        self.is_updated = [name.startswith("+") for name in names]
-        self.stops = stops
-        self.is_asked_for = False
 
-    def with_names(self, also: tuple[str, ...]) -> _Loop:
-        """The loop with further variables."""
-        if not also:
-            return self
-        loop = _Loop((*self._names, *also), self.stops)
-        loop.is_asked_for = self.is_asked_for
-        return loop
-
-    @property
-    def is_rolled(self) -> bool:
-        """True where the user, or an earlier attempt, asks for a loop of the program."""
-        return self.is_asked_for or self.site in THREAD.python.rolled
+class _Loop(LoopStatement):
+    """A loop statement, and how it is run."""
 
     def surely_begins(self, condition: Callable[..., Any], values: Sequence[Any]) -> bool:
         """True if a `while` has a first iteration, whatever the arguments of the program are."""
@@ -200,54 +163,6 @@ class _Loop:
             return False
         holds = truth(condition(*values))
         return not isinstance(holds, Tracer) and bool(holds)
-
-    def equations(self) -> int:
-        """The length of the trace so far."""
-        trace = current_trace()
-        return len(trace.equations) if trace else 0
-
-    def check_length(self, begin: int) -> None:
-        """Roll the loop where Python has traced too much of it."""
-        trace = current_trace()
-        if trace and sum(map(_length, trace.equations[begin:])) > MOST_UNROLLED:
-            raise RolledError(self.site, _LONG)
-
-    def why_rolled(self, items: Items) -> str:
-        """What to tell of a loop of the program."""
-        if not items.is_known:
-            return "a loop of the program, as the number of its iterations is traced"
-        reason = _ASKED if self.is_asked_for else THREAD.python.rolled[self.site]
-        return f"a loop of the program with {_times(items.length)}, as {reason}"
-
-    def why_unrolled(self, iterable: Any, items: Items | None) -> str:
-        """What to tell of a loop that Python runs."""
-        if isinstance(iterable, Unrolled):
-            return "run by Python while tracing, as unroll asks for it"
-        if items is None:
-            return f"run by Python while tracing, as it is over a {type(iterable).__name__}"
-        outcome = f"run by Python while tracing, {_times(items.length)}"
-        reason = THREAD.python.unrolled.get(self.site)
-        if reason is None:
-            return f"{outcome}: at most {MOST_UNROLLED} equations"
-        return f"{outcome}: no loop of the program, as {reason}"
-
-    def refused(self, items: Items, reason: Exception) -> BaseException:
-        """What to raise where the loop cannot be one of the program: Python runs it if it is
-        short."""
-        if not items.is_known:
-            return reason
-        if self.is_asked_for:
-            reason.add_note(
-                f"So `{self.source.text}` is no loop of the program: leave out no_unroll."
-            )
-            return reason
-        if items.length > MOST_UNROLLED:
-            reason.add_note(
-                f"So `{self.source.text}` is no loop of the program; and Python does not run it "
-                f"while tracing, as its {items.length} iterations are more than {MOST_UNROLLED}."
-            )
-            return reason
-        return UnrolledError(self.site, reason)
 
     def in_python(
         self, iterable: Any, body: Body, values: tuple[Any, ...], may_roll: bool
@@ -263,7 +178,7 @@ class _Loop:
                 values = body(item, *values)
             goes_on = self._is_running(values)
             if may_roll and isinstance(goes_on, Tracer):
-                raise RolledError(self.site, _FLAG)
+                raise RolledError(self.site, FLAG)
             if not isinstance(goes_on, Tracer) and not goes_on:
                 break
             if may_roll:
@@ -279,17 +194,18 @@ class _Loop:
 
     def counted(self, items: Items, body: Body, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """As a loop over the numbers of items."""
+        bound = self._bound(items)
+        if bound is not None:
+            most, is_exact = bound
+            if self.stops or not is_exact:
+                return self._to_the_end(items, most, body, values)
+            items = Items(most, items.item)
         at_least_once = items.is_known and items.length > 0
-        if (self.stops or not items.is_known) and any(t.varied for t in THREAD.traces):
-            limits = range_of(items.length)
-            if limits is not None:
-                return self._to_the_end(items, max(limits[1], 0), body, values)
         if self.stops:
             return self._until_stopped(items, body, values, at_least_once)
         state = State(self.names, self.is_updated, values)
-        most = items.length if items.is_known else None
         each: Body = lambda number, *now: body(items.item(number), *now)  # noqa: E731
-        region = self._traced(state, each, [_INDEX], most)
+        region = self._traced(state, each, [_INDEX], items.length)
         outputs = state.outputs(region)
         assigned = region.assigned()
         objects = Objects(state.objects(), region, region.trace.inputs[1:])
@@ -303,7 +219,7 @@ class _Loop:
         graph = traced.graph
         initial = [*state.initial(), *assigned.values()]
         since = self.equations()
-        if items.is_known:
+        if isinstance(items.length, int | Dim):
             numbers = bind(axes.iota, shape=(items.length,), dimension=0, dtype=INT64)
             graph = replace(graph, inputs=(*graph.inputs[:count], *carry, number))
             results = bind_scan(graph, traced.captured, initial, [numbers], items.length, False)
@@ -320,10 +236,22 @@ class _Loop:
                 graph=graph,
                 consts=count,
             )
-        return self._behind(state, results, assigned, since, objects, items.length, at_least_once)
+        length = items.length.as_value() if isinstance(items.length, Dim) else items.length
+        return self._behind(state, results, assigned, since, objects, length, at_least_once)
+
+    def _bound(self, items: Items) -> tuple[Index, bool] | None:
+        """How many items there are at most, and whether there are as many, where the number of
+        iterations is not to depend on values."""
+        bounds.note(self.site, items.length)
+        if items.is_known and not self.stops:
+            return None
+        if bounds.goes_backward():
+            return bounds.greatest(items.length, self.site)
+        known = bounds.goes_any_way() and range_of(items.length)
+        return (max(known[1], 0), False) if known else None
 
     def _to_the_end(
-        self, items: Items, most: int, body: Body, values: tuple[Any, ...]
+        self, items: Items, most: Index, body: Body, values: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         """As a loop over as many items as there may be, which does nothing behind the flag that
         ends it: derivatives go back through it, as the number of its iterations is known."""
@@ -336,7 +264,7 @@ class _Loop:
             return if_(goes_on, lambda *x: body(items.item(number), *x), _unchanged, names, now)
 
         whole = _Loop(names, ())
-        return whole.counted(Items(most, lambda number: number), each, values) if most else values
+        return whole.counted(Items(most, _same), each, values) if most != 0 else values
 
     def _until_stopped(
         self, items: Items, body: Body, values: tuple[Any, ...], at_least_once: bool
@@ -360,13 +288,56 @@ class _Loop:
     ) -> tuple[Any, ...]:
         """As a loop that asks before each iteration. Its iterations are counted where variables may
         exchange arrays."""
+        if bounds.goes_backward() and self._moves(body, values):
+            counted = bounds.most_counted(self.site)
+            if counted is not None and not the_trace().is_region:
+                whole = _Loop(self._names, ())
+                return whole.counted(Items(counted, _same), lambda _, *now: body(*now), values)
+            most = counted or self._most_iterations(condition, body, values)
+            if most is not None:
+                return self._as_often(most, condition, body, values)
         pairs = zip(values, self.is_updated, strict=True)
-        if any(_has_axes(x) and not is_updated for x, is_updated in pairs):
+        is_exchanging = any(_has_axes(x) and not is_updated for x, is_updated in pairs)
+        if is_exchanging or bounds.is_counted(self.site):
             asked, done = condition, body
             condition = lambda *now: asked(*now[:-1])  # noqa: E731
             body = lambda *now: done(*now[:-1])  # noqa: E731
             return self._with_counter(condition, body, values, at_least_once)
         return self._conditional(condition, body, values, at_least_once, False)
+
+    def _moves(self, body: Body, values: tuple[Any, ...]) -> bool:
+        """True where the loop changes what may be differentiated."""
+        state = State(self.names, self.is_updated, values)
+        if any(map(is_inexact, state.types)):
+            return True
+        assigned = self._traced(state, body, []).assigned()
+        return any(map(is_inexact, (*state.types, *(x.type for x in assigned.values()))))
+
+    def _most_iterations(
+        self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
+    ) -> int | None:
+        """How often the loop runs at most, by a counter in its condition."""
+        traced = self._regions(condition, body, values)
+        (test, step), captured = traced.graphs()
+        operands = [*captured, *traced.initial()]
+        limits = [limits_of(x, None) for x in operands]
+        return most_iterations(test, step, len(captured), limits)
+
+    def _as_often(
+        self,
+        most: Index,
+        condition: Callable[..., Any],
+        body: Body,
+        values: tuple[Any, ...],
+    ) -> tuple[Any, ...]:
+        """As a loop of so many iterations, of which those behind its end do nothing."""
+        names = tuple(self.names)
+
+        def each(_: Any, *now: Any) -> tuple[Any, ...]:
+            goes_on = self._goes_on(condition, now)
+            return if_(goes_on, body, _unchanged, names, now)
+
+        return _Loop(names, ()).counted(Items(most, _same), each, values) if most != 0 else values
 
     def _with_counter(
         self,
@@ -377,12 +348,14 @@ class _Loop:
     ) -> tuple[Any, ...]:
         """As a loop whose last variable is the number of its iterations so far."""
         inner = _Loop((*self.names, ""), self.stops)
-        inner.is_updated = [*self.is_updated, False]
+        inner.is_updated, inner.site = [*self.is_updated, False], self.site
 
         def step(*now: Any) -> tuple[Any, ...]:
             return *body(*now), now[-1] + 1
 
-        return inner._conditional(condition, step, (*values, 0), at_least_once, True)[:-1]
+        *results, count = inner._conditional(condition, step, (*values, 0), at_least_once, True)
+        bounds.note(self.site, count)
+        return tuple(results)
 
     def _conditional(
         self,
@@ -392,41 +365,32 @@ class _Loop:
         at_least_once: bool,
         is_counted: bool,
     ) -> tuple[Any, ...]:
-        state = State(self.names, self.is_updated, values)
-        region = self._traced(state, body, [])
-        test = Region("condition", state.types, [var.name for var in region.trace.inputs])
-        parameters = test.parameters
-        asked = partial(test.run, lambda: self._goes_on(condition, state.values(parameters)))
-        holds = test.atom(checked(asked, condition))
-        outputs = state.outputs(region)
-        assigned = region.assigned()
-        objects = Objects(state.objects(), region, region.trace.inputs)
-        objects.check(assigned.values())
-        if test.assigned():
-            raise errors.UnsupportedError(
-                f"{user_source()}: the condition of `{user_source().text}` assigns to an array. "
-                f"Assign in the body of the loop."
-            )
-        outputs += [region.final(var, tracer) for var, tracer in assigned.items()]
-        bodies = []
-        for each, results in ((test, [holds]), (region, outputs)):
-            each.settle_views(assigned)
-            carry = [*each.trace.inputs]
-            carry += [each.captured(var, tracer) for var, tracer in assigned.items()]
-            bodies.append(each.body(results, carry))
-        graphs, captured = merged(bodies)
+        parts = self._regions(condition, body, values)
+        graphs, captured = parts.graphs()
         since = self.equations()
-        initial = [*state.initial(), *assigned.values()]
+        state, assigned, objects = parts.state, parts.assigned, parts.objects
         results = bind_call(
             primitives.while_,
             *captured,
-            *map(as_atom, initial),
+            *map(as_atom, parts.initial()),
             condition=graphs[0],
             body=graphs[1],
             consts=len(captured),
         )
         count = as_result(results[state.last], "") if is_counted else None
         return self._behind(state, results, assigned, since, objects, count, at_least_once)
+
+    def _regions(
+        self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
+    ) -> Regions:
+        """The regions of a loop that asks before each iteration."""
+        state = State(self.names, self.is_updated, values)
+        region = self._traced(state, body, [])
+        test = Region("condition", state.types, [var.name for var in region.trace.inputs])
+        parameters = test.parameters
+        asked = partial(test.run, lambda: self._goes_on(condition, state.values(parameters)))
+        holds = test.atom(checked(asked, condition))
+        return Regions(state, region, test, holds)
 
     def _goes_on(self, condition: Callable[..., Any], values: Sequence[Any]) -> Any:
         """The test before an iteration: no flag is set, and the condition holds."""
@@ -436,10 +400,10 @@ class _Loop:
         return holds if isinstance(holds, Tracer) else np.bool_(holds)
 
     def _traced(
-        self, state: State, body: Body, leading: list[ArrayType], most: int | None = None
+        self, state: State, body: Body, leading: list[ArrayType], most: Any = None
     ) -> Region:
         """The region of an iteration, whose carry has the types that it gives; `most` is the number
-        of iterations, where it is known."""
+        of iterations."""
         for _ in range(_MOST_ROUNDS):
             names = [*["i"] * len(leading), *state.leaf_names()]
             region = Region("loop", [*leading, *state.types], names)

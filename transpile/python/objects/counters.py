@@ -1,0 +1,108 @@
+"""How often a `while` has iterations at most, where its condition compares a counter with a number.
+
+while k < 50 and error > tolerance:    # 50 times at most, if k is 0 before, and each iteration
+    ...                                # adds 1 to it, whichever way it takes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+
+Limits = tuple[Any, Any]  # the least and the greatest value, where they are known
+
+
+def most_iterations(
+    condition: Graph, body: Graph, consts: int, operands: Sequence[Limits]
+) -> int | None:
+    """The number of iterations that a loop has at most; None where no counter says one. `operands`
+    are the limits of the constants, and of the carry before the loop."""
+    given = dict(zip(condition.inputs, operands, strict=True))
+    found = []
+    for less, more, extra in _bounds_of(condition):
+        for counter, limit, sign in ((less, more, 1), (more, less, -1)):
+            change = _change(condition, body, consts, counter)
+            if change is None or change * sign <= 0:
+                continue
+            begin, end = _limits(given, counter), _limits(given, limit)
+            if limit in condition.inputs[consts:] and _change(condition, body, consts, limit) != 0:
+                continue
+            first, last = (begin[0], end[1]) if sign > 0 else (end[0], begin[1])
+            if isinstance(first, int) and isinstance(last, int):
+                found.append(max(-(-(last - first + extra) // abs(change)), 0))
+    return min(found, default=None)
+
+
+def _bounds_of(condition: Graph) -> Iterator[tuple[Atom, Atom, int]]:
+    """Pairs of which the first one is less in each iteration than the second one and the third."""
+    producers = {v: e for e in condition.equations for v in e.outputs}
+    stack = [*condition.outputs]
+    while stack:
+        equation = producers.get(stack.pop())  # type: ignore[arg-type]  # constants have none
+        match equation:
+            case Equation(primitive=primitive) if primitive.name in ("logical_and", "bitwise_and"):
+                stack += equation.inputs
+            case Equation(primitive=primitive, inputs=(one, other)):
+                pair = _plain(producers, one), _plain(producers, other)
+                if primitive.name in ("less", "less_equal"):
+                    yield *pair, int(primitive.name == "less_equal")
+                elif primitive.name in ("greater", "greater_equal"):
+                    yield *pair[::-1], int(primitive.name == "greater_equal")
+
+
+def _plain(producers: dict[Var, Equation], atom: Atom) -> Atom:
+    """A number before conversions between integers."""
+    while (equation := producers.get(atom)) is not None:  # type: ignore[arg-type]  # as above
+        source = equation.inputs[0] if equation.inputs else atom
+        if equation.primitive.name != "convert_element_type" or source.type.dtype.kind not in "iu":
+            break
+        atom = source
+    return atom
+
+
+def _limits(given: dict[Var, Limits], atom: Atom) -> Limits:
+    if isinstance(atom, Const):
+        is_integer = atom.value.dtype.kind in "iu" and not atom.value.ndim
+        return (int(atom.value), int(atom.value)) if is_integer else (None, None)
+    return given.get(atom, (None, None))
+
+
+def _change(condition: Graph, body: Graph, consts: int, counter: Atom) -> int | None:
+    """What an iteration adds to a number of the carry, whichever way it takes."""
+    if counter not in condition.inputs[consts:] or counter.type.dtype.kind not in "iu":
+        return None
+    position = condition.inputs.index(counter)
+    return _added(body, body.outputs[position - consts], {body.inputs[position]: 0})
+
+
+def _added(graph: Graph, atom: Atom, known: dict[Var, int]) -> int | None:
+    """What a value is more than the one that is known."""
+    if isinstance(atom, Var) and atom in known:
+        return known[atom]
+    equation = next((e for e in graph.equations if atom in e.outputs), None)
+    if equation is None:
+        return None
+    match equation.primitive.name, equation.inputs:
+        case "convert_element_type", (source,) if source.type.dtype.kind in "iu":
+            return _added(graph, source, known)
+        case "add", (one, Const() as more) | (Const() as more, one) if not more.type.shape:
+            before = _added(graph, one, known)
+            return None if before is None else before + int(more.value)
+        case "subtract", (one, Const() as less) if not less.type.shape:
+            before = _added(graph, one, known)
+            return None if before is None else before - int(less.value)
+        case "cond", (_, *operands):
+            number = equation.outputs.index(atom)
+            given = [(k, _added(graph, a, known)) for k, a in enumerate(operands)]
+            found = {
+                _added(
+                    branch,
+                    branch.outputs[number],
+                    {branch.inputs[k]: x for k, x in given if x is not None},
+                )
+                for branch in equation.params["branches"]
+            }
+            return found.pop() if len(found) == 1 else None
+    return None
