@@ -396,3 +396,16 @@ def test_handlers_do_not_see_what_a_trace_raises():
     check(handles_everything, X, 2)
     with pytest.raises(errors.BranchError, match="would be float64"):
         transpile.jit(handles_what_no_program_has).lower(X, 2)
+
+
+def test_a_loop_that_leaves_an_assigned_array_as_it_is():
+    def f(b, n):
+        b[n % 5] -= 1.0
+        for k in transpile.no_unroll(range(1, 3)):
+            b = b if k <= n < n else b
+        b[0] += 2.0
+        return b.sum()
+
+    given, wanted = np.ones(5), np.ones(5)
+    assert transpile.jit(f)(given, 2) == f(wanted, 2)
+    np.testing.assert_array_equal(given, wanted)

@@ -162,7 +162,9 @@ def _own(x: Tracer) -> Tracer:
 
 def replace_value(x: Tracer, value: Tracer, since: int) -> None:
     """Let an array of the active trace, or of one around it, stand for another value."""
-    store(_own(x), value, since)
+    x = _own(x)
+    if value.variable is not x.variable:  # it is what a loop leaves as it is
+        store(x, value, since)
 
 
 def _put_back(trace: Trace, view: Equation, behind: Tracer, value: Any) -> Any:
