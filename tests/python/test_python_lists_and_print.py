@@ -84,3 +84,40 @@ def refuses(a, n):
 def test_exceptions_have_arrays_in_their_texts():
     with pytest.raises(ValueError, match=r"not \[1\. 2\.\]"):
         transpile.jit(refuses)(np.array([1.0, 2.0]), 3)
+
+
+def test_elements_are_printed_as_numpys_and_numbers_as_pythons(capsys):
+    def f(x, n):
+        if n > 2:
+            print(f"{n:3d} {x[0]!r} {n!r} {n > 1!r}", [x[1], n], end="!\n")
+        return x.sum()
+
+    x = np.array([0.5, -1.5])
+    f(x, 3)
+    wanted = capsys.readouterr().out
+    transpile.jit(f)(x, 3)
+    assert capsys.readouterr().out == wanted
+
+
+@np.errstate(divide="ignore")
+def quotient(x, n):
+    with np.errstate(all="ignore"), np.printoptions(precision=3):
+        return x / n if n > 0 else x / 0.0
+
+
+def test_numpys_error_states_are_no_statements_of_the_program():
+    x = np.array([1.5, -2.0, 3.0])
+    for n in (4, -1):
+        np.testing.assert_array_equal(transpile.jit(quotient)(x, n), quotient(x, n))
+
+    def f(x, n):
+        total = 0.0
+        for i in range(n):
+            try:
+                with np.errstate(all="raise"):
+                    total += x[i] if x[i] > 0 else 1 / x[i]
+            finally:
+                total += 1
+        return total
+
+    assert transpile.jit(f)(x, 3) == f(x, 3)

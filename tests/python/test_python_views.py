@@ -402,7 +402,8 @@ def test_a_loop_that_leaves_an_assigned_array_as_it_is():
     def f(b, n):
         b[n % 5] -= 1.0
         for k in transpile.no_unroll(range(1, 3)):
-            b = b if k <= n < n else b
+            other = b
+            b = other if k <= n < n else b
         b[0] += 2.0
         return b.sum()
 

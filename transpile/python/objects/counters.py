@@ -41,15 +41,15 @@ def _bounds_of(condition: Graph) -> Iterator[tuple[Atom, Atom, int]]:
     stack = [*condition.outputs]
     while stack:
         equation = producers.get(stack.pop())  # type: ignore[arg-type]  # constants have none
-        match equation:
-            case Equation(primitive=primitive) if primitive.name in ("logical_and", "bitwise_and"):
-                stack += equation.inputs
-            case Equation(primitive=primitive, inputs=(one, other)):
-                pair = _plain(producers, one), _plain(producers, other)
-                if primitive.name in ("less", "less_equal"):
-                    yield *pair, int(primitive.name == "less_equal")
-                elif primitive.name in ("greater", "greater_equal"):
-                    yield *pair[::-1], int(primitive.name == "greater_equal")
+        if equation is None:
+            continue
+        primitive, inputs = equation.primitive, equation.inputs
+        if "logical_and" in (primitive.name, primitive.of_bools):
+            stack += inputs
+        elif {*primitive.signs} & {-1, 1} and {-1, 1} - {*primitive.signs}:
+            one, other = (_plain(producers, x) for x in inputs)
+            extra = int(0 in primitive.signs)
+            yield (one, other, extra) if -1 in primitive.signs else (other, one, extra)
 
 
 def _plain(producers: dict[Var, Equation], atom: Atom) -> Atom:

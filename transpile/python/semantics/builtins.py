@@ -18,7 +18,13 @@ from transpile.numpy.core.promotion import as_array, strengthen, weaken
 from transpile.primitives import elementwise
 from transpile.python.rolling import MOST_UNROLLED
 from transpile.python.semantics.branches import choose, if_, not_
-from transpile.python.semantics.exceptions import as_python, raise_, traced_values, with_values
+from transpile.python.semantics.exceptions import (
+    as_python,
+    raise_,
+    traced_values,
+    weak_values,
+    with_values,
+)
 from transpile.python.semantics.generators import Generated
 from transpile.python.semantics.iterables import (
     Items,
@@ -349,7 +355,7 @@ class _Printing:
         given = iter(values)
         parts = []
         for part in self._values:
-            own = [as_python(next(given)) for _ in traced_values(part)]
+            own = [as_python(next(given), weak) for weak in weak_values(part)]
             parts.append(with_values(part, own))
         builtins.print(*parts, **self._options)
 

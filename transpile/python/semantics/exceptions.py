@@ -17,7 +17,7 @@ import numpy as np
 from transpile import errors
 from transpile.ir.dims import Dim
 from transpile.ir.source_info import user_source
-from transpile.ir.types import PYTHON_SCALARS
+from transpile.ir.types import BOOL
 from transpile.primitives.effects.callbacks import Callback, Same
 from transpile.primitives.effects.failures import fail
 from transpile.python.semantics.branches import if_, not_
@@ -240,7 +240,7 @@ class _Raising:
         given = iter(values)
         parts = []
         for part in self.parts:
-            own = [as_python(next(given)) for _ in traced_values(part)]
+            own = [as_python(next(given), weak) for weak in weak_values(part)]
             parts.append(with_values(part, own))
         error = copy.copy(self._error)
         error.args = tuple(parts)
@@ -248,8 +248,13 @@ class _Raising:
         raise error
 
 
-def as_python(value: Any) -> Any:
-    """A number as Python's, where Python has its dtype; arrays as they are."""
+def weak_values(part: Any) -> list[bool]:
+    """Which of the traced values in a text, or a container, are numbers of Python's."""
+    return [value.type.weak for value in traced_values(part)]
+
+
+def as_python(value: Any, is_weak: bool) -> Any:
+    """A number as Python's, if it is one; arrays and their elements as they are."""
     array = np.asarray(value)
-    is_python = not array.ndim and array.dtype in PYTHON_SCALARS.values()
-    return array.item() if is_python else array[()]
+    is_python = is_weak or array.dtype == BOOL
+    return array.item() if is_python and not array.ndim else array[()]

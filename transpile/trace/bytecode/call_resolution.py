@@ -18,7 +18,7 @@ import itertools
 import operator
 import sys
 from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -125,7 +125,9 @@ def _is_copied(function: FunctionType) -> bool:
 def _copy(function: FunctionType) -> FunctionType:
     """The function with rewritten code, and all else the same."""
     code = function.__code__
-    if not _is_copied(function) or original(code) is not code:
+    if not _is_copied(function):
+        return _around_users(function)
+    if original(code) is not code:
         return function
     if THREAD.record is not None:
         THREAD.record.called(code)
@@ -141,6 +143,23 @@ def _copy(function: FunctionType) -> FunctionType:
     )
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+    copy.__dict__.update(function.__dict__)
+    return copy
+
+
+def _around_users(function: FunctionType) -> FunctionType:
+    """What a decorator of NumPy's, such as `errstate`, has made of a user's function, which is
+    resolved in it."""
+    wrapped = function.__dict__.get("__wrapped__")
+    cells = function.__closure__ or ()
+    inner = resolved(wrapped) if type(wrapped) is FunctionType else wrapped
+    if inner is wrapped:
+        return function
+    closure = tuple(CellType(inner) if c.cell_contents is wrapped else c for c in cells)
+    copy = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
     copy.__dict__.update(function.__dict__)
     return copy
 
