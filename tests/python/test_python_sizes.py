@@ -294,3 +294,33 @@ def test_a_number_that_is_read_many_times_is_followed_once():
         return np.zeros(m - m + 3)
 
     assert transpile.jit(doubled)(2).shape == (3,)
+
+
+def test_known_subscripts_are_needed_where_the_program_comes():
+    def of_first(n, x):
+        a = np.zeros(n)
+        for i in range(n):
+            a[0] += x * i
+            a[i] += a[0] + a[-1]
+        return a.sum()
+
+    def in_a_branch(n, x):
+        a = np.zeros(n)
+        if n > 2:
+            a[2] = x
+            return a[1] + a[2] + a.max()
+        return x
+
+    for n in (0, 1, 2, 3, 5):
+        assert transpile.jit(of_first)(n, 1.5) == of_first(n, 1.5)
+        assert transpile.jit(in_a_branch)(n, 1.5) == in_a_branch(n, 1.5)
+
+    def too_short(n, x):
+        a = np.zeros(n)
+        if x > 0:
+            a[1] = x
+        return a.sum()
+
+    assert transpile.jit(too_short)(1, -1.0) == 0
+    with pytest.raises(IndexError, match="index 1 is out of bounds for axis 0"):
+        transpile.jit(too_short)(1, 1.0)

@@ -580,3 +580,28 @@ def test_a_lambda_inside_another_one_of_its_line_is_the_one_that_is_converted():
     assert (absolute(-2.0), larger(1.0, 3.0)) == (2.0, 3.0)
     nested = called(lambda: lambda x: (lambda x: x if x > 1 else x * 2)(x + 1 if x > 0 else x))
     assert (nested(-1.0), nested(0.5), nested(3.0)) == (-2.0, 1.5, 4.0)
+
+
+def noted(seen, k):
+    seen[k % len(seen)] += 1
+    return k
+
+
+def test_the_condition_of_a_while_may_assign_to_arrays():
+    def f(seen, n, x):
+        k = 0
+        while noted(seen, k) < n and noted(seen, k + 1) < 7:
+            k += 1
+            if x > 3 and k == 2:
+                break
+            x = x * 1.5
+        else:
+            x = -x
+        return x
+
+    for n, x in ((0, 1.0), (3, 1.0), (9, 1.0), (9, 3.5)):
+        given, wanted = np.zeros(4), np.zeros(4)
+        assert transpile.jit(f)(given, n, x) == f(wanted, n, x)
+        np.testing.assert_array_equal(given, wanted)
+    with pytest.raises(errors.UnsupportedError, match="assigns to an array, and a derivative"):
+        transpile.jit(transpile.grad(lambda x, n: f(np.zeros(4), n, x)))(1.0, 3)

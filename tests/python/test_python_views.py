@@ -410,3 +410,39 @@ def test_a_loop_that_leaves_an_assigned_array_as_it_is():
     given, wanted = np.ones(5), np.ones(5)
     assert transpile.jit(f)(given, 2) == f(wanted, 2)
     np.testing.assert_array_equal(given, wanted)
+
+
+def test_what_arithmetic_makes_of_an_array_is_assigned_to_in_a_loop():
+    def f(x, n):
+        zeros, ones = np.zeros(3), np.ones(4)
+        a = zeros * -0.5 + 1
+        for i in range(n):
+            a[i % 3] += x
+        if n > 2:
+            a[0] = 7
+        return a.sum() + len(ones)
+
+    for n in (0, 2, 5):
+        assert transpile.jit(f)(1.5, n) == f(1.5, n)
+
+
+def test_a_function_inside_reads_what_only_dead_code_binds():
+    def f(x, n):
+        count = 0
+        while count < 0:
+            try:
+                break
+            finally:
+                count += 1
+            k = n
+
+        def inside(z):
+            if z > 0:
+                return z
+            return z * k
+
+        return inside(x)
+
+    assert transpile.jit(f)(1.5, 2) == 1.5
+    with pytest.raises(UnboundLocalError, match="'k'"):
+        transpile.jit(f)(-1.5, 2)

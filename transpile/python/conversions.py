@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from transpile import errors
 from transpile.ir.dims import Dim
+from transpile.ir.indices.lengths import refused
 from transpile.ir.source_info import user_source
 from transpile.python import operations
 from transpile.python.rolling import RolledError, UnrolledError
@@ -30,7 +31,7 @@ _SUBSTITUTES: dict[int, tuple[Any, Any]] = {
 
 
 def _raised(text: str) -> tuple[()]:
-    raise_(lambda: ValueError(text), None)
+    raise_(lambda: refused(text), None)
     return ()
 
 
@@ -94,7 +95,7 @@ class Conversions:
         return converted(function, made, operations)
 
     def require(self, smaller: Any, larger: Any, text: str) -> None:
-        """End the program with a ValueError where an inequality of sizes, or of numbers, does not
+        """End the program with NumPy's error where an inequality of sizes, or of numbers, does not
         hold."""
         sizes = [x.as_value() if isinstance(x, Dim) else x for x in (smaller, larger)]
         if_(sizes[0] > sizes[1], lambda: _raised(text), lambda: (), (), ())

@@ -75,6 +75,11 @@ class LoopStatement:
         trace = current_trace()
         return len(trace.equations) if trace else 0
 
+    def assignments(self) -> int:
+        """How many assignments to arrays there are in the trace so far."""
+        trace = current_trace()
+        return len(trace.written) if trace else 0
+
     def check_length(self, begin: int) -> None:
         """Roll the loop where Python has traced too much of it."""
         trace = current_trace()

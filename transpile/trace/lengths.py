@@ -173,7 +173,7 @@ def _check_later(smaller: Index, larger: Index, text: str) -> bool:
     wanted = set(lengths_of(larger - smaller))
     for trace in reversed(THREAD.traces):
         if not wanted.isdisjoint(trace.lengths):
-            if trace.is_region:  # which ends the program itself
+            if THREAD.traces[-1].is_region:  # which ends the program itself, if it comes there
                 THREAD.python.require(smaller, larger, text)
                 return True
             _require(trace, smaller, larger, text)

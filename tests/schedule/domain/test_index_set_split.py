@@ -9,9 +9,13 @@ from helpers import ordinary
 
 import transpile
 from transpile import lax
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import Declare, Load, Ref, Store, While
+from transpile.ir.types import INT64
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.domain.index_set_split import split_index_sets
+from transpile.schedule.domain.index_set_split import split_index_sets, unique_names
+from transpile.symbols.identifiers import Names
 
 pytestmark = pytest.mark.full_level
 
@@ -118,3 +122,17 @@ def test_a_recurrence_that_is_cut_stays_in_order():
     x = ordinary("f8", (9,))
     after = assert_steps_agree(lowered(f, x), [x], split_index_sets)
     assert [(loop.start, loop.stop) for loop in loops_of(after) if loop.ordered] == [(1, 5), (5, 9)]
+
+
+def test_names_of_a_body_are_not_those_of_the_test_before():
+    """A `while` with statements before its condition has one scope in C."""
+    at = Symbol("at", 0, 4)
+    found = Declare("at", Ref("k", INT64), symbol=at)
+    test = Load("h", (Dim.of(at),), INT64)
+    loop = While(test, (found, Store("h", (Dim.of(at),), test)), (found,))
+    (renamed,) = unique_names((loop,), Names({"at", "k", "h"}))
+    assert renamed.test == loop.test and renamed.condition == loop.condition
+    declared, stored = renamed.body
+    assert declared.name == declared.symbol.name != "at"
+    assert stored.index == (Dim.of(declared.symbol),)
+    assert stored.value.index == stored.index

@@ -243,6 +243,18 @@ class State:
         return outputs
 
 
+class AssigningError(BaseException):
+    """The condition of a loop assigns to an array."""
+
+    def refused(self) -> Exception:
+        """What to raise where nothing can be done about it."""
+        source = user_source()
+        return errors.UnsupportedError(
+            f"{source}: the condition of `{source.text}` assigns to an array, and a derivative "
+            f"goes back through the loop. Assign in the body of the loop."
+        )
+
+
 class Regions:
     """The regions of a loop that asks before each iteration, and what they assign to."""
 
@@ -253,10 +265,7 @@ class Regions:
         self.objects = Objects(state.objects(), region, region.trace.inputs)
         self.objects.check(assigned.values())
         if test.assigned():
-            raise errors.UnsupportedError(
-                f"{user_source()}: the condition of `{user_source().text}` assigns to an array. "
-                f"Assign in the body of the loop."
-            )
+            raise AssigningError
         self.outputs += [region.final(var, tracer) for var, tracer in assigned.items()]
 
     def initial(self) -> list[Any]:

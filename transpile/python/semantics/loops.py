@@ -32,7 +32,7 @@ from transpile.python.rolling import FLAG, LoopStatement, RolledError, UnrolledE
 from transpile.python.semantics import bounds
 from transpile.python.semantics.branches import and_, as_result, if_, not_
 from transpile.python.semantics.iterables import Items, items_of
-from transpile.python.semantics.loop_state import Regions, State
+from transpile.python.semantics.loop_state import AssigningError, Regions, State
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import EndedError, record, truth
 from transpile.trace.trace import bind, constant, the_trace
@@ -43,6 +43,7 @@ Body = Callable[..., tuple[Any, ...]]
 # Widening an integer to a float to a complex number, and a variable more that is not the same.
 _MOST_ROUNDS = 8
 _TRACED = "its condition is traced"
+_ASSIGNING = "its condition is traced, and assigns to an array"
 _INDEX = ArrayType((), INT64, weak=True)
 
 
@@ -107,8 +108,11 @@ def while_(
     while not loop.is_rolled:
         if any(isinstance(values[k], Tracer) for k in stops):
             raise RolledError(loop.site, FLAG)
+        assigned = loop.assignments()
         holds = not any(values[k] for k in stops) and truth(condition(*values))
         if isinstance(holds, Tracer):
+            if loop.assignments() > assigned:  # which it does again in the program
+                raise RolledError(loop.site, _ASSIGNING)
             if count and loop.site not in THREAD.python.unrolled:
                 raise RolledError(loop.site, _TRACED)  # one body in C, not one more before it
             break
@@ -288,14 +292,36 @@ class _Loop(LoopStatement):
     ) -> tuple[Any, ...]:
         """As a loop that asks before each iteration. Its iterations are counted where variables may
         exchange arrays."""
-        if bounds.goes_backward() and self._moves(body, values):
-            counted = bounds.most_counted(self.site)
-            if counted is not None and not the_trace().is_region:
-                whole = _Loop(self._names, ())
-                return whole.counted(Items(counted, _same), lambda _, *now: body(*now), values)
-            most = counted or self._most_iterations(condition, body, values)
-            if most is not None:
-                return self._as_often(most, condition, body, values)
+        try:
+            if bounds.goes_backward() and self._moves(body, values):
+                bounded = self._bounded(condition, body, values)
+                if bounded is not None:
+                    return bounded
+            return self._asked_before(condition, body, values, at_least_once)
+        except AssigningError as assigning:
+            if bounds.goes_backward():
+                raise assigning.refused() from None
+            return self._asked_behind(condition, body, values, at_least_once)
+
+    def _bounded(
+        self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
+    ) -> tuple[Any, ...] | None:
+        """As a loop whose number of iterations does not depend on values; None if there is none."""
+        counted = bounds.most_counted(self.site)
+        by_counter = self._most_iterations(condition, body, values)
+        if counted is not None and not the_trace().is_region:
+            whole = _Loop(self._names, ())
+            return whole.counted(Items(counted, _same), lambda _, *now: body(*now), values)
+        most = by_counter if counted is None else counted
+        return None if most is None else self._as_often(most, condition, body, values)
+
+    def _asked_before(
+        self,
+        condition: Callable[..., Any],
+        body: Body,
+        values: tuple[Any, ...],
+        at_least_once: bool,
+    ) -> tuple[Any, ...]:
         pairs = zip(values, self.is_updated, strict=True)
         is_exchanging = any(_has_axes(x) and not is_updated for x, is_updated in pairs)
         if is_exchanging or bounds.is_counted(self.site):
@@ -304,6 +330,28 @@ class _Loop(LoopStatement):
             body = lambda *now: done(*now[:-1])  # noqa: E731
             return self._with_counter(condition, body, values, at_least_once)
         return self._conditional(condition, body, values, at_least_once, False)
+
+    def _asked_behind(
+        self,
+        condition: Callable[..., Any],
+        body: Body,
+        values: tuple[Any, ...],
+        at_least_once: bool,
+    ) -> tuple[Any, ...]:
+        """As a loop whose last variable is what its condition has said, which assigns to arrays."""
+        inner = _Loop((*self.names, ""), ())
+        inner.is_updated, inner.site = [*self.is_updated, False], self.site
+
+        def asked(now: tuple[Any, ...]) -> Any:
+            holds = and_(self._is_running(now), lambda: truth(condition(*now)))
+            return holds if isinstance(holds, Tracer) else np.bool_(holds)
+
+        def step(*now: Any) -> tuple[Any, ...]:
+            behind = body(*now[:-1])
+            return *behind, asked(behind)
+
+        begin = (*values, asked(values))
+        return inner._asked_before(lambda *now: now[-1], step, begin, at_least_once)[:-1]
 
     def _moves(self, body: Body, values: tuple[Any, ...]) -> bool:
         """True where the loop changes what may be differentiated."""

@@ -25,6 +25,7 @@ class Flow:
     needed   by id of an `if`: of which variables the value of before is read, in it or behind it
     bound    by id of an `if` or a loop: what is bound on every path to it
     unbound  ids of the reads that some path reaches without a value
+    starting locals that only functions inside read, and no statement binds
     unsure   variables that statements may leave without a value, those of functions around among
              them
     """
@@ -50,7 +51,9 @@ class Flow:
         self._backward(body, _NONE)
         self._forward(body, frozenset(parameters))
         outer = around - self.locals
-        self.unsure = outer.union(*self._unsure)
+        left_out = unreached - names.bound - frozenset(parameters)
+        self.unsure = outer.union(*self._unsure, left_out)
+        self.starting = left_out & self._always
         for node in body:
             self.unbound |= _reads(node, outer)
             for inner in ast.walk(node):

@@ -56,7 +56,7 @@ class Statements:
         self._outer = {name for n in declared for name in n.names}
         self._flow = Flow(self._body, _parameters(node), self._stops, around, local - self._outer)
         unbound = self._flow.unbound
-        self._starts_unbound: set[str] = set()
+        self._starts_unbound = set(self._flow.starting)
         self._names = names_of(self._body)
         self._expressions = Expressions(ops, unbound)
         self._jumps = lowered.flags if lowered else frozenset[str]()

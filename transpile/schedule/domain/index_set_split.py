@@ -15,7 +15,7 @@ Bounded by `most_pieces` and `most_piece_statements`, because code grows with ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -100,10 +100,12 @@ def _body(body: tuple[Statement, ...], machine: Machine) -> Iterator[Statement]:
             yield statement
 
 
-def unique_names(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]:
+def unique_names(
+    body: tuple[Statement, ...], names: Names, before: Iterable[str] = ()
+) -> tuple[Statement, ...]:
     """The statements of one scope, where single iterations of split loops stand side by side, with
-    fresh names for repeated declarations."""
-    seen: set[str] = set()
+    fresh names for repeated declarations; `before` are those that the scope begins with."""
+    seen = set(before)
     others: dict[str, str] = {}
     symbols: dict[Symbol, Index] = {}
     result: list[Statement] = []
@@ -118,9 +120,17 @@ def unique_names(body: tuple[Statement, ...], names: Names) -> tuple[Statement, 
                 symbols[statement.symbol] = Dim.of(symbol)
                 statement = replace(statement, name=others[name], symbol=symbol)
         seen.add(name)
-        statement = with_bodies(statement, lambda inner: unique_names(inner, names))
+        statement = _with_unique_names(statement, names)
         result.append(_renamed(statement, others, symbols) if others else statement)
     return same(body, tuple(result))
+
+
+def _with_unique_names(statement: Statement, names: Names) -> Statement:
+    if not isinstance(statement, While):
+        return with_bodies(statement, lambda inner: unique_names(inner, names))
+    test = unique_names(statement.test, names)  # in one scope with the body
+    declared = {name for s in test if (name := declared_name(s))}
+    return changed(statement, test=test, body=unique_names(statement.body, names, declared))
 
 
 def _renamed(

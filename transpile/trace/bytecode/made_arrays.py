@@ -85,12 +85,24 @@ def check_assignment(value: Any, target: Any, *keys: Any) -> None:
             f"{trace.name}, the function around this one, has made. What a body computes leaves it "
             f"through its result: return the new values, or let them be part of the loop's state."
         )
+    _trace_others()
     if is_known:
         raise errors.UnsupportedError(
             f"{user_source()}: `{user_source().text}`, in a statement that depends on traced "
             f"values, assigns to an array of the function's surroundings, which stays what it is "
             f"until the program runs. Make it an argument, or a copy by numpy.array."
         )
+
+
+def _trace_others() -> None:
+    """Raise AssignedError for an array that the function has made and that is not traced yet: what
+    arithmetic has made of it is traced then, too."""
+    for trace in reversed(THREAD.traces):
+        for _, site in trace.made.values():
+            if THREAD.sites is not None and site not in THREAD.sites:
+                raise AssignedError(site)
+        if not trace.is_region:
+            return
 
 
 def check_subscript(array: Any, key: Any) -> None:
