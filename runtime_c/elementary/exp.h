@@ -3,12 +3,12 @@
    for the Elementary Functions, 1980: log 2 in two parts), a minimax polynomial in r, then scaling
    by 2^k as two factors, the first of them exact, so that overflow and gradual underflow round
    once. Adding 1.5 * 2^52 (2^23 in single precision) rounds to an integer, which is in the low bits
-   of the sum; the extra 2046 there is twice the exponent bias, which the scaling needs.
+   of the sum; the extra 2046 there is twice the exponent bias, which the scaling needs. Sizes are bounded by
+   one comparison: of two, which exclude each other, gcc makes four.
    Largest error measured: 0.91 ulp in single, 0.87 ulp in double precision. */
 static inline float exp_f32(float x)
 {
-    x = x < -104.0f ? -104.0f : x;
-    x = x > 89.0f ? 89.0f : x;
+    x = fabsf(x) > 104.0f ? copysignf(104.0f, x) : x;
     float shifted = multiply_add_f32(x, 0x1.715476p+0f, 0x1.8p23f + 254.0f);
     float k = shifted - (0x1.8p23f + 254.0f);
     float r = multiply_add_f32(-k, 0x1.62e4p-1f, x);
@@ -25,8 +25,7 @@ static inline float exp_f32(float x)
 
 static inline double exp_f64(double x)
 {
-    x = x < -746.0 ? -746.0 : x;
-    x = x > 710.0 ? 710.0 : x;
+    x = fabs(x) > 746.0 ? copysign(746.0, x) : x;
     double shifted = multiply_add_f64(x, 0x1.71547652b82fep+0, 0x1.8p52 + 2046.0);
     double k = shifted - (0x1.8p52 + 2046.0);
     double r = multiply_add_f64(-k, 0x1.62e42fefap-1, x);

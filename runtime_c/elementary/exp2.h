@@ -3,8 +3,7 @@
    Largest error measured: 0.87 ulp in single, 0.77 ulp in double precision. */
 static inline float exp2_f32(float x)
 {
-    x = x < -151.0f ? -151.0f : x;
-    x = x > 129.0f ? 129.0f : x;
+    x = fabsf(x) > 151.0f ? copysignf(151.0f, x) : x;
     float shifted = x + (0x1.8p23f + 254.0f);
     float k = shifted - (0x1.8p23f + 254.0f);
     float r = x - k;
@@ -19,8 +18,7 @@ static inline float exp2_f32(float x)
 
 static inline double exp2_f64(double x)
 {
-    x = x < -1076.0 ? -1076.0 : x;
-    x = x > 1025.0 ? 1025.0 : x;
+    x = fabs(x) > 1076.0 ? copysign(1076.0, x) : x;
     double shifted = x + (0x1.8p52 + 2046.0);
     double k = shifted - (0x1.8p52 + 2046.0);
     double r = x - k;
