@@ -42,7 +42,7 @@ class RowProduct:
     """A product whose result has rows along the axes `lead`; the first `stack` of them are batch
     axes.
 
-    call       the products inside the loops over `symbols`
+    call       the products inside the loops over `symbols`, which are those of the first batch axes
     a_strides  the strides of the left operand along `lead`, b_strides of the right one along the
                batch axes, apart from what the symbols contribute
     """
@@ -169,11 +169,12 @@ def as_product(kernel: Kernel, buffers: Buffers) -> RowProduct | None:
     begin = row_major(call.c.first.index, shape)
     if stack < 0 or begin != _offset(map(Dim.of, symbols), _strides(lead, call.n)):
         return None
-    if symbols and (call.count != 1 or tuple(s.extent for s in symbols) != lead[:stack]):
+    depth = len(symbols)
+    if tuple(s.extent for s in symbols) != lead[:depth] or depth > stack:
         return None
-    if not symbols and product(lead[:stack]) != call.count:
+    if product(lead[depth:stack]) != call.count:
         return None
-    along = _strides(lead[:stack], 1)
+    along = ((0,) * depth) + _strides(lead[depth:stack], 1)
     a_stride, a_row, _ = call.a.strides
     b_stride, _, _ = call.b.strides
     a_strides = (*(s * a_stride for s in along), *(s * a_row for s in _strides(lead[stack:], 1)))
