@@ -3,8 +3,8 @@
    for the Elementary Functions, 1980: log 2 in two parts), a minimax polynomial in r, then scaling
    by 2^k as two factors, the first of them exact, so that overflow and gradual underflow round
    once. Adding 1.5 * 2^52 (2^23 in single precision) rounds to an integer, which is in the low bits
-   of the sum; the extra 2046 there is twice the exponent bias, which the scaling needs. Sizes are bounded by
-   one comparison: of two, which exclude each other, gcc makes four.
+   of the sum; the extra 2046 there is twice the exponent bias, which the scaling needs. Sizes are
+   bounded by one comparison: of two, which exclude each other, gcc makes four.
    Largest error measured: 0.91 ulp in single, 0.87 ulp in double precision. */
 static inline float exp_f32(float x)
 {
