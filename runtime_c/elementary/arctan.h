@@ -6,12 +6,17 @@
 static inline float arctan_f32(float x)
 {
     float a = fabsf(x);
-    bool large = a > 2.0f;
-    bool middle = a > 0.5f;
-    float numerator = large ? -1.0f : middle ? a - 1.0f : a;
-    float angle = arctan_small_f32(numerator / (large ? a : middle ? a + 1.0f : 1.0f));
-    float offset = large ? 0x1.921fb6p+0f : middle ? 0x1.921fb6p-1f : 0.0f;
-    float missed = large ? -0x1.777a5cp-25f : middle ? -0x1.777a5cp-26f : 0.0f;
+    // masks, as gcc writes nested choices for each combination of their conditions; in double
+    // precision SSE2 makes none of comparisons
+    uint32_t large = 0u - (uint32_t)(a > 2.0f), middle = 0u - (uint32_t)(a > 0.5f);
+    uint32_t one = bits_f32(1.0f), twice = large & ((uint32_t)1 << 23);
+    float numerator = a - float_from_bits_f32(middle & one);
+    numerator = a > 2.0f ? -1.0f : numerator;
+    float denominator = float_from_bits_f32(middle & bits_f32(a)) + 1.0f;
+    denominator = a > 2.0f ? a : denominator;
+    float angle = arctan_small_f32(numerator / denominator);
+    float offset = float_from_bits_f32((middle & bits_f32(0x1.921fb6p-1f)) + twice);
+    float missed = float_from_bits_f32((middle & bits_f32(-0x1.777a5cp-26f)) + twice);
     return copysignf(offset + (angle + missed), x);
 }
 
