@@ -97,6 +97,12 @@ static inline double fraction_f64(double x)
 
 /* The same where x is no subnormal number. The bits of sqrt(1/2) are subtracted before the exponent
    is read, which moves the boundary. */
+static inline float normal_exponent_f32(float x)
+{
+    uint32_t bits = bits_f32(x) + (0x40000000u - 0x3f3504f3u);
+    return float_from_bits_f32((bits >> 23) + 0x4b000000u) - (0x1p23f + 128.0f);
+}
+
 static inline float normal_fraction_f32(float x)
 {
     uint32_t bits = bits_f32(x) + (0x40000000u - 0x3f3504f3u);
