@@ -28,6 +28,7 @@ from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
 from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
 from transpile.schedule.cleanup.stack_promotion import promote_to_stack
 from transpile.schedule.cleanup.unreachable import remove_unreachable
+from transpile.schedule.dead_fills import remove_dead_fills
 from transpile.schedule.domain.coalesce import coalesce
 from transpile.schedule.domain.delinearize import delinearize
 from transpile.schedule.domain.index_set_split import split_index_sets
@@ -64,6 +65,10 @@ from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import changed, replace, same
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
+    (
+        remove_dead_fills,
+        "an array is not filled before a loop that stores each element of it",
+    ),
     (
         version_strides,
         "multiversioning: an axis that broadcasts if it has one element is read in two ways",

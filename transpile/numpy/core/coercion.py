@@ -61,6 +61,8 @@ _MAKERS: tuple[Any, ...] = (
     *(np.fft.fftfreq, np.fft.rfftfreq),
 )
 _MAKING_METHODS = ("copy", "astype", "repeat")
+# What has no values would bring whatever the memory holds into the program.
+_WITH_VALUES: dict[Any, Any] = {np.empty: np.zeros, np.empty_like: np.zeros_like}
 
 
 def _making(function: Any, given: tuple[Any, ...] = ()) -> Callable[..., Any]:
@@ -101,7 +103,7 @@ for _conversion in _CONVERSIONS:
     _ours = _making(dispatching(_conversion, FUNCTIONS[_conversion]))
     SUBSTITUTES[id(_conversion)] = (_conversion, _ours)
 for _maker in _MAKERS:
-    SUBSTITUTES[id(_maker)] = (_maker, _making(_of_sizes(_maker)))
+    SUBSTITUTES[id(_maker)] = (_maker, _making(_of_sizes(_WITH_VALUES.get(_maker, _maker))))
 OF_METHODS[np.ndarray] = lambda method: (
     _making(method, (method.__self__,)) if method.__name__ in _MAKING_METHODS else method
 )
