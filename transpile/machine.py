@@ -52,8 +52,10 @@ class Machine:
 
     # A value of no more operations an element is computed again rather than kept, or read.
     cheap_weight: int = 2
-    # Branches with no more operations than this in them all are computed, and one chosen.
+    # Branches with no more operations than this in them all are computed, and one chosen, where so
+    # many results differ: a branch that is predicted costs less than more choices.
     cheap_branches: int = 8
+    most_choices: int = 2
     # Larger results of constants are cheaper to compute again than to keep in the text; smaller
     # tables than the other are as good as a formula.
     largest_folded: int = 64

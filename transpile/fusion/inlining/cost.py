@@ -18,8 +18,8 @@ from transpile.primitives.dot import dot_general
 def updates_in_place(scope: Scope, producers: Mapping[Var, Equation]) -> set[Var]:
     """The slices that are put into arrays in memory: those whose place is a value, those that
     follow each other in one array if they are small, and whatever comes in long rows; and those put
-    into what an iteration was handed. Others are chosen element by element, in loops that are cut
-    at their ends."""
+    into what an iteration was handed, or what a loop or branch has made. Others are chosen element
+    by element, in loops that are cut at their ends."""
     graph, machine = scope.graph, scope.machine
     lengths: dict[Var, int] = {}  # how many updates an array has seen
     followed: set[Var] = set()  # what is updated again
@@ -40,11 +40,17 @@ def updates_in_place(scope: Scope, producers: Mapping[Var, Equation]) -> set[Var
         is_small = is_at_most(update.type.size * machine.parts_of_updated, x.type.size)
         is_known = all(isinstance(s, Const) for s in starts)
         is_link = var in followed or length > 1
-        is_handed_on = x in handed and is_small
+        is_handed_on = (x in handed or _is_of_statement(x, producers)) and is_small
         is_long = length > machine.most_chosen_updates
         if not is_known or (is_link and (is_small or is_long)) or is_handed_on:
             found.add(var)
     return found
+
+
+def _is_of_statement(x: Atom, producers: Mapping[Var, Equation]) -> bool:
+    """True for a result of a loop or branch, which lies in memory."""
+    equation = producers.get(x) if isinstance(x, Var) else None
+    return equation is not None and equation.primitive.kind == "control"
 
 
 def spreads(equation: Equation, atom: Atom) -> bool:

@@ -70,6 +70,7 @@ def _simplify_branch(builder: Builder, equation: Equation) -> Sequence[Atom] | N
     if (
         index.type.dtype == BOOL
         and sum(map(_cost_of_scalars, branches)) <= builder.machine.cheap_branches
+        and _choices(branches) <= builder.machine.most_choices
     ):
         otherwise, then = (inline(builder, b, operands) for b in branches)
         return [
@@ -78,6 +79,13 @@ def _simplify_branch(builder: Builder, equation: Equation) -> Sequence[Atom] | N
         ]
     builder.add(equation)
     return equation.outputs
+
+
+def _choices(branches: tuple[Graph, ...]) -> int:
+    """How many results of two branches are not one and the same operand."""
+    one, other = ([g.inputs.index(a) if a in g.inputs else a for a in g.outputs] for g in branches)
+    pairs = zip(one, other, strict=True)
+    return sum(not (isinstance(x, int) and x == y) for x, y in pairs)
 
 
 def _cost_of_scalars(graph: Graph) -> float:
