@@ -32,6 +32,11 @@ FURTHER = """
     np.hamming(len(v))
     np.hanning(len(v))
     np.kaiser(len(v), 5.0)
+    np.polyfit(v, v**2, 1)
+    np.polyfit(v, x, 2)
+    np.array_split(v, 3)
+    np.array_split(x, [1, 2, 7])
+    np.split(v, [2])
     np.broadcast_arrays(v[:, None], x)
     np.concat([v, v])
     np.copy(v)
@@ -311,7 +316,7 @@ REASONS = {
         argwhere compress extract flatnonzero intersect1d nonzero place setdiff1d setxor1d
         trim_zeros union1d unique unique_all unique_counts unique_inverse unique_values""",
     "its steps, or a table that it makes, depend on the number of elements": """
-        mask_indices poly polydiv polyfit tril_indices tril_indices_from triu_indices_from""",
+        mask_indices poly polydiv tril_indices tril_indices_from triu_indices_from""",
 }
 WITHOUT = {name: reason for reason, names in REASONS.items() for name in names.split()}
 # They have no functions of floating-point numbers.

@@ -218,6 +218,10 @@ def array_split(ary: Array, indices_or_sections: Any, axis: Any = 0) -> list[Any
     total = x.shape[number]
     if isinstance(indices_or_sections, list | tuple | np.ndarray):
         inner = [index_of(i) for i in indices_or_sections]
+        if isinstance(total, Dim):
+            before = (slice(None),) * number
+            cuts = zip([0, *inner], [*inner, None], strict=True)
+            return [x[(*before, slice(a, b))] for a, b in cuts]
         pairs = [
             slice(a, b).indices(total) for a, b in zip([0, *inner], [*inner, total], strict=True)
         ]
@@ -225,8 +229,7 @@ def array_split(ary: Array, indices_or_sections: Any, axis: Any = 0) -> list[Any
     sections = index_of(indices_or_sections)
     if sections <= 0:
         raise located(ValueError, "number sections must be larger than 0.")
-    each, extras = divmod(total, sections)
-    sizes = [each + 1] * extras + [each] * (sections - extras)
+    sizes = [(total + sections - 1 - k) // sections for k in range(sections)]  # one more at first
     ends = [builtins.sum(sizes[: i + 1]) for i in range(sections)]
     return [slice_axis(x, number, end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
