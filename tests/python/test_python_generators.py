@@ -88,3 +88,44 @@ def begun(x, n):
 
 def test_generators_over_what_only_python_runs_over():
     check(begun, (A, 0), (A, 3), (-A, 5))
+
+
+def of_computed_length(x, n):
+    count = int(x * n)
+    return np.array([np.sin(x * i) for i in range(count)])
+
+
+def of_some(x, n):
+    return np.array([x * i for i in range(n) if i % 3 != 1])
+
+
+def of_pairs(x, n):
+    return np.array([np.array([x * i, e]) for i, e in enumerate(np.arange(n) * 2.0)])
+
+
+def of_logarithms(x, n):
+    return np.array([np.log(x + 3 - i) for i in range(n) if x + 3 > i], dtype=np.float32)
+
+
+def in_a_loop(x, n):
+    total = 0.0
+    for k in range(n):
+        total += np.max([x * i + k for i in range(k + 1)]) * np.sum([i * x for i in range(n)])
+    return total
+
+
+@pytest.mark.parametrize("f", [of_computed_length, of_some, of_pairs, of_logarithms, in_a_loop])
+def test_arrays_of_lists_of_traced_lengths(f, caplog):
+    compiled = transpile.jit(f)
+    for n in (4, 7, 2):
+        found, wanted = compiled(1.5, n), f(1.5, n)
+        assert np.asarray(found).dtype == np.asarray(wanted).dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-6 if f is of_logarithms else 1e-12)
+    assert not caplog.text  # nothing has become static
+
+    def total(x, n):
+        return np.sum(f(x, n))
+
+    slope = (total(1.6 + 1e-5, 4) - total(1.6 - 1e-5, 4)) / 2e-5
+    if f is not of_logarithms:  # in float32
+        np.testing.assert_allclose(transpile.jit(transpile.grad(total))(1.6, 4), slope, rtol=1e-6)

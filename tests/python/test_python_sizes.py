@@ -127,12 +127,23 @@ def test_arrays_in_loops_have_room_for_the_longest():
             total += np.arange(k).sum() * x[i % 5]
         return total
 
+    def sorted_each(x, n):
+        total = 0.0
+        for k in range(n):
+            part = np.zeros(k + 1)
+            for i in range(k + 1):
+                part[i] = x[i] * (i - 3) + k
+            part = np.sort(part)[::-1]
+            total += part[0] + part.sum()
+        return total
+
     def in_a_branch(n):
         return np.arange(n).sum() if n > 3 else np.ones(n + 1).sum()
 
     for n in (5, 1, 0, 9):
         assert transpile.jit(of_counter)(n) == of_counter(n)
         assert transpile.jit(of_values)(X, n) == of_values(X, n)
+        assert transpile.jit(sorted_each)(X, n) == sorted_each(X, n)
         assert transpile.jit(in_a_branch)(n) == in_a_branch(n)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from transpile.ir.dims import Dim, Index, Symbol, sole_symbol, substitute
 from transpile.ir.graph import Atom, Equation, Graph, Source, Var, graphs_in, has_effect
-from transpile.ir.indices.lengths import Length, Room, lengths_in, room_of
+from transpile.ir.indices.lengths import Length, Room, lengths_in, lengths_of, room_of
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import ArrayType
 from transpile.machine import USUAL, Machine
@@ -204,8 +204,14 @@ def sizes_read(equation: Equation) -> frozenset[Symbol]:
 
 
 def lengths_read(equation: Equation) -> frozenset[Length]:
-    """The lengths without which an equation cannot be computed."""
-    return frozenset(s for s in sizes_read(equation) if isinstance(s, Length))
+    """The lengths without which an equation cannot be computed: those that bound others, too."""
+    found = {s for s in sizes_read(equation) if isinstance(s, Length)}
+    pending = [*found]
+    while pending:
+        further = lengths_of(pending.pop().extent or 0) - found
+        found |= further
+        pending += further
+    return frozenset(found)
 
 
 def _sizes_in(value: Any) -> Iterator[Symbol]:
@@ -224,6 +230,7 @@ def _sizes_in(value: Any) -> Iterator[Symbol]:
             counted = counts_of(value.equations)
             found = {s for a in (*value.inputs, *value.outputs) for s in _sizes_in(a.type)}
             found.update(*map(sizes_read, value.equations))
+            found.update(*(lengths_of(s.extent or 0) for s in counted))  # their bounds
             yield from found - counted.keys()
         case _:
             pass

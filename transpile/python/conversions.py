@@ -97,6 +97,8 @@ class Conversions:
     def require(self, smaller: Any, larger: Any, text: str) -> None:
         """End the program with NumPy's error where an inequality of sizes, or of numbers, does not
         hold."""
+        if self.counting.present is not None:
+            return  # it is asked when the statement runs
         sizes = [x.as_value() if isinstance(x, Dim) else x for x in (smaller, larger)]
         if_(sizes[0] > sizes[1], lambda: _raised(text), lambda: (), (), ())
 

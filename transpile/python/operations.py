@@ -19,7 +19,7 @@ from transpile.python.semantics.exceptions import (
     raise_,
     text,
 )
-from transpile.python.semantics.generators import Generated
+from transpile.python.semantics.generators import Generated, listed
 from transpile.python.semantics.values import Unbound, returned
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "goes_on",
     "handled",
     "if_",
+    "listed",
     "not_",
     "or_",
     "raise_",

@@ -9,11 +9,21 @@ are checked last, when no size is too large for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from transpile.codegen.line_wrapping import type_text
 from transpile.ir.calls import Call
-from transpile.ir.dims import Dim, Index, Monomial, Shape, Symbol, bounds, sides, terms_of
+from transpile.ir.dims import (
+    Dim,
+    Index,
+    Monomial,
+    Shape,
+    Symbol,
+    bounds,
+    sides,
+    substitute,
+    terms_of,
+)
 from transpile.ir.indices.estimates import ADDRESSABLE
 from transpile.ir.indices.lengths import most_of
 from transpile.ir.indices.requirements import neither_text, stretched_by
@@ -118,11 +128,26 @@ def _of_calls(program: Program) -> Iterator[Check]:
     limits: dict[tuple[Index, int], None] = {}
     for statement in (s for kernel in program.kernels for s in walk(kernel.body)):
         if isinstance(statement, Call):
-            limits.update({(most_of(size), most): None for size, most in statement.limits})
+            sizes = [(_over_loops(size, program.sizes), most) for size, most in statement.limits]
+            limits.update(dict.fromkeys(sizes))
     for size, most in limits:
         high = bounds(size)[1]
         if high is None or high > most:
             yield Check(f"{size} is more than {most}", smaller=size, larger=most)
+
+
+def _over_loops(size: Index, known: Sequence[Symbol]) -> Index:
+    """What a size is at most, whichever iteration of the loops around it is. Of what values of the
+    program say nothing is known: there is memory for as much as the caller has room for."""
+    total: Index = 0
+    for monomial, factor in terms_of(most_of(size)):
+        part = Dim(((monomial, factor),))
+        most: dict[Symbol, Index] = {
+            s: 0 if s.extent is None else s.extent - 1 for s in part.symbols() - {*known}
+        }
+        if not any(m == 0 or (isinstance(m, int) and m > ADDRESSABLE) for m in most.values()):
+            total = total + (substitute(part, most) if factor > 0 or not most else 0)
+    return most_of(total)
 
 
 def _factors(monomial: Monomial) -> Shape:

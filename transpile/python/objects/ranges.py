@@ -89,6 +89,8 @@ def _of_equation(trace: Trace, atom: Any, steps: int, root: Trace | None) -> Lim
             if isinstance(a, int) and isinstance(b, int):
                 return min(a // c, a // d), max(b // c, b // d)
             return _both(_quotient, (a, c), (b, c)) if c == d else _UNKNOWN
+        case ("multiply", [limits, (1, 1)]) | ("multiply", [(1, 1), limits]):
+            return limits
         case ("multiply", [(int(a), int(b)), (int(c), int(d))]):
             products = a * c, a * d, b * c, b * d
             return min(products), max(products)

@@ -6,11 +6,23 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from transpile.ir.dims import Dim
+from transpile.ir.types import INT64, ArrayType
+from transpile.lax.control.loops import bind_scan
+from transpile.numpy.core.runtime_sizes import length_of
+from transpile.primitives import axes
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.iterables import Items, Iterator, items_of
 from transpile.python.semantics.loops import for_
+from transpile.python.semantics.regions import Region
+from transpile.python.semantics.values import Maybe, Unbound, is_array
+from transpile.trace.trace import bind
+from transpile.util.interrupt_safety import THREAD
 
 Function = Callable[..., Any]
+_INDEX = ArrayType((), INT64, weak=True)
 
 
 class Generated(Iterator):
@@ -56,6 +68,45 @@ class Generated(Iterator):
         if self._holds is None:
             return then(state)
         return if_(self._holds(item), then, lambda now: (now,), (name,), (state,))
+
+    def stacked(self) -> Any:
+        """The elements as an array, whose length only the program has; None where they are no
+        numbers or arrays."""
+        items = items_of(self._iterable)
+        if items is None or items.is_known or not THREAD.traces:
+            return None
+        items.prepare()
+        length = items.length if isinstance(items.length, Dim) else length_of(items.length)
+        region = Region("elements", [_INDEX], ["i"])
+        region.trace.counters[region.trace.inputs[0]] = items.length
+        number = region.parameters[0]
+        value, kept = region.run(lambda: self._kept(items.item(number)))
+        if not is_array(value) or region.assigned():
+            return None
+        outputs = [region.atom(value)] + ([] if kept is None else [region.atom(kept)])
+        region.settle_views(())
+        traced = region.body(outputs, region.trace.inputs)
+        numbers = bind(axes.iota, shape=(length,), dimension=0, dtype=INT64)
+        values, *flags = bind_scan(traced.graph, traced.captured, [], [numbers], length, False)
+        return values[flags[0]] if flags else values
+
+    def _kept(self, item: Any) -> tuple[Any, Any]:
+        """An element, and whether it is one, if that is asked."""
+        if self._holds is None:
+            return self._element(item), None
+        begin = (Unbound("the element"),)
+        then = lambda _: (self._element(item),)  # noqa: E731
+        (value,) = if_(self._holds(item), then, lambda now: (now,), ("the element",), begin)
+        if type(value) is Maybe:
+            return value.value, value.is_bound
+        return value, np.bool_(True)
+
+
+def listed(generated: Generated, natively: Function) -> Any:
+    """`[element for ... in iterable if holds]` for a function that makes an array of it: the array,
+    where only the program has its length."""
+    stacked = generated.stacked()
+    return natively() if stacked is None else stacked
 
 
 def _of_item(function: Function, is_unpacked: bool) -> Function:

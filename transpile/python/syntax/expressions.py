@@ -6,6 +6,7 @@ evaluated become lambdas.
 from __future__ import annotations
 
 import ast
+import copy
 from typing import Any
 
 _OPERATORS = {
@@ -22,6 +23,8 @@ _OPERATORS = {
 }
 # What takes a generator, and can be a loop over its items.
 _REDUCTIONS = ("sum", "min", "max", "any", "all")
+# The functions of NumPy for which a list is an array, by their names.
+_OF_LISTS = "array asarray sum mean prod max min std var median cumsum cumprod sort argmax argmin"
 
 
 class Expressions(ast.NodeTransformer):
@@ -61,6 +64,9 @@ class Expressions(ast.NodeTransformer):
             case ast.Call(ast.Name(name), [ast.GeneratorExp() | ast.ListComp(), *_]):
                 if name in _REDUCTIONS and _is_simple(node.args[0]):
                     node.args[0] = self._generated(node.args[0])
+            case ast.Call(ast.Attribute(ast.Name(), name), [ast.ListComp(), *_]):
+                if name in _OF_LISTS.split() and _is_simple(node.args[0]):
+                    node.args[0] = self._listed(node.args[0])
             case ast.FunctionDef() | ast.ClassDef():
                 return node
         return self.generic_visit(node)
@@ -94,6 +100,11 @@ class Expressions(ast.NodeTransformer):
         for operator, other in zip(operators, others, strict=True):
             parts += [_located(ast.Constant(operator), node), _later(other)]
         return self.call("compare", left, *parts, at=node)
+
+    def _listed(self, node: Any) -> ast.expr:
+        """A list as a call, of its generator, and of a function that makes it as Python does."""
+        natively = _later(ast.copy_location(ast.ListComp(node.elt, node.generators), node))
+        return self.call("listed", self._generated(copy.deepcopy(node)), natively, at=node)
 
     def _generated(self, node: Any) -> ast.expr:
         """A generator as a call, of its iterable, and functions of an item."""
