@@ -1,4 +1,4 @@
-"""The command line: `python -m transpile build|show|doctor|cache`, each with `--help`.
+"""The command line: `python -m transpile build|show|explore|doctor|cache`, each with `--help`.
 
 Exit codes: 0 for success, 1 where a function cannot be compiled or a compiler is missing, 2 for a
 command with wrong arguments. Errors of the user's module are lines on stderr, without tracebacks.
@@ -24,6 +24,7 @@ from transpile.command_line.arguments import NUMBERS, UsageError
 from transpile.command_line.arguments import options as options_of
 from transpile.command_line.build import build as build_library
 from transpile.command_line.build import lowered_of, size_text
+from transpile.command_line.explore import explore
 from transpile.command_line.imports import guarded
 from transpile.disk_cache.cache import Cache, Entry, default_cache
 from transpile.disk_cache.cache_listing import Usage
@@ -71,6 +72,11 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--dialect", metavar="NAME", default="c", help=f"one of {dialects} (default: c)"
     )
+    page = _command(
+        commands, "explore", explore, "write a page of HTML: Python, loops, C and assembly"
+    )
+    _add_function(page)
+    page.add_argument("-o", "--output", metavar="FILE", help="the page (default: FUNCTION.html)")
     doctor = _command(commands, "doctor", _doctor, "say which compiler and settings are used")
     doctor.add_argument(
         "--require-compiler",

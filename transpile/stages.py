@@ -26,7 +26,7 @@ from transpile.ir.graph_rewrite import live_equations
 from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.memory_layout import Layout
 from transpile.ir.primitive import TABLE, Order, Primitive
-from transpile.ir.types import ArrayType, ShapeDtypeStruct
+from transpile.ir.types import ArrayType, ShapeDtypeStruct, listed
 from transpile.options import Options
 from transpile.runtime.checked_call import CheckedCall, specialization
 from transpile.runtime.dispatcher import (
@@ -48,17 +48,18 @@ from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
     import transpile.hlo.computation as hlo
+    from transpile.explore import page as explore
     from transpile.hlo.computation import XlaComputation
     from transpile.primitives import memory_orders
     from transpile.runtime.executable import BuildInfo, Executable, Lowering, MemoryAnalysis
 else:
+    explore = Later("transpile.explore.page")
     hlo = Later("transpile.hlo.computation")
     memory_orders = Later("transpile.primitives.memory_orders")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
 
 _Self = TypeVar("_Self", bound="_Stage")
-_MOST_SHOWN = 8  # types in a representation
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class _Stage:
     _where: str  # the function, and where it is defined
 
     def __repr__(self) -> str:
-        types = _listed(self._signature.types), _listed(self._out_types)
+        types = listed(self._signature.types), listed(self._out_types)
         return f"<{type(self).__name__} {self._where}: {' -> '.join(types)}>"
 
     def __copy__(self: _Self) -> _Self:
@@ -293,6 +294,12 @@ class Lowered(_ProgramStage):
         return text(self._lowering, dialect or self._lowering.dialect, choice.DIALECTS)
 
     @api_boundary
+    def explore(self, path: str | Path) -> Path:
+        """Write a page of HTML, which needs nothing else: Python, loops, C, assembly and graph side
+        by side. Raises UnsupportedError on a GPU, and OSError if the file cannot be written."""
+        return explore.write(Path(path), self._where, self._lowering)
+
+    @api_boundary
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:
         """Compile, or find in the cache, and load.
 
@@ -463,11 +470,6 @@ class Wrapped(Protocol):
 
     def clear_cache(self) -> None:
         """Forget every trace and executable of this function; later calls trace again."""
-
-
-def _listed(types: Sequence[ArrayType]) -> str:
-    shown = [str(t) for t in types[:_MOST_SHOWN]] + ["..."] * (len(types) > _MOST_SHOWN)
-    return f"({', '.join(shown)})"
 
 
 def _state(stage: Lowered | Compiled) -> tuple[Any, ...]:

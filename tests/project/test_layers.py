@@ -20,7 +20,7 @@ DATA_FLOW = """
     ir pytree tree tree_util trace
     transforms primitives dtypes numpy
     passes hlo intrinsics library analysis symbols fusion lower schedule disk_cache
-    codegen build runtime targets
+    codegen build runtime targets explore
     stages dispatch typing
     functional lax random nn scipy image hlo_import
     flatten_util ops debug python experimental test_util api sharding parallel core extend
@@ -97,7 +97,9 @@ LATER = {
     ("schema", "google.protobuf.descriptor_pool"): "of the extra `hlo`",
     ("schema", "google.protobuf.message"): "of the extra `hlo`",
     ("schema", "google.protobuf.message_factory"): "of the extra `hlo`",
+    ("stages", "transpile.explore.page"): "for those who look inside",
     ("stages", "transpile.hlo.computation"): RARE,
+    ("page", "jinja2"): "most programs are rendered without it",
     ("stages", "transpile.primitives.memory_orders"): "the first call needs it, not the import",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
     ("prefix", "difflib"): "for error messages",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -346,3 +346,8 @@ def broadcast_shapes(
             common = shape[axis]
         result.append(common)
     return tuple(result)
+
+
+def listed(types: Sequence[ArrayType], most: int = 8) -> str:
+    """Some types in parentheses, the first ones if there are many."""
+    return f"({', '.join([*map(str, types[:most]), *['...'] * (len(types) > most)])})"

@@ -1,0 +1,160 @@
+"""The page of a function: its texts, what they have to do with each other, and a real browser."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile import lax
+from transpile.errors import UnsupportedError
+from transpile.explore.pictures import MOST_EQUATIONS
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+X = np.linspace(-1.0, 2.0, 64 * 32).reshape(64, 32)
+
+
+def normalised(x):
+    m = x.mean(axis=1, keepdims=True)  # the mean
+    s = np.sqrt(((x - m) ** 2).mean(axis=1, keepdims=True))  # the deviation
+    return (x - m) / s  # the quotient
+
+
+def model(x, w):
+    h = np.tanh(normalised(x) @ w)  # the layer
+    return np.exp(h) + "<b>&".count("<"), h.sum(axis=0)
+
+
+class Page(HTMLParser):
+    """The lines of each pane with their places, what is loaded, and what is between tags."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.panes, self.pane, self.line, self.loaded, self.classes = {}, None, None, [], {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if str(given.get("id", "")).startswith("pane-"):
+            self.pane = self.panes.setdefault(given["id"][5:], [])
+        if "line" in str(given.get("class", "")).split():
+            self.line = [set(given.get("data-places", "").split()), "", given["class"].split()]
+            self.pane.append(self.line)
+        self.loaded += [given[k] for k in ("src", "href") if k in given]
+
+    def handle_endtag(self, tag):
+        if tag == "div":
+            self.line = None
+
+    def handle_data(self, data):
+        if self.line is not None:
+            self.line[1] += data
+
+    def places_of(self, pane, text):
+        found = [places for places, line, _ in self.panes[pane] if text in line]
+        assert found, (pane, text)
+        return set().union(*found)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    lowered = transpile.jit(model).lower(X, np.ones((32, 16)))
+    return lowered.explore(tmp_path_factory.mktemp("page") / "model.html")
+
+
+@pytest.fixture(scope="module")
+def page(path):
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_a_line_is_found_in_each_text(page):
+    for mark, c, loops, primitive in [
+        ("# the mean", "const double m = ", "let m:f64", " = reduce_sum"),
+        ("# the deviation", "= sqrt(", "= sqrt(", " = sqrt"),
+        ("# the quotient", "(x[i][j] - m) / s;", "= divide(", " = divide"),
+        ("# the layer", "matmul_f64(64, ", "call matmul(", " = dot_general"),
+    ]:
+        (place,) = page.places_of("python", mark)
+        for pane, text in (("c", c), ("loops", loops), ("graph", primitive)):
+            assert place in page.places_of(pane, text), (mark, pane)
+        assert place in page.places_of("assembly", " ")
+
+
+def test_python_and_c_are_as_they_stand_in_their_files(page):
+    source = Path(__file__).read_text(encoding="utf-8").splitlines()
+    for _, line, _ in page.panes["python"]:
+        number = re.match(r" *(\d+)", line)
+        if number:
+            assert line == number[1] + source[int(number[1]) - 1]
+    assert any('"<b>&".count' in line for _, line, _ in page.panes["python"])
+    text = transpile.jit(model).lower(X, np.ones((32, 16))).as_text("c", debug_info=True)
+    without = re.sub(r"^#line .*\n", "", text, flags=re.M)
+    assert [line for _, line, _ in page.panes["c"]] == [
+        f"{k}{line}" for k, line in enumerate(without.splitlines(), 1)
+    ]
+
+
+def test_assembly_has_instructions_and_no_directives(page):
+    lines = [line for _, line, _ in page.panes["assembly"]]
+    assert any(line.strip().startswith("ret") for line in lines)
+    assert not [line for line in lines if line.strip().startswith((".loc", ".cfi", ".file"))]
+
+
+def test_it_loads_nothing(page, path):
+    assert page.loaded == []
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", path.read_text(encoding="utf-8"))
+
+
+def test_loops_of_the_users_have_their_lines(tmp_path):
+    def total(x):
+        def body(carry, row):
+            return carry * 0.5 + row, np.sin(carry)  # the body
+
+        return lax.scan(body, np.zeros(32), x)
+
+    page = Page(transpile.jit(total).lower(X).explore(tmp_path / "a.html").read_text())
+    (place,) = page.places_of("python", "# the body")
+    assert place in page.places_of("c", "sin_") and place in page.places_of("loops", "sin(")
+
+
+def test_sources_that_are_gone_and_large_graphs(tmp_path):
+    space = {"np": np}
+    steps = "\n".join("    x = np.cos(x) * 2" for _ in range(MOST_EQUATIONS))
+    exec(compile(f"def f(x):\n{steps}\n    return x\n", "<gone>", "exec"), space)
+    text = transpile.jit(space["f"]).lower(X[0]).explore(tmp_path / "b.html").read_text()
+    assert "too many equations to be drawn" in text and "# &lt;gone&gt;" in text
+
+
+def test_programs_for_gpus_are_refused(tmp_path):
+    lowered = transpile.jit(normalised, device="cuda").lower(X)
+    with pytest.raises(UnsupportedError, match="a page shows a program for the CPU"):
+        lowered.explore(tmp_path / "c.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_writes_it(tmp_path):
+    (tmp_path / "mine.py").write_text("def f(x):\n    return x * 2.0\n")
+    command = [sys.executable, "-m", "transpile", "explore", "mine.py:f", "--arg", "float64[3]"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "f.html\n" and "x * 2.0" in (tmp_path / "f.html").read_text()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium, in which the page runs")
+def test_in_a_browser_a_link_to_a_line_keeps_what_it_became(page, path, tmp_path):
+    (place,) = page.places_of("python", "# the quotient")
+    command = [CHROMIUM, "--headless", "--disable-gpu", "--no-first-run", "--disable-sync"]
+    command += ["--disable-background-networking", "--disable-component-update"]
+    command += ["--no-sandbox"] * (os.geteuid() == 0)
+    command += [f"--user-data-dir={tmp_path}", "--dump-dom", f"file://{path}#place-{place}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    shown = Page(done.stdout)
+    for pane, lines in shown.panes.items():
+        kept = [line for places, line, classes in lines if "kept" in classes]
+        assert kept == [line for places, line, _ in lines if place in places], pane
+        assert kept

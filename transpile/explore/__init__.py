@@ -1,0 +1,8 @@
+"""A page of HTML that shows a function, and what it became, side by side.
+
+places.py    the lines of Python that a program comes from, by number
+panes.py     the texts: Python, graph, loops, C and assembly, each line with its lines of Python
+pictures.py  drawings: the graph, and the workspace over time
+costs.py     what each kernel computes and moves
+page.py      the page
+"""

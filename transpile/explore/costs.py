@@ -1,0 +1,63 @@
+"""What each kernel computes and moves, and when the arrays of the workspace are in use."""
+
+from __future__ import annotations
+
+from transpile.analysis.cost_model import Cost, body_cost, kernel_bytes
+from transpile.explore.places import Places
+from transpile.ir.indices.estimates import estimate
+from transpile.ir.loop_ir import LOCATED, Program
+from transpile.ir.loop_rewrite import used_buffers, walk
+from transpile.util.frozen_records import dataclass
+
+
+@dataclass(frozen=True)
+class KernelCost:
+    """A kernel, its costs for nominal runtime sizes, and its lines of Python."""
+
+    name: str
+    cost: Cost
+    places: tuple[int, ...]
+
+    @property
+    def intensity(self) -> float:
+        """Operations, elementary functions as one each, for a byte that is moved."""
+        operations = self.cost.flops + self.cost.transcendentals
+        return operations / self.cost.bytes if self.cost.bytes else 0.0
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """A temporary in the workspace: its bytes, and the first and the last kernel that use it."""
+
+    name: str
+    offset: int
+    size: int
+    first: int
+    last: int
+
+
+def kernel_costs(program: Program, places: Places) -> tuple[KernelCost, ...]:
+    """The kernels in their order."""
+    found = []
+    for kernel in program.kernels:
+        sources = [kernel.source, *(s.source for s in walk(kernel.body) if isinstance(s, LOCATED))]
+        numbers = {n for s in sources for n in places.at(s.file, s.line)}
+        cost = body_cost(kernel.body) + Cost(bytes=kernel_bytes(program, kernel))
+        found.append(KernelCost(kernel.name, cost, tuple(sorted(numbers))))
+    return tuple(found)
+
+
+def lifetimes(program: Program) -> tuple[Lifetime, ...]:
+    """The temporaries that kernels use, in the order of their offsets."""
+    users: dict[str, list[int]] = {}
+    for number, kernel in enumerate(program.kernels):
+        for name in used_buffers(kernel)[0]:
+            users.setdefault(name, []).append(number)
+    found = [
+        Lifetime(
+            b.name, estimate(offset), estimate(b.size_in_bytes), users[b.name][0], users[b.name][-1]
+        )
+        for b, offset in zip(program.temporaries, program.offsets, strict=True)
+        if b.name in users
+    ]
+    return tuple(sorted(found, key=lambda one: one.offset))

@@ -1,0 +1,80 @@
+"""The page: one file of HTML, without anything from the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transpile.analysis.source_lines import complete_sources
+from transpile.errors import UnsupportedError
+from transpile.explore.costs import kernel_costs, lifetimes
+from transpile.explore.panes import assembly_pane, c_pane, graph_pane, loops_pane, python_pane
+from transpile.explore.pictures import graph_svg, memory_svg
+from transpile.explore.places import Places
+from transpile.ir.loop_ir import to_text
+from transpile.runtime.executable import Lowering
+from transpile.util.atomic_files import replace_files
+from transpile.util.data_files import data_directory
+from transpile.util.frozen_records import replace
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    import jinja2
+else:
+    jinja2 = Later("jinja2")
+
+
+def write(path: Path, title: str, lowering: Lowering) -> Path:
+    """Write the page of a program, which is compiled for its assembly; the path is returned."""
+    if lowering.dialect != "c":
+        raise UnsupportedError("a page shows a program for the CPU: lower it without device='cuda'")
+    text = page(title, lowering.changed(replace(lowering.options, debug=True)))
+    replace_files(path.parent, {path.name: text.encode()})
+    return path
+
+
+def page(title: str, lowering: Lowering) -> str:
+    """The page of a program with lines of Python."""
+    graph = lowering.optimised()
+    program = complete_sources(lowering.program())
+    places = Places(graph, program)
+    costs = kernel_costs(program, places)
+    executable = lowering.build()
+    panes = [
+        python_pane(places),
+        loops_pane(to_text(replace(program, placements=()), sources=True), places),
+        c_pane(lowering.c_text(), places),
+        assembly_pane(executable.assembly(), places),
+        graph_pane(graph, places),
+    ]
+    folder = data_directory("templates") / "explore"
+    language = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FileSystemLoader(folder),
+    )
+    return language.get_template("page.html.j2").render(
+        title=title,
+        facts=_facts(lowering),
+        commands=executable.build_info().commands,
+        panes=panes,
+        style=(folder / "style.css").read_text(encoding="utf-8"),
+        script=(folder / "script.js").read_text(encoding="utf-8"),
+        graph=graph_svg(graph, places),
+        memory=memory_svg(lifetimes(program), tuple(k.name for k in costs)),
+        kernels=costs,
+        placements=program.placements,
+    )
+
+
+def _facts(lowering: Lowering) -> list[str]:
+    """What stands under the title."""
+    program, counts = lowering.program(), lowering.cost_analysis()
+    kernels, arrays = len(program.kernels), len(program.temporaries)
+    return [
+        f"{kernels} kernel{'s' * (kernels != 1)}",
+        f"{arrays} temporar{'ies' if arrays != 1 else 'y'} in {program.workspace} bytes",
+        *(f"{value:,.0f} {name}" for name, value in counts.items()),
+    ]

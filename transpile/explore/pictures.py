@@ -1,0 +1,139 @@
+"""Drawings as SVG: the graph in layers, and the workspace over time.
+
+An equation stands in the layer below those that it reads; in a layer, equations are in the order of
+the mean position of their operands (Sugiyama, Tagawa and Toda, Methods for visual understanding of
+hierarchical system structures, 1981).
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from transpile.explore.costs import Lifetime
+from transpile.explore.places import Places
+from transpile.ir.graph import Const, Graph, Var
+from transpile.util.frozen_records import dataclass
+
+# A larger graph is a text only: nobody could read its drawing.
+MOST_EQUATIONS = 250
+
+_WIDTH, _HEIGHT, _GAP, _STEP = 150, 38, 18, 74
+
+
+@dataclass(frozen=True)
+class _Box:
+    title: str
+    type: str
+    places: tuple[int, ...]
+    reads: tuple[int, ...]
+    kind: str
+
+
+def graph_svg(graph: Graph, places: Places) -> str:
+    """The graph, from its inputs down to its results; "" if it has too many equations."""
+    if len(graph.equations) > MOST_EQUATIONS:
+        return ""
+    boxes = _boxes(graph, places)
+    layers: list[list[int]] = []
+    depth: list[int] = []
+    for number, box in enumerate(boxes):
+        depth.append(1 + max((depth[r] for r in box.reads), default=-1))
+        while len(layers) <= depth[number]:
+            layers.append([])
+        layers[depth[number]].append(number)
+    x: dict[int, float] = {}
+    widest = max(map(len, layers), default=1)
+    for layer in layers:
+        layer.sort(key=lambda n: _mean([x[r] for r in boxes[n].reads], x.get(n, 0.0)))
+        start = (widest - len(layer)) * (_WIDTH + _GAP) / 2
+        x.update((n, start + k * (_WIDTH + _GAP)) for k, n in enumerate(layer))
+    parts = []
+    for number, box in enumerate(boxes):
+        for read in box.reads:
+            parts.append(_edge(x[read], depth[read], x[number], depth[number]))
+    parts += [_drawn(box, x[n], depth[n] * _STEP) for n, box in enumerate(boxes)]
+    return _svg(widest * (_WIDTH + _GAP), len(layers) * _STEP, parts, f"The graph of {graph.name}")
+
+
+def _mean(numbers: list[float], otherwise: float) -> float:
+    return sum(numbers) / len(numbers) if numbers else otherwise
+
+
+def _boxes(graph: Graph, places: Places) -> list[_Box]:
+    boxes: list[_Box] = []
+    made: dict[Var | Const, int] = {}
+    for var in graph.inputs:
+        made[var] = len(boxes)
+        boxes.append(_Box(var.name or "argument", str(var.type), (), (), "input"))
+    for equation in graph.equations:
+        reads = tuple(dict.fromkeys(made[a] for a in equation.inputs if a in made))
+        name = equation.outputs[0].name if len(equation.outputs) == 1 else ""
+        title = f"{name} = {equation.primitive.name}" if name else equation.primitive.name
+        types = ", ".join(str(v.type) for v in equation.outputs)
+        for var in equation.outputs:
+            made[var] = len(boxes)
+        here = places.at(equation.source.file, equation.source.line)
+        boxes.append(_Box(title, types, here, reads, equation.primitive.kind))
+    for position, atom in enumerate(graph.outputs):
+        name = graph.output_names[position] if graph.output_names else f"result {position}"
+        reads = (made[atom],) if atom in made else ()
+        boxes.append(_Box(name, str(atom.type), (), reads, "result"))
+    return boxes
+
+
+def _drawn(box: _Box, x: float, y: float) -> str:
+    places = " ".join(map(str, box.places))
+    focus = f' tabindex="0" data-places="{places}"' if places else ""
+    title, kind = _short(box.title), _short(box.type)
+    return (
+        f'<g class="box {escape(box.kind)}"{focus} transform="translate({x:.1f} {y:.1f})">'
+        f"<title>{escape(box.title)}: {escape(box.type)}</title>"
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" rx="4"/>'
+        f'<text x="{_WIDTH / 2}" y="16">{escape(title)}</text>'
+        f'<text class="type" x="{_WIDTH / 2}" y="31">{escape(kind)}</text></g>'
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 22 else f"{text[:21]}…"
+
+
+def _edge(x: float, depth: int, to_x: float, to_depth: int) -> str:
+    x, to_x = x + _WIDTH / 2, to_x + _WIDTH / 2
+    y, to_y = depth * _STEP + _HEIGHT, to_depth * _STEP
+    bend = min(30.0, (to_y - y) / 2)
+    curve = f"M{x:.1f} {y} C{x:.1f} {y + bend} {to_x:.1f} {to_y - bend} {to_x:.1f} {to_y}"
+    return f'<path class="edge" d="{curve}"/>'
+
+
+def memory_svg(arrays: tuple[Lifetime, ...], kernels: tuple[str, ...]) -> str:
+    """The workspace: a column for each kernel, downwards the bytes; "" if there is none."""
+    total = max((a.offset + a.size for a in arrays), default=0)
+    if not total:
+        return ""
+    width, height = 110, 220
+    parts = [
+        f'<text class="type" x="{k * width + width / 2}" y="12">{escape(_short(name))}</text>'
+        for k, name in enumerate(kernels)
+    ]
+    for array in arrays:
+        x, columns = array.first * width, array.last - array.first + 1
+        y = 20 + height * array.offset / total
+        tall = max(height * array.size / total, 3.0)
+        label = f"{array.name}: {array.size} bytes at {array.offset}"
+        text = f'<text x="{x + 8}" y="{y + 13:.1f}">{escape(label)}</text>' if tall > 15 else ""
+        size = f'width="{columns * width - 4}" height="{tall:.1f}"'
+        parts.append(
+            f'<g class="array"><title>{escape(label)}</title>'
+            f'<rect x="{x + 2}" y="{y:.1f}" {size} rx="2"/>{text}</g>'
+        )
+    return _svg(len(kernels) * width, height + 26, parts, "The workspace over time")
+
+
+def _svg(width: float, height: float, parts: list[str], title: str) -> str:
+    inner = "".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="-4 -4 {width + 8:.0f} '
+        f'{height + 8:.0f}" width="{width + 8:.0f}" height="{height + 8:.0f}">'
+        f"<title>{escape(title)}</title>{inner}</svg>"
+    )
