@@ -583,8 +583,11 @@ def test_a_lambda_inside_another_one_of_its_line_is_the_one_that_is_converted():
 
 
 def noted(seen, k):
-    seen[k % len(seen)] += 1
-    return k
+    try:
+        seen[k % len(seen)] += 1
+    finally:
+        number = k
+    return number
 
 
 def test_the_condition_of_a_while_may_assign_to_arrays():

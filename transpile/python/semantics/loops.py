@@ -301,7 +301,8 @@ class _Loop(LoopStatement):
         except AssigningError as assigning:
             if bounds.goes_backward():
                 raise assigning.refused() from None
-            return self._asked_behind(condition, body, values, at_least_once)
+        # Not while it is handled, which a `finally` of the user's would see.
+        return self._asked_behind(condition, body, values, at_least_once)
 
     def _bounded(
         self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
