@@ -104,8 +104,9 @@ def test_elimination_changes_the_matrix_where_it_lies():
             const int64_t first = k + 1;
             for (int64_t i = first; i < 5; i++) {
                 out[i][k] = out[i][k] / out[k][k];
+                const double t = out[i][k];
                 for (int64_t j = first; j < 5; j++)
-                    out[i][j] += -out[i][k] * out[k][j];
+                    out[i][j] += -t * out[k][j];
             }
         }
         """,
