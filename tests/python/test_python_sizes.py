@@ -335,3 +335,24 @@ def test_known_subscripts_are_needed_where_the_program_comes():
     assert transpile.jit(too_short)(1, -1.0) == 0
     with pytest.raises(IndexError, match="index 1 is out of bounds for axis 0"):
         transpile.jit(too_short)(1, 1.0)
+
+
+def test_a_condition_may_be_all_that_reads_a_length():
+    """The loop ends early or at the end of the part, whose elements nothing reads."""
+
+    def ended(x, n):
+        out = np.zeros(4)
+        for _ in reversed(x[n % 4 : n % 4 + 3]):
+            match n % 4:
+                case 0:
+                    out[0] += 1.0
+                case 1 | 2:
+                    break
+                case _:
+                    continue
+            out[-1:n:-1] = out[-1:n:-1].sum() * 0.25 + 1
+        return out
+
+    x = np.arange(6.0)
+    for n in range(9):
+        np.testing.assert_array_equal(transpile.jit(ended)(x, n), ended(x, n))

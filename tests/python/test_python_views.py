@@ -320,6 +320,16 @@ def changes_a_listed_array(x, n):
     return a
 
 
+def assigns_to_one_that_may_be_the_callers(x, n):
+    for j, item in enumerate(x):
+        if item > 0 and j <= 0 < n:
+            x = x * -0.5
+    for _ in range(n):
+        x[3:][:2] = 0
+        x = x.copy()
+    return item
+
+
 KNOWN = [np.zeros(3), np.ones(3)]
 
 
@@ -334,6 +344,12 @@ def changes_an_array_of_the_surroundings(x, n):
     [
         (is_a_row_of_one_of_two, A, errors.UnsupportedError, "'a' may share memory .*row.0. = 3"),
         (assigns_before_it_is_another, X, errors.UnsupportedError, r"x = x.copy\(\)"),
+        (
+            assigns_to_one_that_may_be_the_callers,
+            X,
+            errors.UnsupportedError,
+            "'x' was before the loop",
+        ),
         (keeps_what_it_assigns_to, X, errors.CarryError, r"'best' may share .*x = y.copy\(\)"),
         (runs_over_what_it_binds_anew, X, errors.CarryError, "'x' may share memory"),
         (changes_a_listed_array, X, errors.UnsupportedError, "an array may share memory"),

@@ -8,7 +8,7 @@ and for each node where its value lives. A node that is a loop or a branch of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from transpile.fusion.elements import Values, length_key
 from transpile.fusion.index_lambda import IndexLambda
@@ -67,12 +67,13 @@ class Node:
     @cached_property
     def lengths(self) -> frozenset[Length]:
         """The lengths that depend on values without which it cannot run."""
-        indices = [s.extent or 0 for value in self.lambdas for s in value.order]
-        indices += (i for e in self.expressions for i in indices_in(e))
-        symbols = {s for index in indices for s in symbols_of(index)}
-        bounds = {s for symbol in symbols for s in symbols_of(symbol.extent or 0)}
-        read = {s for s in symbols | bounds if isinstance(s, Length)}
-        return frozenset(read | lengths_read(self.equation)) - self.counted
+        read = _lengths_of(self.lambdas, self.expressions) | self.lengths_inside
+        return (read | lengths_read(self.equation)) - self.counted
+
+    @property
+    def lengths_inside(self) -> frozenset[Length]:
+        """Those that what it has inside it needs, and does not find."""
+        return frozenset()
 
     @property
     def counted(self) -> frozenset[Length]:
@@ -84,6 +85,15 @@ class Node:
         """The lines of Python that it comes from."""
         inlined = (source for value in self.lambdas for source in value.sources)
         return tuple(dict.fromkeys((self.equation.source, *inlined)))
+
+
+def _lengths_of(values: Iterable[IndexLambda], expressions: Iterable[Expr]) -> frozenset[Length]:
+    """The lengths that values have for extents, and that expressions read."""
+    indices = [s.extent or 0 for value in values for s in value.order]
+    indices += (i for e in expressions for i in indices_in(e))
+    symbols = {s for index in indices for s in symbols_of(index)}
+    bounds = {s for symbol in symbols for s in symbols_of(symbol.extent or 0)}
+    return frozenset(s for s in symbols | bounds if isinstance(s, Length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +263,16 @@ class Region(Node):
     def operand_loads(self) -> tuple[Load, ...]:
         """What the bodies read of the operands."""
         return tuple(loads_of(*(e for value in self.fixed.values() for e in value.expressions)))
+
+    @cached_property
+    def lengths_inside(self) -> frozenset[Length]:
+        """Those of its bodies: a condition may read one that no array has."""
+        blocks = [part.block for part in self.parts]
+        results = [value for block in blocks for value in block.results]
+        read = _lengths_of(results, (e for value in results for e in value.expressions))
+        nodes = [node for block in blocks for node in block.nodes]
+        found = frozenset(s for node in nodes for s in node.counted)
+        return read.union(*(node.lengths for node in nodes)) - found
 
 
 @dataclass(frozen=True, eq=False)

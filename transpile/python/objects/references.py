@@ -290,10 +290,11 @@ class Objects:
 
     def _forget(self, o: Object) -> None:
         """Record that nobody knows what the arrays of before are which some iterations assign to,
-        before the variable is another one."""
+        before the variable is another one; nor what those are that may be one of them."""
+        text = _UNCLEAR.format(name=o.name, source=user_source())
         for other in {o.number: o, **self._earlier(o)}.values():
-            if is_object(other.initial):
-                unclear(other.initial, _UNCLEAR.format(name=o.name, source=user_source()))
+            for (trace, root), _ in roots_of(other.initial):
+                unclear(Tracer(trace, root), text)
 
     def _share(self, o: Object, earlier: dict[int, Object], result: Tracer, is_empty: Any) -> None:
         if is_object(o.initial) and is_empty is not False:
