@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from thorough import one_in
 
 import transpile
 from transpile.build import toolchain
@@ -269,6 +270,7 @@ MASK = np.random.default_rng(0).random((128, 128)) < 0.5
         "choices beside complex numbers",
     ],
 )
+@one_in(2)
 def test_gcc_vectorises_every_loop_that_is_marked(function, tmp_path):
     compiler = find_compiler(Options())
     if compiler.kind != "gcc":

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from interrupted import Interrupter
+from thorough import THOROUGH
 
 from transpile.build.commands import ChildProcess, running
 from transpile.disk_cache import concurrent_steps
@@ -156,7 +157,7 @@ def test_an_interrupt_at_any_moment_leaves_no_process(tmp_path):
                 super().__call__(frame, event, argument)
 
     ended = False
-    for point in range(2000):
+    for point in range(0, 2000, 1 if THOROUGH else 3):
         interrupter = Inside(point)
         try:
             sys.setprofile(interrupter)

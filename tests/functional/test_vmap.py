@@ -8,7 +8,7 @@ import pytest
 from helpers import ordinary, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import tries
+from thorough import one_in, tries
 
 import transpile
 from transpile import errors, grad, hessian, jacfwd, jacrev, jit, jvp, vjp, vmap
@@ -92,6 +92,7 @@ def test_vmap_is_a_loop_over_examples(call, data):
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
+@one_in(2)
 def test_a_jitted_vmap_and_a_vmapped_jit_are_the_same_loop(f):
     args, axes = (RANDOM.normal(size=(2, 3, 4)), RANDOM.normal(size=(2, 3))), (2, None)
     wanted = loop(f, axes, -1, 4, *args)

@@ -22,6 +22,7 @@ from helpers import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import one_in
 
 from transpile import jit
 from transpile.errors import UnsupportedError
@@ -177,6 +178,7 @@ def assert_same_within_rounding(f, x):
 
 
 @pytest.mark.parametrize("op", OPERATORS, ids=lambda f: f.__name__)
+@one_in(2)
 def test_operator_with_a_python_scalar_is_numpys_on_both_sides(op):
     for number, dtype in enumerate(NUMPYS):
         x = values(dtype, (12,), number)

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import errors
@@ -122,6 +123,7 @@ OURS = (errors.InternalError, errors.CompilationError, AssertionError, SystemErr
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@one_in(2)
 def test_errors_say_something(name, monkeypatch):
     monkeypatch.setenv("TRANSPILE_CALLS", "c")
     function, good = FUNCTIONS[name]

@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import pytest
+from thorough import one_in
 
 HEAD = """
 import atexit, gc, os, signal, sys, threading, time
@@ -166,6 +167,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
+@one_in(2)
 def test_the_process_ends_well(name, tmp_path):
     path = tmp_path / "program.py"
     path.write_text(HEAD + textwrap.dedent(CASES[name]), encoding="utf-8")

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from thorough import each
+from thorough import each, one_in
 
 import transpile
 from benchmarks.compile_programs import KINDS
@@ -49,6 +49,7 @@ def work(kind, number):
 
 
 @each("kind", KINDS, lambda kind: kind != "deep")
+@one_in(2)
 def test_the_work_grows_with_the_length(kind):
     work(kind, 48)  # what is imported and looked up once
     length = LENGTHS.get(kind, 120)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from benchmarks.python_kernels import KERNELS
@@ -15,6 +16,7 @@ def arguments(name, seed=0):
 
 
 @pytest.mark.parametrize("name", KERNELS)
+@one_in(2)
 def test_kernels_unchanged_under_jit(name):
     function = KERNELS[name].function
     compiled = transpile.jit(function)
@@ -89,6 +91,7 @@ def roots(a):
         ("newton_raphson", roots, 1),
     ],
 )
+@one_in(2)
 def test_gradients_against_finite_differences(name, loss, count):
     given = [np.nan_to_num(x) for x in arguments(name)[:count] or arguments(name)[2:3]]
     slope = transpile.jit(transpile.grad(loss))(*[x.copy() for x in given])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import tries
+from thorough import one_in, tries
 
 import transpile
 from transpile.trace.call_key import memory_layout, shape_and_layout
@@ -274,6 +274,7 @@ UNIT_AXES = {
 
 @pytest.mark.parametrize("name", UNIT_AXES)
 @pytest.mark.parametrize("order", [(2, 1, 0), (1, 2, 0), (0, 2, 1)])
+@one_in(2)
 def test_results_with_further_axes_of_one_element_lie_as_numpys(name, order):
     function, x = UNIT_AXES[name], in_order(CUBE, order)
     got, wanted = transpile.jit(function)(x), function(x)

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from test_runtime_math import COMPILER, FLAGS, HEADERS, WARNINGS, is_gcc
+from thorough import one_in
 
 from transpile.ir.types import BFLOAT16, FLOAT16
 from transpile.symbols import c_helpers
@@ -129,6 +130,7 @@ def test_every_half_becomes_the_float_that_it_is(build, suffix):
 
 
 @pytest.mark.parametrize("name", [n for n in SIGNATURES if re.match("convert_f(32|64)_|round", n)])
+@one_in(2)
 def test_floats_are_rounded_to_the_nearest_half(build, name):
     half = HALVES[re.search(r"b?f16", name)[0]]
     x = between(half, SIGNATURES[name][1])

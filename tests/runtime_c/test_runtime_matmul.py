@@ -304,6 +304,7 @@ def test_rows_have_the_bits_of_the_product(
     "shape",
     [(256, 256, 256), (128, 500, 784), (1100, 33, 400), (9, 1500, 70), (16, 8, 100000)],
 )
+@one_in(2)
 def test_product_has_the_same_bits_whatever_the_threads(native, shape, dtype):
     m, n, k = shape
     rng = np.random.default_rng(0)

@@ -99,6 +99,7 @@ def reference(full, points, parameters):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # SciPy's, of invalid parameters
 @pytest.mark.parametrize("full", EVERY)
+@one_in(2)
 def test_values_are_those_of_scipy(full):
     name, _, _ = full.partition(".")
     _, kinds, points = CASES[name]
@@ -263,6 +264,7 @@ def estimates(d, weighted, method=None):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("d", "method"), [(1, None), (2, "silverman"), (3, 0.7)])
+@one_in(2)
 def test_density_estimates_are_those_of_scipy(d, method, weighted):
     ours, theirs, points = estimates(d, weighted, method)
     for name in ("neff", "covariance", "inv_cov", "dataset", "weights"):

@@ -154,6 +154,7 @@ SCALAR = {
 
 
 @pytest.mark.parametrize("name", SCALAR)
+@one_in(2)
 def test_what_has_no_vector_code_is_computed_before_what_has(name):
     f, count = SCALAR[name]
     program = before(f, X, Y)

@@ -96,6 +96,7 @@ def test_products_of_long_sums_have_parts(shape):
 
 
 @each("dtype", DTYPES, ordinary=("bfloat16", "float32", "complex128"))
+@one_in(2)
 def test_batches(dtype):
     check_batch((6, 33, 18, 20), dtype)
 
@@ -107,6 +108,7 @@ def check_batch(shape, dtype, runs=run, gpu=FEW):
 
 @pytest.mark.parametrize("dtype", ("float32", "float64"))
 @each("rows", (1, 3, 150), ordinary=(3,))
+@one_in(2)
 def test_cumulative_sums(rows, dtype):
     for reverse in (False, True):
         check_cumulative_sum((rows, 9000), dtype, reverse)
@@ -124,6 +126,7 @@ def check_cumulative_sum(shape, dtype, reverse, runs=run, gpu=FEW):
 
 
 @each("name", tuple(BY_NAME), ordinary=("i8", "f32"))
+@one_in(2)
 def test_sorts_of_long_rows(name):
     """A radix sort: stable, NaNs last, and -0.0 equal to 0.0."""
     check_sorts(BY_NAME[name], (2, 2100))
@@ -214,6 +217,7 @@ DECOMPOSITIONS = {
 
 @each("dtype", DTYPES[2:], ordinary=("complex64",))
 @pytest.mark.parametrize("name", DECOMPOSITIONS)
+@one_in(2)
 def test_decompositions(name, dtype):
     check_decomposition(name, dtype)
 

@@ -15,6 +15,7 @@ import numpy as renamed
 import pytest
 from numpy import array as array_by_name
 from places import importing
+from thorough import one_in
 
 import transpile
 from transpile import lax
@@ -160,6 +161,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("run", INSIDE.values(), ids=INSIDE)
+@one_in(2)
 def test_functions_that_transformations_call_are_resolved(run):
     def by_array(x):
         return np.array([x[0] * 2, x[1] * x[1]])
