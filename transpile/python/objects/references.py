@@ -267,6 +267,7 @@ class Objects:
         """What is known behind the loop, of its results and the number of its iterations: by number
         those that are arrays of before."""
         leave(self._trace)
+        before = {o.number: roots_of(o.initial) for o in self._objects}
         same: dict[int, Any] = {}
         done: set[int] = set()
         for o in self._objects:
@@ -279,7 +280,7 @@ class Objects:
                 self._relate(o, results[o.number], _is_zero(count))
         for o in self._written:
             if o.number not in done:
-                self._forget(o)
+                self._forget(o, before)
         return same
 
     def _relate(self, o: Object, result: Any, is_empty: Any) -> None:
@@ -288,12 +289,12 @@ class Objects:
         if is_object(result):
             self._share(o, earlier, result, is_empty)
 
-    def _forget(self, o: Object) -> None:
+    def _forget(self, o: Object, before: dict[int, list[tuple[Root, bool]]]) -> None:
         """Record that nobody knows what the arrays of before are which some iterations assign to,
         before the variable is another one; nor what those are that may be one of them."""
         text = _UNCLEAR.format(name=o.name, source=user_source())
         for other in {o.number: o, **self._earlier(o)}.values():
-            for (trace, root), _ in roots_of(other.initial):
+            for (trace, root), _ in before[other.number]:
                 unclear(Tracer(trace, root), text)
 
     def _share(self, o: Object, earlier: dict[int, Object], result: Tracer, is_empty: Any) -> None:
