@@ -25,6 +25,7 @@ BEGIN = """
 import os, sys, time
 import numpy as np
 import transpile
+from transpile.runtime import fast_call
 
 f = transpile.jit(lambda x: x * 2 + 1)
 x = np.arange(5.0)
@@ -120,6 +121,7 @@ def test_a_process_that_ends_soon_leaves_the_module_to_the_next(compiler, tmp_pa
 def test_no_call_waits_for_a_slow_compiler(compiler, tmp_path):
     (tmp_path / "slow").touch()
     code = """
+    fast_call._LONGEST_END = 0.5
     begin = time.monotonic()
     call(5000)
     assert not is_in_c() and time.monotonic() - begin < 20
@@ -150,6 +152,7 @@ def test_a_forked_child_leaves_the_compiler_to_its_parent(compiler, tmp_path):
 def test_a_child_that_ends_at_once_does_not_end_the_compiler(compiler, tmp_path):
     (tmp_path / "slow").touch()
     code = f"""
+    fast_call._LONGEST_END = 0.5
     pids = {str(tmp_path / "pids")!r}
     while not (os.path.exists(pids) and open(pids).read().strip()):
         time.sleep(0.01)

@@ -97,7 +97,7 @@ def parts(result):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@one_in(3)
+@one_in(4)
 def test_functions_equal_scipys(dtype, shared_cache):
     """On plain arrays, and all of them as one C program for two of the dtypes."""
     given = operands(dtype)
