@@ -27,6 +27,23 @@ def shaped(x, n):
     return x.reshape(n, -1), x.reshape(-1, n), x.reshape((n, -1), order="F"), np.tile(x, n), x[:n]
 
 
+def halvings(x):
+    size, count = len(x), 0
+    while size:
+        size, count = size // 2, count + 1
+    return count, (1.0 if x.size else 2.0), not len(x), bool(len(x))
+
+
+def test_a_size_is_true_where_it_is_not_0():
+    (n,) = transpile.dims("n", "n >= 0")
+    compiled = transpile.jit(halvings).lower(transpile.ShapeDtypeStruct((n,), float)).compile()
+    for size in 0, 1, 2, 9:
+        assert compiled(np.ones(size)) == halvings(np.ones(size))
+    jitted = transpile.jit(lambda x: 1.0 if len(x) else 2.0, python_control_flow=False)
+    with pytest.raises(UndecidedSizeError, match="n == 0 is neither true nor false"):
+        jitted.lower(transpile.ShapeDtypeStruct((n,), float))
+
+
 def sieve(n):
     is_prime = np.ones(n, dtype=bool)
     is_prime[:2] = False

@@ -118,6 +118,20 @@ def test_sizes_of_loops_and_maps():
         assert_agree(compiled(x), transpile.jit(total)(x))
 
 
+def test_an_array_that_a_loop_carries_is_the_result_of_an_even_number_of_iterations_too():
+    def coefficients(zeros):
+        def multiplied(carry, zero):
+            return carry - zero * np.concatenate([np.zeros(1), carry[:-1]]), 0.0
+
+        one = np.concatenate([np.ones(1), np.zeros(len(zeros))])
+        return lax.scan(multiplied, one, zeros)[0]
+
+    compiled = transpile.jit(coefficients).lower(struct("n")).compile()
+    for n in 1, 2, 3, 4, 30:
+        zeros = rng.normal(size=n)
+        assert_agree(compiled(zeros), np.poly(zeros))
+
+
 def test_results_of_calls_in_python_and_in_c_are_the_same():
     function = transpile.jit(lambda x, y: (x[:, None] * y).sum(1))
     compiled = function.lower(struct("n"), struct("m")).compile()

@@ -8,6 +8,7 @@ from typing import Any
 
 from transpile.errors import TracerIntegerConversionError, UndecidedSizeError
 from transpile.ir.indices.proofs import Bounds, compared_with_zero
+from transpile.util.interrupt_safety import THREAD
 from transpile.util.users_code import is_users_call
 
 # The value of a size in the active trace. The package of NumPy's functions, which can make one,
@@ -34,6 +35,10 @@ class SizeValue:
 
     def __rpow__(self, other: Any) -> Any:
         return self._lifted(operator.pow, other, reflected=True)
+
+    def __bool__(self) -> bool:
+        """True, but in code of the user where it depends on the size."""
+        return not (THREAD.traces and is_users_call()) or bool(self.decided(operator.ne, 0))
 
     def __lt__(self, other: Any) -> Any:
         return self.decided(operator.lt, other)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.fusion.nodes import Loop
-from transpile.ir.dims import Symbol
+from transpile.ir.dims import Index, Symbol
 from transpile.ir.graph import Var
 from transpile.lower.assignment.placement import Placement
 from transpile.lower.storage import Carried, Place, Variable
@@ -47,13 +47,13 @@ def carried_values(
 
 
 def _buffers(
-    placement: Placement, result: Var, settled: bool, length: int | None
+    placement: Placement, result: Var, settled: bool, length: Index | None
 ) -> tuple[Place, Place | None, Place]:
     """The places of an array: current, following (None if it is settled), and after the loop.
 
-    With an even number of exchanges an array ends where it began: so where the trip count is known,
-    one of the two buffers is the final place. Otherwise both are temporaries, and the array is
-    copied to its final place, unless nothing reads it.
+    With an even number of exchanges an array ends where it began: so where it is known whether the
+    trip count is even, one of the two buffers is the final place. Otherwise both are temporaries,
+    and the array is copied to its final place, unless nothing reads it.
     """
     memory = placement.memory
     is_unused = not placement.aliases.is_read(result) and placement.places.get(result) is None
@@ -64,9 +64,10 @@ def _buffers(
     if settled:
         return final, None, final
     spare = memory.temporary(result)
-    if length is None or final.prefix or _is_small(placement, result):
+    parity = None if length is None else length % 2
+    if not isinstance(parity, int) or final.prefix or _is_small(placement, result):
         return spare, memory.temporary(result), final
-    return (spare, final, final) if length % 2 else (final, spare, final)
+    return (spare, final, final) if parity else (final, spare, final)
 
 
 def _is_small(placement: Placement, var: Var) -> bool:

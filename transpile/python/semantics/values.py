@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim
+from transpile.ir.dims import Dim, bounds
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType, type_of
 from transpile.trace.tracer import UNKNOWN, Tracer
@@ -76,6 +76,8 @@ def truth(value: Any) -> Any:
 
     Raises NumPy's ValueError for an array of another number of elements than one.
     """
+    if isinstance(value, Dim):
+        return True if (bounds(value)[0] or 0) > 0 else value.as_value() != 0
     if not isinstance(value, Tracer):
         return bool(value)
     known = value.owner.value(value.variable)
