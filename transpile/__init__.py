@@ -1,5 +1,6 @@
 """Numerical Python functions, compiled to C that people can read, ship and trust."""
 
+import os as _os
 from typing import TYPE_CHECKING
 
 from transpile import errors, numpy, stages, tree
@@ -16,10 +17,12 @@ from transpile.api import (
 )
 from transpile.ir.types import ShapeDtypeStruct
 from transpile.options import Options
+from transpile.util import data_files as _data_files
 from transpile.util import moved_modules as _moved_modules  # noqa: F401 (for its effect)
+from transpile.util.lazy.imports import Later as _Later
 from transpile.util.lazy.imports import on_demand
 
-__version__ = "0.1.0"
+__version__ = _data_files.VERSION
 
 if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile import (
@@ -38,6 +41,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
         flatten_util,
         image,
         lax,
+        log,
         nn,
         ops,
         random,
@@ -145,6 +149,7 @@ __getattr__, __dir__ = on_demand(
         "flatten_util",
         "image",
         "lax",
+        "log",
         "nn",
         "ops",
         "random",
@@ -278,6 +283,7 @@ __all__ = [
     "linearize",
     "local_device_count",
     "local_devices",
+    "log",
     "log_compiles",
     "make_jaxpr",
     "make_mesh",
@@ -321,3 +327,5 @@ __all__ = [
     "xla_computation",
     "xpr",
 ]
+
+_logs = _os.environ.get("TRANSPILE_LOG") and _Later("transpile.log").begin_as_asked()

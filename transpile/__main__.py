@@ -1,4 +1,4 @@
-"""The command line: `python -m transpile build|show|explore|doctor|cache`, each with `--help`.
+"""The command line: `python -m transpile COMMAND`, each with `--help`.
 
 Exit codes: 0 for success, 1 where a function cannot be compiled or a compiler is missing, 2 for a
 command with wrong arguments. Errors of the user's module are lines on stderr, without tracebacks.
@@ -12,7 +12,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import transpile
@@ -26,6 +28,8 @@ from transpile.command_line.build import build as build_library
 from transpile.command_line.build import lowered_of, size_text
 from transpile.command_line.explore import explore
 from transpile.command_line.imports import guarded
+from transpile.command_line.inspect import inspect
+from transpile.command_line.watch import watch, write_files
 from transpile.disk_cache.cache import Cache, Entry, default_cache
 from transpile.disk_cache.cache_listing import Usage
 from transpile.errors import CompilerNotFoundError, TranspileError
@@ -67,16 +71,27 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_build(commands)
     show = _command(commands, "show", _show, "print what a function becomes")
-    _add_function(show)
-    dialects = ", ".join(_KNOWN_DIALECTS)
-    show.add_argument(
-        "--dialect", metavar="NAME", default="c", help=f"one of {dialects} (default: c)"
+    _add_shown(show)
+    show.add_argument("--files-to", metavar="FILE", help=argparse.SUPPRESS)
+    watched = _command(
+        commands,
+        "watch",
+        partial(watch, main),
+        "as show, and again whenever the function's file is saved",
     )
+    _add_shown(watched)
     page = _command(
         commands, "explore", explore, "write a page of HTML: Python, loops, C and assembly"
     )
     _add_function(page)
     page.add_argument("-o", "--output", metavar="FILE", help="the page (default: FUNCTION.html)")
+    saved = _command(
+        commands, "inspect", inspect, "say what saved files were made of, without loading them"
+    )
+    saved.add_argument(
+        "files", metavar="FILE", nargs="+", help="a .so, .a, .o, .c or .json that was saved"
+    )
+    saved.add_argument("--json", action="store_true", help="print JSON")
     doctor = _command(commands, "doctor", _doctor, "say which compiler and settings are used")
     doctor.add_argument(
         "--require-compiler",
@@ -196,6 +211,14 @@ def _add_function(parser: argparse.ArgumentParser, is_optional: bool = False) ->
     _add_options(parser)
 
 
+def _add_shown(parser: argparse.ArgumentParser) -> None:
+    _add_function(parser)
+    dialects = ", ".join(_KNOWN_DIALECTS)
+    parser.add_argument(
+        "--dialect", metavar="NAME", default="c", help=f"one of {dialects} (default: c)"
+    )
+
+
 def _add_options(parser: argparse.ArgumentParser) -> None:
     names = ", ".join(field.name for field in fields(Options()) if field.name != "machine")
     parser.add_argument(
@@ -211,6 +234,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(chosen: argparse.Namespace) -> int:
+    try:
+        return _shown(chosen)
+    finally:
+        if chosen.files_to:
+            write_files(Path(chosen.files_to))
+
+
+def _shown(chosen: argparse.Namespace) -> int:
     dialect: str = chosen.dialect
     if dialect not in _KNOWN_DIALECTS:
         raise UsageError(f"unknown dialect: {dialect}; there are: {', '.join(_KNOWN_DIALECTS)}")

@@ -13,20 +13,19 @@ from __future__ import annotations
 import copyreg
 import dataclasses
 import inspect
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from transpile import primitives, tree
 from transpile.analysis.dialects import OBJECTS, text
+from transpile.explore.stage import ArgInfo, Stage
 from transpile.ir.graph import Graph
 from transpile.ir.graph_rewrite import live_equations
 from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.memory_layout import Layout
 from transpile.ir.primitive import TABLE, Order, Primitive
-from transpile.ir.types import ArrayType, ShapeDtypeStruct, listed
 from transpile.options import Options
 from transpile.runtime.checked_call import CheckedCall, specialization
 from transpile.runtime.dispatcher import (
@@ -43,103 +42,29 @@ from transpile.trace.guards.checks import Watch
 from transpile.trace.history.record import Record
 from transpile.trace.tracebacks import api_boundary
 from transpile.util.fork_safe_lock import Lock
-from transpile.util.frozen_records import cached_property, dataclass
+from transpile.util.frozen_records import cached_property
 from transpile.util.lazy.imports import Later
+from transpile.util.lazy.loggers import Log
 
 if TYPE_CHECKING:
     import transpile.hlo.computation as hlo
+    from transpile.explore import notebook
     from transpile.explore import page as explore
     from transpile.hlo.computation import XlaComputation
     from transpile.primitives import memory_orders
     from transpile.runtime.executable import BuildInfo, Executable, Lowering, MemoryAnalysis
 else:
     explore = Later("transpile.explore.page")
+    notebook = Later("transpile.explore.notebook")
     hlo = Later("transpile.hlo.computation")
     memory_orders = Later("transpile.primitives.memory_orders")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
 
-_Self = TypeVar("_Self", bound="_Stage")
+logger = Log("transpile.build")
 
 
-@dataclass(frozen=True)
-class ArgInfo:
-    """The shape and dtype of one leaf of the arguments, and whether it is donated."""
-
-    shape: tuple[Any, ...]
-    dtype: np.dtype[Any]
-    donated: bool = False
-
-
-class _Stage:
-    """The common members of all stages: the structure and types of arguments and results."""
-
-    def __init__(
-        self, signature: Signature, out_tree: tree.TreeDef, out_types: tuple[ArrayType, ...]
-    ) -> None:
-        self._signature = signature
-        self._out_tree = out_tree
-        self._out_types = out_types
-
-    _where: str  # the function, and where it is defined
-
-    def __repr__(self) -> str:
-        types = listed(self._signature.types), listed(self._out_types)
-        return f"<{type(self).__name__} {self._where}: {' -> '.join(types)}>"
-
-    def __copy__(self: _Self) -> _Self:
-        return self  # a stage never changes
-
-    def __deepcopy__(self: _Self, _: Any) -> _Self:
-        return self
-
-    @property
-    def in_tree(self) -> tree.TreeDef:
-        """The structure of (args, kwargs), without static arguments."""
-        return self._signature.in_tree
-
-    @property
-    def out_tree(self) -> tree.TreeDef:
-        """The structure of the result."""
-        return self._out_tree
-
-    @property
-    def args_info(self) -> Any:
-        """(args, kwargs) with an ArgInfo (`shape`, `dtype`, `donated`) for each leaf."""
-        known = self._signature
-        return self.in_tree.unflatten(
-            ArgInfo(t.shape, t.dtype, d) for t, d in zip(known.types, known.donated, strict=True)
-        )
-
-    @property
-    def in_avals(self) -> Any:
-        """(args, kwargs) with the ArrayType of each leaf."""
-        return self.in_tree.unflatten(self._signature.types)
-
-    @property
-    def out_avals(self) -> Any:
-        """The result with the ArrayType of each leaf."""
-        return self.out_tree.unflatten(self._out_types)
-
-    @property
-    def out_info(self) -> Any:
-        """The result with a ShapeDtypeStruct for each leaf."""
-        return self.out_tree.unflatten(
-            ShapeDtypeStruct(cast(Any, t.shape), t.dtype) for t in self._out_types
-        )
-
-    @property
-    def in_paths(self) -> tuple[str, ...]:
-        """The leaves of the arguments in Python's syntax: `params['w']`."""
-        return self._signature.paths
-
-    @property
-    def donate_argnums(self) -> tuple[int, ...]:
-        """The donated leaves, by their position among all leaves of the arguments."""
-        return tuple(i for i, donated in enumerate(self._signature.donated) if donated)
-
-
-class Traced(_Stage):
+class Traced(Stage):
     """A function traced for one signature. Made by `jit(f).trace(...)`."""
 
     def __init__(
@@ -170,9 +95,19 @@ class Traced(_Stage):
         return self._graph
 
     @property
+    def seconds(self) -> float:
+        """How long the trace took."""
+        return self._record.seconds
+
+    @property
     def fun_name(self) -> str:
         """The name of the traced function."""
         return self._graph.name
+
+    def _repr_html_(self) -> str:
+        graph = notebook.graph_section(self._graph)
+        facts = [f"traced in {1e3 * self.seconds:.1f} ms"]
+        return notebook.fragment(f"Traced {self._where}", facts, self._rows(), [graph])
 
     def differences(self, later: Signature) -> list[str]:
         """A line for each argument in which a later signature differs from this one."""
@@ -226,10 +161,19 @@ class Traced(_Stage):
         return dataclasses.replace(graph, inputs=inputs, equations=equations)
 
 
-class _ProgramStage(_Stage):
+class _ProgramStage(Stage):
     """The common members of the stages with a program."""
 
     _lowering: Lowering
+
+    def _fragment(self, facts: list[str], text: str, *more: notebook.Section) -> str:
+        """How a notebook shows it."""
+        counts = [f"{value:,.0f} {name}" for name, value in self.cost_analysis().items() if value]
+        kernels = self._lowering.program().kernels
+        of_c = notebook.c_sections(text, kernels[0].name if kernels else "")
+        sections = [*of_c, notebook.graph_section(self._lowering.optimised()), *more]
+        title = f"{type(self).__name__} {self._where}"
+        return notebook.fragment(title, [*facts, *counts], self._rows(), sections)
 
     def cost_analysis(self) -> dict[str, float]:
         """`flops`, `transcendentals` and `bytes accessed` of the fused program."""
@@ -261,9 +205,7 @@ class _ProgramStage(_Stage):
 class Lowered(_ProgramStage):
     """A program lowered to C and not compiled yet. Made by `jit(f).lower(...)`."""
 
-    def __init__(
-        self, lowering: Lowering, stage: _Stage, kept: tuple[int, ...], where: str
-    ) -> None:
+    def __init__(self, lowering: Lowering, stage: Stage, kept: tuple[int, ...], where: str) -> None:
         super().__init__(stage._signature, stage._out_tree, stage._out_types)
         self._lowering = lowering
         self.kept = kept
@@ -285,6 +227,9 @@ class Lowered(_ProgramStage):
             options = dataclasses.replace(lowering.options, debug=True)
             lowering = lowering.changed(options)
         return text(lowering, dialect or lowering.dialect, choice.DIALECTS)
+
+    def _repr_html_(self) -> str:
+        return self._fragment([], self.as_text())
 
     @api_boundary
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -310,10 +255,20 @@ class Lowered(_ProgramStage):
         with self._lock:
             if options not in self._compiled:
                 lowering = choice.changed(self._lowering, options)
+                executable = self._built(lowering)
                 self._compiled[options] = Compiled(
-                    lowering.build(), lowering, self, self.kept, self._where
+                    executable, lowering, self, self.kept, self._where
                 )
             return self._compiled[options]
+
+    def _built(self, lowering: Lowering) -> Executable:
+        """The program, compiled or from the cache; what was compiled has been logged."""
+        begin = time.perf_counter()
+        executable = lowering.build()
+        if executable.from_cache:
+            seconds = time.perf_counter() - begin
+            logger.info("%s: loaded from the cache in %.1f ms", self._where, 1e3 * seconds)
+        return executable
 
     def specialization(self, layouts: Sequence[Layout]) -> Specialization:
         """The compiled program for leaves of the arguments that lie in memory in these layouts."""
@@ -323,7 +278,7 @@ class Lowered(_ProgramStage):
         with self._lock:
             if kept not in self._in_layouts:
                 lowering, stored = self.in_layouts(kept)
-                self._in_layouts[kept] = self.specialized(lowering.build().call, kept, stored)
+                self._in_layouts[kept] = self.specialized(self._built(lowering).call, kept, stored)
             return self._in_layouts[kept]
 
     def kept_layouts(self, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
@@ -422,6 +377,12 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
             return self._executable.assembly()
         return text(lowering, dialect, choice.DIALECTS, ("asm",))
 
+    def _repr_html_(self) -> str:
+        info = self.build_info()
+        came = "from the cache" if info.from_cache else f"compiled in {info.compile_seconds:.2f} s"
+        how = notebook.text_section("How it was compiled", "\n".join(info.commands))
+        return self._fragment([came], self.as_text(), how)
+
     def memory_analysis(self, **sizes: int) -> MemoryAnalysis:
         """The bytes of arguments, results, workspace, aliased (donated) arguments and code; for
         these runtime sizes, if the program has any: `memory_analysis(n=128)`."""
@@ -482,7 +443,7 @@ def _state(stage: Lowered | Compiled) -> tuple[Any, ...]:
 
 def _lowered(*state: Any) -> Lowered:
     *program, signature, out_tree, out_types, kept, where = state
-    return Lowered(choice.lowering(*program), _Stage(signature, out_tree, out_types), kept, where)
+    return Lowered(choice.lowering(*program), Stage(signature, out_tree, out_types), kept, where)
 
 
 def _compiled(*state: Any) -> Compiled:

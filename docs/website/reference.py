@@ -15,7 +15,7 @@ MODULES = (
     *("transpile", "transpile.stages", "transpile.options", "transpile.machine"),
     *("transpile.artifact", "transpile.lax", "transpile.lax.linalg", "transpile.random"),
     *("transpile.nn", "transpile.nn.initializers", "transpile.tree", "transpile.tree_util"),
-    *("transpile.debug", "transpile.dtypes", "transpile.image", "transpile.ops"),
+    *("transpile.debug", "transpile.log", "transpile.dtypes", "transpile.image", "transpile.ops"),
     *("transpile.ref", "transpile.sharding", "transpile.distributed", "transpile.export"),
     *("transpile.dlpack", "transpile.custom_derivatives", "transpile.custom_batching"),
     *("transpile.ad_checkpoint", "transpile.flatten_util", "transpile.experimental"),

@@ -16,6 +16,7 @@ from programs import needs
 import transpile
 from transpile.build import processors, toolchain
 from transpile.build.processors import dispatch_source, processors_of
+from transpile.codegen.plan.provenance import Origin
 from transpile.errors import UnsupportedError
 from transpile.options import Options
 
@@ -62,7 +63,8 @@ def asking(tmp_path_factory):
         folder = tmp_path_factory.mktemp("asking")
         lowering = lowered()._lowering
         text = lowering.rendered("program.h", for_c=True)
-        source = dispatch_source(lowering.program(), Options(), text, wanted)
+        origin = Origin("wave", "waves.py:1", wanted)
+        source = dispatch_source(lowering.program(), Options(), text, wanted, origin)
         (folder / "program.h").write_text(text.header)
         (folder / "dispatch.c").write_text(source)
         names = [

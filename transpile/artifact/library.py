@@ -17,6 +17,7 @@ from transpile.artifact.description import FunctionDescription, described
 from transpile.artifact.python_module import python_module
 from transpile.build import link_libraries, toolchain
 from transpile.build.processors import compiled_for, processors_of
+from transpile.codegen.plan.provenance import record_of
 from transpile.codegen.templates.filling import filled_in
 from transpile.runtime.executable import Lowering
 from transpile.stages import Lowered
@@ -177,6 +178,10 @@ class Library:
             "processors": self._processors,
             "flags": toolchain.flags(compiler, self._options),
             "linked_with": [library.library for library in self._linked],
+            "provenance": [
+                {**record_of(name, one._pipeline.origin, one.options), "compiler": compiler.version}
+                for name, (_, one) in self._functions.items()
+            ],
         }
 
     @property

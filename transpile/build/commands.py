@@ -22,6 +22,7 @@ from transpile.disk_cache.concurrent_steps import Steps, finished, pause
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.util.fork_safe_lock import Lock, undivided
 from transpile.util.lazy.imports import Later
+from transpile.util.terminal.status_line import is_waiting
 
 if TYPE_CHECKING:
     import signal
@@ -155,7 +156,8 @@ class ChildProcess:
     def wait(self) -> tuple[int, str]:
         """The exit status, or minus the signal that killed the command, and its output."""
         assert self._process
-        while self._limit and not self.has_ended():  # Popen.wait sleeps for up to 50 ms
+        # Popen.wait sleeps for up to 50 ms, and tells nobody what it waits for.
+        while (self._limit or is_waiting()) and not self.has_ended():
             pause(self._begin)
         if self._process.poll() is None and self._is_late:
             raise TimeLimitError(f"{self._arguments['args'][0]} took more than {self._limit:g} s")

@@ -24,11 +24,13 @@ from transpile.build.processors import (
     asks_processor,
     compiled_for,
     dispatch_source,
+    processors_of,
     version_file,
     version_source,
 )
 from transpile.build.stopwatch import Stopwatch
 from transpile.codegen.compile_budget import MOST_RETREATS, retreat_flags
+from transpile.codegen.plan.provenance import Origin, origin_of
 from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
 from transpile.codegen.render import Text, render
@@ -49,6 +51,7 @@ from transpile.util.frozen_records import cached_property, dataclass, replace
 from transpile.util.gc_pause import without_collector
 from transpile.util.hashing import blake2b
 from transpile.util.lazy.loggers import Log
+from transpile.util.terminal.status_line import waiting
 
 logger = Log("transpile.build")
 
@@ -132,6 +135,12 @@ class Pipeline:
             name = f"{name} (in C {program.name})"
         return f"{name}, from {source}" if source.line else name
 
+    @cached_property
+    def origin(self) -> Origin:
+        """What a program for C says that it was made of."""
+        processors = processors_of(self.options)
+        return origin_of(self.graph.name, self.graph.source, processors, paths=self.options.debug)
+
     def rendered(self, header: str, *, for_c: bool = False) -> Text:
         """The texts of the C file and its header, which the C file includes by this name; `for_c`
         with what callers in C ask of a program."""
@@ -146,7 +155,7 @@ class Pipeline:
                 libraries,
                 self._identity(),
                 self.graph.devices,
-                for_c=for_c,
+                for_c=self.origin if for_c else None,
             )
         )
 
@@ -207,7 +216,7 @@ class Pipeline:
             text = python_entry(self.program, included, "program.h")
             entry.write_text(text, encoding="utf-8")
             before = _children_seconds()
-            with self._times.phase("compile"):
+            with self._times.phase("compile"), waiting(self._waits_for(self.text)):
                 build = self._compile(entry, (*objects, *pool.link_flags), jobs)
         self._log(_children_seconds() - before)
         _write_meta(directory, self._meta() | {"build": build | {"seconds": self._times.seconds}})
@@ -221,7 +230,7 @@ class Pipeline:
         parts = [(source.name, PROGRAM_OBJECT, wanted[0])]
         if asks_processor(wanted):
             parts = [("dispatch.c", PROGRAM_OBJECT, "x86-64")]
-            asking = dispatch_source(self.program, self.options, text, wanted)
+            asking = dispatch_source(self.program, self.options, text, wanted, self.origin)
             source.with_name("dispatch.c").write_text(asking, encoding="utf-8")
             for name in wanted:
                 parts.append((f"program.{name}.c", version_file(name), name))
@@ -232,7 +241,8 @@ class Pipeline:
             path, output = source.with_name(file), source.with_name(built)
             build = partial(toolchain.building_object, compiler, path, output)
             options = compiled_for(self.options, processor)
-            finished(self._compiling(compiler, build, done, text, options))
+            with waiting(self._waits_for(text)):
+                finished(self._compiling(compiler, build, done, text, options))
         first, *others = [source.with_name(built) for _, built, _ in parts]
         words = [*(path.name for path in others), *link_words(self.program.name, self.libraries)]
         output, flags = source.with_name(PROGRAM), done[0].flags
@@ -300,6 +310,10 @@ class Pipeline:
             else:
                 done.append(_Compilation(log, flags, retreat, limit))
                 return
+
+    def _waits_for(self, text: Text) -> str:
+        """What the line says that people see while the compiler works."""
+        return f"compiling {self.graph.name}, {len(text.source):,} characters of C"
 
     def _meta(self) -> dict[str, object]:
         """The fields of meta.json from which `runtime.executable` calls the program."""

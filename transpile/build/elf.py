@@ -1,7 +1,8 @@
-"""Read the dynamic section of a 64-bit ELF file: the libraries it needs, the names of its symbols.
+"""Read ELF files: the dynamic section of a 64-bit one, which has the libraries it needs and the
+names of its symbols, and sections of any by their names.
 
-It is located by the program headers, as the dynamic loader does. A search of the bytes for a name
-would find it in the strings of a program too.
+The dynamic section is located by the program headers, as the dynamic loader does. A search of the
+bytes for a name would find it in the strings of a program too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from transpile.util.frozen_records import dataclass
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2  # types of segments
 _DT_NEEDED, _DT_STRTAB, _DT_STRSZ = 1, 5, 10  # tags of the dynamic section
+_SHT_NOBITS = 8  # the type of a section without contents
 
 
 @dataclass(frozen=True)
@@ -74,3 +76,33 @@ def _dynamic(data: bytes, order: str) -> Dynamic:
 
 def _text(data: bytes) -> str:
     return data.partition(b"\0")[0].decode(errors="surrogateescape")
+
+
+def sections(data: bytes, name: str) -> list[bytes]:
+    """The contents of all sections of this name, of an ELF file of 32 or 64 bits.
+
+    Raises ValueError for another file, and struct.error for a truncated one.
+    """
+    if data[:4] != b"\x7fELF" or data[4:5] not in (b"\1", b"\2"):
+        raise ValueError("it is no ELF file")
+    order = "<" if data[5:6] == b"\1" else ">"
+    is_wide = data[4:5] == b"\2"
+    (table,) = struct.unpack_from(f"{order}{'Q' if is_wide else 'I'}", data, 40 if is_wide else 32)
+    each, count, of_names = struct.unpack_from(f"{order}3H", data, 58 if is_wide else 46)
+    if table + count * each > len(data):
+        raise ValueError("its table of sections is not complete")
+    # Of each section the position of its name, its type, its offset in the file and its size.
+    fields = f"{order}2I{'3Q' if is_wide else '3I'}" + ("Q" if is_wide else "I")
+    headers = []
+    for number in range(count if table else 0):
+        title, kind, _, _, offset, size = struct.unpack_from(fields, data, table + number * each)
+        headers.append((title, kind, offset, size))
+    if of_names >= len(headers):
+        return []
+    _, _, start, length = headers[of_names]
+    names = data[start : start + length]
+    return [
+        data[offset : offset + size]
+        for title, kind, offset, size in headers
+        if kind != _SHT_NOBITS and _text(names[title:]) == name
+    ]

@@ -16,6 +16,7 @@ from transpile.build.compiler_probe import Compiler, find_compiler
 from transpile.codegen.callback_messages import failures_of
 from transpile.codegen.dialect import C
 from transpile.codegen.plan.metadata import metadata_of
+from transpile.codegen.plan.provenance import Origin
 from transpile.codegen.plan.size_checks import helpers_of_checks, length_checks, size_checks
 from transpile.codegen.render import Text, strided_entry
 from transpile.codegen.scope import ProgramScope
@@ -90,11 +91,13 @@ def version_source(program: Program, processor: str) -> str:
     return filled_in("version.c.j2", names=names, ending=ending, processor=processor)
 
 
-def dispatch_source(program: Program, options: Options, text: Text, wanted: Sequence[str]) -> str:
-    """The C file with the functions of the header, which ask the processor; `text` is the
-    program's."""
+def dispatch_source(
+    program: Program, options: Options, text: Text, wanted: Sequence[str], origin: Origin
+) -> str:
+    """The C file with the functions of the header, which ask the processor, and say what the
+    program was made of; `text` is its text."""
     scope = ProgramScope(program, options, C, (None, None))
-    metadata = metadata_of(program, options, text.runs_threads)
+    metadata = metadata_of(program, options, text.runs_threads, origin)
     lowest = wanted[0]
     refusal = ""
     if LEVELS[lowest].features:

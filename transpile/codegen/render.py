@@ -31,6 +31,7 @@ from transpile.codegen.plan.calling_convention import CallingConvention, Paramet
 from transpile.codegen.plan.helper_inlining import outlined
 from transpile.codegen.plan.kernel_dedup import Group, functions_for
 from transpile.codegen.plan.metadata import Metadata, metadata_of, strided_buffers
+from transpile.codegen.plan.provenance import Origin
 from transpile.codegen.plan.size_checks import (
     helpers_of_checks,
     length_checks,
@@ -136,17 +137,19 @@ def render(
     identity: Sequence[str] = (),
     devices: int = 0,
     *,
-    for_c: bool = False,
+    for_c: Origin | None = None,
 ) -> Text:
     """The texts of the program and of its header, which it includes by the name `header`.
 
     Long constants are in a file beside it with the header's name and the extension `.bin`. By
     `identity`, parts of a text, devices that exchange values tell whether all run the same program,
-    which is for so many of them. A text `for_c` has what callers in C ask of a program, too.
+    which is for so many of them. A text `for_c` has what callers in C ask of a program, too, and
+    says what it was made of.
     """
     program = complete_sources(program) if options.debug else program
     renderer = _Renderer(program, options, C, title or program.name, libraries)
-    return renderer.render(header, identity, devices, for_c)
+    renderer.for_c = for_c
+    return renderer.render(header, identity, devices)
 
 
 def _with_own_lines(text: str, name: str) -> str:
@@ -158,6 +161,8 @@ def _with_own_lines(text: str, name: str) -> str:
 
 
 class _Renderer:
+    for_c: Origin | None = None
+
     def __init__(
         self, program: Program, options: Options, dialect: Dialect, title: str, libraries: Libraries
     ) -> None:
@@ -170,8 +175,8 @@ class _Renderer:
         self.convention = CallingConvention(program)
         self.scope = ProgramScope(program, options, dialect, libraries)
 
-    def render(self, header: str, identity: Sequence[str], devices: int, for_c: bool) -> Text:
-        program = self.program
+    def render(self, header: str, identity: Sequence[str], devices: int) -> Text:
+        program, for_c = self.program, self.for_c
         groups, effort = functions_for(program, self.convention, self.options)
         functions = [*map(self._function, groups)]
         kernels = filled_in("kernels.c.j2", kernels=functions, dialect=self.dialect)
@@ -188,7 +193,7 @@ class _Renderer:
         faults, gcc_flags = _gcc_flags(summary)
         contract = [*self._contract(summary), *_notes(effort, faults)]
         runs_threads = summary.is_parallel or c_helpers.runs_threads(helpers)
-        metadata = metadata_of(program, self.options, runs_threads) if for_c else None
+        metadata = metadata_of(program, self.options, runs_threads, for_c) if for_c else None
         linked = linked_helpers(needs.large, self.options, self.dialect)
         source = partial(
             filled_in,

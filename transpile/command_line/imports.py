@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,15 @@ def _module(place: str) -> Any:
         raise
     except (*USER_ERRORS, SystemExit) as error:
         raise UsageError(_not_imported(place, error)) from None
+
+
+def loaded_files() -> list[str]:
+    """The files of the modules that have been imported, but for those of packages: transpile, and
+    what is installed."""
+    installed = tuple({sysconfig.get_path(name) for name in ("stdlib", "platlib", "purelib")})
+    files = {getattr(module, "__file__", None) or "" for module in [*sys.modules.values()]}
+    ours = (f"{PACKAGE}{os.sep}", *installed)
+    return sorted(f for f in files if f.endswith(".py") and not f.startswith(ours))
 
 
 def _imported(place: str) -> Any:

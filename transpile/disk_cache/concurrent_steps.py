@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Generator
 from typing import Protocol, TypeVar
 
+from transpile.util.terminal.status_line import tick
+
 _Result = TypeVar("_Result")
 _Argument = TypeVar("_Argument")
 
@@ -57,7 +59,9 @@ def in_one_step(function: Callable[[_Argument], _Result]) -> Callable[[_Argument
 
 
 def pause(begin: float) -> None:
-    """Sleep before it is looked again whether a command has ended that was started at `begin`."""
+    """Sleep before it is looked again whether a command has ended that was started at `begin`.
+    Who waits at a terminal is told for what."""
+    tick()
     time.sleep(min(max((time.monotonic() - begin) * _SHARE, _SHORTEST), _LONGEST))
 
 

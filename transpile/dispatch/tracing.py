@@ -122,7 +122,7 @@ class Tracing:
         if traced.jaxpr.sizes:
             return self._sized_call(traced, lowered, key, leaves)
         layouts = [memory_layout(x) if isinstance(x, ndarray) else () for x in leaves]
-        if explains_misses():
+        if self._is_heard():
             self._log_layouts(traced, lowered, layouts)
         searched = checked_values()
         if self.config.warms_up and not searched and self._is_on_host(leaves):
@@ -211,13 +211,13 @@ class Tracing:
         except (TranspileError, TypeError, ValueError, NotImplementedError) as error:
             if chosen != "auto":
                 raise
-            if explains_misses():
-                logger.warning(
-                    "%s: %s has no program for all sizes, but one for each: %s",
-                    user_source(),
-                    place_of(self.function),
-                    error,
-                )
+            log = logger.warning if explains_misses() else logger.info
+            log(
+                "%s: %s has no program for all sizes, but one for each: %s",
+                user_source(),
+                place_of(self.function),
+                error,
+            )
             dynamic_shapes.refuse(types, call, seen)
             return self._known_or_new(bound, call, leaves)
         return traced
@@ -231,12 +231,14 @@ class Tracing:
         traced = table.traced.get(graph_key)
         changed = traced.watch.changed() if traced and traced.watch else ""
         if traced is None or changed:
+            why = self._why(call, changed) if self._is_heard() else []
             if explains_misses():
-                self._log_miss(call, changed)
+                self._log_miss(why)
             if changed:
                 self._count(changed)
             traced = self._trace_now(bound, call, leaves, guarded=True)
             table.traced[graph_key] = traced
+            self._log_trace(traced, why)
         return traced
 
     def _traced_dynamically(
@@ -252,8 +254,11 @@ class Tracing:
         sites = tuple(graph.sites())
         key = (graph.fingerprint(), sites, traced.in_tree, traced.out_tree, call.donated)
         with self.table.lock:
-            if key not in self.table.traced and explains_misses():
-                self._log_miss(call, "")
+            if key not in self.table.traced and self._is_heard():
+                why = self._why(call, "")
+                if explains_misses():
+                    self._log_miss(why)
+                self._log_trace(traced, why)
             return self.table.recent(key, traced), key, leaves
 
     def _trace_now(self, bound: Bound, call: Signature, leaves: list[Any], guarded: bool) -> Traced:
@@ -381,7 +386,8 @@ class Tracing:
             return
         row_major = ((),) * len(lowered.kept)
         before, kept = built[-1] or row_major, kept or row_major
-        logger.warning(
+        log = logger.warning if explains_misses() else logger.info
+        log(
             "%s: compiling %s again, because\n%s",
             user_source(),
             place_of(self.function),
@@ -393,18 +399,38 @@ class Tracing:
             ),
         )
 
-    def _log_miss(self, call: Signature, changed: str) -> None:
+    def _is_heard(self) -> bool:
+        """True if somebody is told why calls trace."""
+        return explains_misses() or logger.hears_information()
+
+    def _why(self, call: Signature, changed: str) -> list[str]:
+        """Why a call traces; a line for each argument that differs from the nearest trace."""
         earlier = [traced.differences(call) for traced in self.table.traced.values()]
-        lines = [f"{user_source()}: tracing {place_of(self.function)}, because"]
         if changed:
-            lines.append(f"  {changed!r}, which it reads besides its arguments, has changed")
-        elif not earlier:
-            lines.append("  it has not been traced before")
-        else:
-            nearest = min(earlier, key=len) or ["its graph differs"]
-            lines.append("  no earlier signature matches; the nearest differs in")
-            lines += [f"    {line}" for line in nearest]
-        logger.warning("\n".join(lines))
+            return [f"{changed!r}, which it reads besides its arguments, has changed"]
+        if not earlier:
+            return ["it has not been traced before"]
+        nearest = min(earlier, key=len) or ["its graph differs"]
+        return ["no earlier signature matches; the nearest differs in", *nearest]
+
+    def _log_miss(self, why: list[str]) -> None:
+        first, *others = why
+        lines = [f"{user_source()}: tracing {place_of(self.function)}, because", f"  {first}"]
+        logger.warning("\n".join([*lines, *(f"    {line}" for line in others)]))
+
+    def _log_trace(self, traced: Traced, why: list[str]) -> None:
+        """Say in a line what has been traced, for which call, and why."""
+        if not logger.hears_information():
+            return
+        first, *differing = why
+        logger.info(
+            "%s: traced %s in %.1f ms, %d operations: %s",
+            user_source(),
+            place_of(self.function),
+            1e3 * traced.seconds,
+            len(traced.jaxpr.equations),
+            "; ".join(differing) or first,
+        )
 
 
 def _layout_text(layout: Layout) -> str:

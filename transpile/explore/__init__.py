@@ -5,4 +5,6 @@ panes.py     the texts: Python, graph, loops, C and assembly, each line with its
 pictures.py  drawings: the graph, and the workspace over time
 costs.py     what each kernel computes and moves
 page.py      the page
+stage.py     what all stages of compilation have
+notebook.py  how notebooks show stages and graphs
 """

@@ -52,7 +52,8 @@ def graph_svg(graph: Graph, places: Places) -> str:
         for read in box.reads:
             parts.append(_edge(x[read], depth[read], x[number], depth[number]))
     parts += [_drawn(box, x[n], depth[n] * _STEP) for n, box in enumerate(boxes)]
-    return _svg(widest * (_WIDTH + _GAP), len(layers) * _STEP, parts, f"The graph of {graph.name}")
+    size = widest * (_WIDTH + _GAP), len(layers) * _STEP
+    return _svg(*size, parts, f"The graph of {graph.name}", "transpile-graph")
 
 
 def _mean(numbers: list[float], otherwise: float) -> float:
@@ -130,10 +131,11 @@ def memory_svg(arrays: tuple[Lifetime, ...], kernels: tuple[str, ...]) -> str:
     return _svg(len(kernels) * width, height + 26, parts, "The workspace over time")
 
 
-def _svg(width: float, height: float, parts: list[str], title: str) -> str:
+def _svg(width: float, height: float, parts: list[str], title: str, name: str = "") -> str:
     inner = "".join(parts)
+    kind = f' class="{name}"' if name else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="-4 -4 {width + 8:.0f} '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{kind} viewBox="-4 -4 {width + 8:.0f} '
         f'{height + 8:.0f}" width="{width + 8:.0f}" height="{height + 8:.0f}">'
         f"<title>{escape(title)}</title>{inner}</svg>"
     )

@@ -13,8 +13,9 @@ from transpile.ir.loop_rewrite import walk
 class Places:
     """Numbers of lines of Python, in the order of files and lines."""
 
-    def __init__(self, graph: Graph, program: Program) -> None:
-        found = {s for s in (*_of_graph(graph), *_of_program(program)) if s.line}
+    def __init__(self, graph: Graph, program: Program | None) -> None:
+        of_program = () if program is None else _of_program(program)
+        found = {s for s in (*_of_graph(graph), *of_program) if s.line}
         ordered = sorted({(s.file, s.line) for s in found})
         self._numbers = {place: number for number, place in enumerate(ordered)}
         self.texts = {(s.file, s.line): s.text for s in found}

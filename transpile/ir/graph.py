@@ -28,9 +28,11 @@ from transpile.ir.types import SHORT_NAMES, ArrayType, kind_letter
 from transpile.util.escapes import one_line
 from transpile.util.frozen_records import cached_property, changed, dataclass, same
 from transpile.util.hashing import blake2b
+from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only its name matters
     from transpile.ir.primitive import Primitive
+notebook: Any = Later("transpile.explore.notebook")
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,9 @@ class Graph:
 
     def __str__(self) -> str:
         return to_text(self)
+
+    def _repr_svg_(self) -> str | None:  # for notebooks
+        return notebook.drawing(self) or None
 
     @cached_property
     def sizes(self) -> tuple[Symbol, ...]:

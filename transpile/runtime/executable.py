@@ -203,7 +203,7 @@ class Lowering:
         return self._obtain(
             build,
             lambda entry: [entry.read(file) for file in files],
-            {"for": "anyone", "processors": ",".join(wanted)},
+            {"for": f"anyone, made of {self._pipeline.origin}"},
             processors.compiled_for(self.options, wanted[0]),
         )
 

@@ -1,6 +1,9 @@
-"""Where the files shipped with transpile are, in a checkout and in an installed wheel."""
+"""Where the files shipped with transpile are, in a checkout and in an installed wheel, and which
+version it is."""
 
 from pathlib import Path
+
+VERSION = "0.1.0"
 
 PACKAGE = Path(__file__).resolve().parent.parent
 _CHECKOUT = PACKAGE.parent

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from transpile.codegen.callback_messages import places_of
+from transpile.codegen.plan.provenance import Origin, lines_of
 from transpile.codegen.plan.tensors import tensor_faults
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim, Index, Symbol, bounds
@@ -42,6 +43,7 @@ class Metadata:
     strided  whether there is an entry for arrays of any strides
     dlpack   whether there is one for tensors of DLPack
     faults   the codes and texts of what may be wrong with these
+    provenance  its lines (`provenance.py`)
     """
 
     version: str
@@ -50,6 +52,7 @@ class Metadata:
     strided: bool
     dlpack: bool
     faults: tuple[tuple[int, str], ...]
+    provenance: tuple[str, ...]
 
 
 def range_of(size: Symbol) -> SizeRange:
@@ -58,7 +61,7 @@ def range_of(size: Symbol) -> SizeRange:
     return SizeRange(size.name, least or 0, most, size.unit)
 
 
-def metadata_of(program: Program, options: Options, runs_threads: bool) -> Metadata:
+def metadata_of(program: Program, options: Options, runs_threads: bool, origin: Origin) -> Metadata:
     """What a program says of itself. UnsupportedError for a layout that it cannot have."""
     strided = options.layout != "contiguous"
     if strided and (program.lengths or program.communicates):
@@ -80,7 +83,8 @@ def metadata_of(program: Program, options: Options, runs_threads: bool) -> Metad
     dlpack = options.layout == "dlpack"
     faults = tuple(tensor_faults(program)) if dlpack else ()
     threads = "" if options.num_threads else threads
-    return Metadata(f"0x{version:08x}U", sizes, threads, strided, dlpack, faults)
+    provenance = tuple(lines_of(program.name, origin, options))
+    return Metadata(f"0x{version:08x}U", sizes, threads, strided, dlpack, faults, provenance)
 
 
 def interface_version(program: Program) -> int:

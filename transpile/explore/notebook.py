@@ -1,0 +1,107 @@
+"""How stages and graphs look in notebooks: fragments of HTML, and drawings, that load nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from transpile.explore.pictures import graph_svg
+from transpile.explore.places import Places
+from transpile.ir.graph import Graph
+from transpile.util.data_files import data_directory
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    import jinja2
+else:
+    jinja2 = Later("jinja2")
+
+# More lines than this are a file to open, not a cell of a notebook.
+MOST_LINES = 1500
+_TOKENS = re.compile(
+    r"(?P<comment>/\*.*?\*/|//[^\n]*)"
+    r'|(?P<string>"(?:[^"\\\n]|\\.)*")'
+    r"|(?P<directive>^[ \t]*#[^\n]*)"
+    r"|(?P<keyword>\b(?:break|case|const|continue|default|do|double|else|enum|extern|float|for|if"
+    r"|inline|int|restrict|return|sizeof|static|struct|switch|typedef|void|while|bool|char|size_t"
+    r"|u?int(?:8|16|32|64)_t)\b)"
+    r"|(?P<number>\b(?:0[xX][0-9a-fA-F]+|\d[\d.]*(?:[eE][+-]?\d+)?)\w*)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """What stands under a heading that opens; `html` is a fragment."""
+
+    title: str
+    html: str
+    is_open: bool = False
+
+
+def fragment(title: str, facts: list[str], rows: list[tuple[str, str]], sections: Any) -> str:
+    """A stage: its title, the names and types of arguments and results, and sections."""
+    folder = data_directory("templates") / "explore"
+    language = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FileSystemLoader(folder),
+    )
+    return language.get_template("stage.html.j2").render(
+        title=title,
+        facts=facts,
+        rows=rows,
+        sections=[one for one in sections if one.html],
+        style=(folder / "stage.css").read_text(encoding="utf-8"),
+    )
+
+
+def drawing(graph: Graph) -> str:
+    """The graph as a drawing with its own style; "" if it has too many equations."""
+    svg = graph_svg(graph, Places(graph, None))
+    style = (data_directory("templates") / "explore" / "graph.css").read_text(encoding="utf-8")
+    return svg.replace("<title>", f"<style>{style}</style><title>", 1)
+
+
+def c_sections(text: str, kernel: str) -> list[Section]:
+    """The C of a program in colours: from this kernel on, its first, and the whole file."""
+    found = re.search(rf"^static \w+ {kernel}\(", text, re.MULTILINE) if kernel else None
+    begin = text.rfind("\n\n", 0, found.start()) + 2 if found else 0
+    whole = _c_section("The whole file in C", text)
+    return [_c_section("C", text[begin:]), whole] if begin else [whole]
+
+
+def _c_section(title: str, text: str) -> Section:
+    lines = text.splitlines()
+    shown = "\n".join(lines[:MOST_LINES])
+    rest = f"\n({len(lines) - MOST_LINES} more lines)" if len(lines) > MOST_LINES else ""
+    html = f'<pre class="code">{"".join(_coloured(shown))}{rest}</pre>'
+    return Section(f"{title}, {len(lines)} lines", html)
+
+
+def graph_section(graph: Graph) -> Section:
+    """The drawing of a graph, or its text."""
+    count = len(graph.equations)
+    title = f"Graph, {count} operation{'s' * (count != 1)}"
+    svg = drawing(graph)
+    html = f'<div class="drawing">{svg}</div>' if svg else f"<pre>{escape(str(graph))}</pre>"
+    return Section(title, html)
+
+
+def text_section(title: str, text: str) -> Section:
+    """A text as it is."""
+    return Section(title, f"<pre>{escape(text)}</pre>" if text else "")
+
+
+def _coloured(text: str) -> Iterator[str]:
+    end = 0
+    for match in _TOKENS.finditer(text):
+        yield escape(text[end : match.start()])
+        yield f'<span class="{match.lastgroup}">{escape(match[0])}</span>'
+        end = match.end()
+    yield escape(text[end:])
