@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-# In bytes. malloc reuses the memory of smaller arrays by itself.
-LARGE = 1 << 20
+# In bytes. malloc reuses the memory of smaller arrays; that of larger ones it gives back to the
+# system, where freed arrays lie beside each other at the end of its memory.
+LARGE = 1 << 18
 DEFAULT_MOST_KEPT = 512 << 20
 # Arrays are aligned to pages. Processors take a load to depend on an earlier store if the low 12
 # bits of their addresses are equal (4K aliasing). NumPy's own large arrays begin 16 bytes behind a
