@@ -8,16 +8,15 @@ code refers to them as the original does; its code object is taken from there.
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Iterator, Set
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Set
+from functools import lru_cache, partial
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from transpile.python.syntax.definitions import FUTURE, definition
 from transpile.python.syntax.expressions import Expressions
 from transpile.python.syntax.matches import Matches
-from transpile.python.syntax.names import free_name
+from transpile.python.syntax.names import copied, free_name
 from transpile.python.syntax.statements import Statements, defined, roles_of
 from transpile.python.syntax.writing import written
 from transpile.util.frozen_records import dataclass
@@ -36,12 +35,12 @@ class Conversion:
 
     code   whose free variables are those of the original, and the module of the operations
     ops    the name of that module in the code
-    lines  its source, with the line of the statement that a comment is for, or 0
+    lines  gives its source, with the line of the statement that a comment is for, or 0
     """
 
     code: CodeType
     ops: str
-    lines: tuple[tuple[str, int], ...]
+    lines: Callable[[], tuple[tuple[str, int], ...]]
 
 
 @lru_cache(maxsize=1024)
@@ -55,7 +54,7 @@ def conversion(code: CodeType, filename: str) -> Conversion | None:
     found = definition(code)
     if not any(isinstance(node, _CHOOSING) or _is_chain(node) for node in ast.walk(found.node)):
         return None
-    node = copy.deepcopy(found.node)
+    node = copied(found.node)
     if found.class_name:
         _Private(found.class_name).visit(node)
     taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
@@ -72,7 +71,7 @@ def conversion(code: CodeType, filename: str) -> Conversion | None:
     (own,) = _codes(around)
     own = _with_users_names(own, code.co_name, code.co_qualname, roles_of(taken))
     function.name = node.name if isinstance(node, ast.FunctionDef) else function.name
-    return Conversion(own, ops, written(function, filename))
+    return Conversion(own, ops, partial(written, function, filename))
 
 
 def converted(function: FunctionType, made: Conversion, ops: Any) -> FunctionType:

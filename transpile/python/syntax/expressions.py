@@ -6,8 +6,9 @@ evaluated become lambdas.
 from __future__ import annotations
 
 import ast
-import copy
 from typing import Any
+
+from transpile.python.syntax.names import copied, placed
 
 _OPERATORS = {
     ast.Lt: "<",
@@ -45,7 +46,7 @@ class Expressions(ast.NodeTransformer):
             at, ast.stmt
         ):  # or Python's line of the call would be the last one of a block
             callee.end_lineno, callee.end_col_offset = callee.lineno, callee.col_offset
-        _located(made, at)
+        placed(made, at)
         return made
 
     def visit(self, node: ast.AST) -> Any:
@@ -74,37 +75,37 @@ class Expressions(ast.NodeTransformer):
     def _operands(self, node: ast.BoolOp) -> ast.expr:
         values = [self.visit(value) for value in node.values]
         if _binds(node):
-            return _located(ast.BoolOp(node.op, values), node)
+            return placed(ast.BoolOp(node.op, values), node)
         function = "and_" if isinstance(node.op, ast.And) else "or_"
         return self.call(function, values[0], *map(_later, values[1:]), at=node)
 
     def _choice(self, node: ast.IfExp) -> ast.expr:
         test, body, orelse = map(self.visit, (node.test, node.body, node.orelse))
         if _binds(node):
-            return _located(ast.IfExp(test, body, orelse), node)
+            return placed(ast.IfExp(test, body, orelse), node)
         return self.call("choose", test, _later(body), _later(orelse), at=node)
 
     def _comparison(self, node: ast.Compare) -> ast.expr:
         left, *others = map(self.visit, (node.left, *node.comparators))
         operators = [_OPERATORS[type(op)] for op in node.ops]
         if _binds(node):
-            return _located(ast.Compare(left, node.ops, others), node)
+            return placed(ast.Compare(left, node.ops, others), node)
         if not any(map(_is_evaluated, others[:-1])) and not {"in", "not in"} & {*operators}:
             operands = [left, *others]
             tests: list[ast.expr] = [
-                _located(ast.Compare(operands[k], [op], [operands[k + 1]]), node)
+                placed(ast.Compare(operands[k], [op], [operands[k + 1]]), node)
                 for k, op in enumerate(node.ops)
             ]
             return self.call("and_", tests[0], *map(_later, tests[1:]), at=node)
         parts: list[ast.expr] = []
         for operator, other in zip(operators, others, strict=True):
-            parts += [_located(ast.Constant(operator), node), _later(other)]
+            parts += [placed(ast.Constant(operator), node), _later(other)]
         return self.call("compare", left, *parts, at=node)
 
     def _listed(self, node: Any) -> ast.expr:
         """A list as a call, of its generator, and of a function that makes it as Python does."""
         natively = _later(ast.copy_location(ast.ListComp(node.elt, node.generators), node))
-        return self.call("listed", self._generated(copy.deepcopy(node)), natively, at=node)
+        return self.call("listed", self._generated(copied(node)), natively, at=node)
 
     def _generated(self, node: Any) -> ast.expr:
         """A generator as a call, of its iterable, and functions of an item."""
@@ -142,9 +143,4 @@ def _is_evaluated(node: ast.expr) -> bool:
 def _later(value: ast.expr) -> ast.expr:
     """A lambda of a value."""
     nothing = ast.arguments([], [], None, [], [], None, [])
-    return _located(ast.Lambda(nothing, value), value)
-
-
-def _located(node: ast.expr, at: ast.AST) -> ast.expr:
-    ast.copy_location(node, at)
-    return ast.fix_missing_locations(node)
+    return placed(ast.Lambda(nothing, value), value)

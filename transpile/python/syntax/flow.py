@@ -14,6 +14,7 @@ from transpile.python.syntax.names import Names, names_of
 
 Variables = frozenset[str]
 _NONE: Variables = frozenset()
+_INSIDE = (ast.FunctionDef, ast.Lambda, ast.ClassDef)  # what has variables of its own
 
 
 class Flow:
@@ -186,10 +187,14 @@ def _reads(node: ast.AST, variables: Variables) -> set[int]:
     return {id(n) for n in names if isinstance(n.ctx, ast.Load) and n.id in variables}
 
 
-def _own_names(node: ast.AST) -> Iterable[ast.Name]:
+def _own_names(node: ast.AST) -> list[ast.Name]:
     """The names in a tree, but not in functions inside."""
-    if isinstance(node, ast.Name):
-        yield node
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-            yield from _own_names(child)
+    names: list[ast.Name] = []
+    left = [node]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Name):
+            names.append(node)
+        else:
+            left += [c for c in ast.iter_child_nodes(node) if not isinstance(c, _INSIDE)]
+    return names

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from transpile.python.syntax.expressions import Expressions
 from transpile.python.syntax.flow import Flow
 from transpile.python.syntax.jumps import without_jumps
-from transpile.python.syntax.names import Names, free_name, names_of
+from transpile.python.syntax.names import Names, free_name, names_of, placed
 from transpile.python.syntax.writing import with_line
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -72,7 +72,7 @@ class Statements:
             body = self._without_unread(body, [self._result])
             value = ast.Name(self._result, ast.Load())
             end = ast.Return(self._expressions.call("returned", value, at=last))
-            body.append(_placed(end, last))
+            body.append(placed(end, last))
         first = self._body[0]
         starts = [self._unbound(name, first) for name in sorted(self._starts_unbound)]
         texts = [s for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)]
@@ -81,7 +81,7 @@ class Statements:
     def _unbound(self, name: str, at: ast.AST) -> ast.stmt:
         names = [] if name == self._result else [ast.Constant(name)]
         value = self._expressions.call("Unbound", *names, at=at)
-        return _placed(ast.Assign([ast.Name(name, ast.Store())], value), at)
+        return placed(ast.Assign([ast.Name(name, ast.Store())], value), at)
 
     def _block(self, block: Sequence[ast.stmt]) -> Block:
         return [s for statement in block for s in self._statement(statement)]
@@ -105,14 +105,14 @@ class Statements:
             case ast.Delete():
                 return self._delete(node)
             case ast.Expr(ast.Call(ast.Name("print"))):
-                return [_placed(ast.Expr(self._text(node.value)), node)]
+                return [placed(ast.Expr(self._text(node.value)), node)]
             case ast.AugAssign() if id(node.target) in self._flow.unbound:
                 assert isinstance(node.target, ast.Name)
                 name = ast.Name(node.target.id, ast.Load())
                 target = ast.Name(node.target.id, ast.Store())
                 checked = self._expressions.call("bound", name, at=node)
                 self._starts_unbound.add(node.target.id)
-                return [_placed(ast.Assign([target], checked), node), self._generic(node)]
+                return [placed(ast.Assign([target], checked), node), self._generic(node)]
         return [self._generic(node)]
 
     def _is_convertible(self, node: ast.AST) -> bool:
@@ -129,7 +129,7 @@ class Statements:
                 fields[name] = [self._part(x) for x in value]
             else:
                 fields[name] = self._part(value)
-        return _placed(type(node)(**fields), node)
+        return placed(type(node)(**fields), node)
 
     def _part(self, value: Any) -> Any:
         if isinstance(value, ast.expr):
@@ -182,7 +182,7 @@ class Statements:
                 texts = [ast.Constant(name) for name in names]
                 marks.append(self._expressions.call(word, *texts, at=node))
         if isinstance(node, ast.While):
-            test = _placed(ast.Return(self._part(node.test)), node.test)
+            test = placed(ast.Return(self._part(node.test)), node.test)
             functions = [
                 self._define(self._roles["condition"], state, [test], node),
                 self._nested(self._roles["body"], state, node.body, node),
@@ -212,7 +212,7 @@ class Statements:
         if isinstance(node.target, ast.Name) and node.target.id not in state:
             return node.target.id, []
         value = ast.Name(self._roles["item"], ast.Load())
-        return self._roles["item"], [_placed(ast.Assign([node.target], value), node)]
+        return self._roles["item"], [placed(ast.Assign([node.target], value), node)]
 
     def _nested(
         self,
@@ -231,7 +231,7 @@ class Statements:
         own = sorted(names_of(block).bound & set(also) - set(parameters))
         self._starts_unbound |= set(own) - self._flow.bound[id(at)]
         body = [*before, *self._without_unread(self._block(block), results)]
-        end = _placed(ast.Return(_variables(results, ast.Load())), at) if results else None
+        end = placed(ast.Return(_variables(results, ast.Load())), at) if results else None
         return self._define(name, parameters, _ended(body, end, at), at, own)
 
     def _without_unread(self, block: Block, results: Sequence[str]) -> Block:
@@ -250,7 +250,7 @@ class Statements:
         arguments = [ast.arg(p) for p in (*parameters, *given)]
         defaults: list[ast.expr] = [_load(p) for p in given]
         spec = ast.arguments([], arguments, None, [], [], None, defaults)
-        return _placed(defined(name, spec, body), at)
+        return placed(defined(name, spec, body), at)
 
     def _call(self, name: str, arguments: list[ast.expr], state: list[str], at: ast.AST) -> Any:
         """Call an operation on the state, which is assigned to the variables."""
@@ -261,8 +261,8 @@ class Statements:
             for name in state
         ]
         if not state:
-            return _placed(ast.Expr(call), at)
-        return _placed(ast.Assign([_variables(state, ast.Store())], call), at)
+            return placed(ast.Expr(call), at)
+        return placed(ast.Assign([_variables(state, ast.Store())], call), at)
 
     # --------------------------------------------------------------------------------- the others
 
@@ -280,24 +280,24 @@ class Statements:
             [self._part(d) for d in spec.defaults],
         )
         decorators = [self._part(d) for d in node.decorator_list]
-        return _placed(defined(node.name, arguments, inside, decorators), node)
+        return placed(defined(node.name, arguments, inside, decorators), node)
 
     def _assert(self, node: ast.Assert) -> Block:
         test = self._part(node.test)
         nothing = ast.arguments([], [], None, [], [], None, [])
         message = self._text(node.msg) if node.msg is not None else ast.Constant(None)
-        later = _placed(ast.Lambda(nothing, message), node)
-        return [_placed(ast.Expr(self._expressions.call("assert_", test, later, at=node)), node)]
+        later = placed(ast.Lambda(nothing, message), node)
+        return [placed(ast.Expr(self._expressions.call("assert_", test, later, at=node)), node)]
 
     def _raise(self, node: ast.Raise) -> Block:
         """What the exception is is asked of the operations, which note it where it depends on
         traced values."""
         assert node.exc is not None
         nothing = ast.arguments([], [], None, [], [], None, [])
-        later = _placed(ast.Lambda(nothing, self._text(node.exc)), node)
+        later = placed(ast.Lambda(nothing, self._text(node.exc)), node)
         cause = ast.Constant(None) if node.cause is None else self._part(node.cause)
         call = self._expressions.call("raise_", later, cause, at=node)
-        return [_placed(ast.Expr(call), node)]
+        return [placed(ast.Expr(call), node)]
 
     def _try(self, node: ast.Try) -> ast.stmt:
         """The body says what is handled, for exceptions that only the program would raise; what is
@@ -306,14 +306,14 @@ class Statements:
         if node.finalbody:
             first = node.finalbody[0]
             goes_on = self._expressions.call("goes_on", at=first)
-            whole.finalbody = [_placed(ast.If(goes_on, whole.finalbody, []), first)]
+            whole.finalbody = [placed(ast.If(goes_on, whole.finalbody, []), first)]
         if not node.handlers:
             return whole
         kinds = [self._part(h.type) if h.type else _load("BaseException") for h in node.handlers]
         nothing = ast.arguments([], [], None, [], [], None, [])
-        later = _placed(ast.Lambda(nothing, ast.Tuple(kinds, ast.Load())), node)
+        later = placed(ast.Lambda(nothing, ast.Tuple(kinds, ast.Load())), node)
         call = self._expressions.call("handled", later, at=node)
-        whole.body = [_placed(ast.With([ast.withitem(call)], whole.body), node)]
+        whole.body = [placed(ast.With([ast.withitem(call)], whole.body), node)]
         return whole
 
     def _text(self, node: ast.expr) -> Any:
@@ -326,7 +326,7 @@ class Statements:
             if isinstance(target, ast.Name) and target.id not in self._outer:
                 done.append(self._unbound(target.id, node))
             else:
-                done.append(_placed(ast.Delete([self._part(target)]), node))
+                done.append(placed(ast.Delete([self._part(target)]), node))
         return done
 
 
@@ -367,7 +367,7 @@ class _Texts(ast.NodeTransformer):
             if isinstance(piece, ast.FormattedValue):
                 spec = piece.format_spec or ast.Constant("")
                 parts = [piece.value, ast.Constant(piece.conversion), spec]
-                pieces.append(_placed(ast.Tuple(parts, ast.Load()), piece))
+                pieces.append(placed(ast.Tuple(parts, ast.Load()), piece))
             else:
                 pieces.append(piece)
         return self._expressions.call("text", *pieces, at=node)
@@ -385,21 +385,16 @@ def _ended(body: Block, end: ast.Return | None, at: ast.AST) -> Block:
     """A block with what it returns; the call of a statement is returned without a name."""
     body = [s for s in body if not isinstance(s, ast.Pass)]
     if end is None:
-        return body or [_placed(ast.Pass(), at)]
+        return body or [placed(ast.Pass(), at)]
     match body:
         case [*others, ast.Assign(targets=[target], value=ast.Call(keywords=[_, *_]) as call)]:
             if end.value is not None and ast.unparse(target) == ast.unparse(end.value):
-                return [*others, _placed(ast.Return(call), body[-1])]
+                return [*others, placed(ast.Return(call), body[-1])]
     return [*body, end]
 
 
 def _load(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
-
-
-def _placed(node: Node, at: ast.AST) -> Node:
-    ast.copy_location(node, at)
-    return ast.fix_missing_locations(node)
 
 
 def _parameters(node: ast.FunctionDef) -> list[str]:
@@ -409,7 +404,8 @@ def _parameters(node: ast.FunctionDef) -> list[str]:
 
 
 def _own_nodes(block: Iterable[ast.AST]) -> Iterable[ast.AST]:
+    """The statements of a block and of those in it, but not of functions inside."""
     for node in block:
         yield node
-        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.expr):
             yield from _own_nodes(ast.iter_child_nodes(node))

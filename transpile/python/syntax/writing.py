@@ -5,9 +5,10 @@ statement that has become a call.
 from __future__ import annotations
 
 import ast
-import copy
 import linecache
 from typing import Any, TypeVar
+
+from transpile.python.syntax.names import copied
 
 Node = TypeVar("Node", bound=ast.AST)
 _NAME = "line_of_user"  # the attribute of a node that has such a comment
@@ -25,7 +26,7 @@ def written(function: ast.FunctionDef, filename: str) -> tuple[tuple[str, int], 
     """The lines of a function, each with the number of the user's line that it is a comment for, or
     with 0."""
     lines: list[tuple[str, int]] = []
-    for line in ast.unparse(_Marks().visit(copy.deepcopy(function))).splitlines():
+    for line in ast.unparse(_Marks().visit(copied(function))).splitlines():
         indent, mark, number = line.partition(_MARK)
         if mark:
             text = linecache.getline(filename, int(number)).strip()

@@ -80,7 +80,7 @@ def _record(functions: tuple[Called, ...], *others: Any) -> Record:
 class Recorder:
     """Collects what a trace meets."""
 
-    functions: dict[CodeType, Lines | None] = field(default_factory=dict)
+    functions: dict[CodeType, Callable[[], Lines] | None] = field(default_factory=dict)
     statements: Met = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
 
@@ -88,8 +88,8 @@ class Recorder:
         """A function is called."""
         self.functions.setdefault(code, None)
 
-    def converted(self, code: CodeType, lines: Lines) -> None:
-        """A function that is called is converted from its source."""
+    def converted(self, code: CodeType, lines: Callable[[], Lines]) -> None:
+        """A function that is called is converted from its source, which has these lines."""
         self.functions[code] = lines
 
     def met(self, source: Source, kind: str, outcome: str) -> None:
@@ -120,10 +120,9 @@ class Recorder:
         )
 
 
-def _called(code: CodeType, lines: Lines | None) -> Called:
-    is_converted = lines is not None
-    lines = lines if lines is not None else tuple((text, 0) for text in _source(code))
-    return Called(code.co_filename, code.co_firstlineno, code.co_name, lines, is_converted)
+def _called(code: CodeType, converted: Callable[[], Lines] | None) -> Called:
+    lines = converted() if converted else tuple((text, 0) for text in _source(code))
+    return Called(code.co_filename, code.co_firstlineno, code.co_name, lines, converted is not None)
 
 
 def _source(code: CodeType) -> Sequence[str]:
