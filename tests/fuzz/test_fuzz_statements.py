@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import pytest
+from fuzz_statements import search as programs_search
 from fuzz_statements.programs import draw
-from fuzz_statements.search import by_python, difference, function_of, search
-from thorough import one_in
+from fuzz_statements.search import (
+    by_python,
+    compiled,
+    difference,
+    function_of,
+    interpreted,
+    search,
+)
+from thorough import THOROUGH, one_in
 
-COUNT, TOGETHER = 180, 20
+COUNT, TOGETHER = 2400, 40
+# Most are interpreted, which takes a third of the time: every so many is compiled.
+IN_C = 8 if THOROUGH else 20
 
 
 @pytest.mark.parametrize("first", range(0, COUNT, TOGETHER))
-@one_in(3)
+@one_in(15)
 def test_drawn_functions_do_what_python_does(first, tmp_path):
     options = {"opt_level": 0, "openmp": False}
-    findings, ran = search(range(first, first + TOGETHER), tmp_path, options)
+    findings, ran = search(range(first, first + TOGETHER), tmp_path, options, in_c=IN_C)
     assert not findings, "\n\n".join(f.text() for f in findings)
     assert ran >= TOGETHER // 3
+
+
+@pytest.mark.parametrize("run", [compiled, interpreted])
+def test_search_tells_what_is_not_pythons(run, tmp_path, monkeypatch):
+    def wrong(*given):
+        first, *others = run(*given)
+        return [first + 1, *others]
+
+    monkeypatch.setattr(programs_search, "interpreted", wrong)
+    monkeypatch.setattr(programs_search, "compiled", wrong)
+    findings, _ = search([2], tmp_path, {"opt_level": 0, "openmp": False})
+    assert [f.kind for f in findings] == ["difference"]
 
 
 def test_functions_are_drawn_again_from_their_seeds():

@@ -11,6 +11,7 @@ import numpy as np
 
 import transpile
 from fuzz_statements.programs import draw
+from transpile.transforms.interpret import interpret
 
 # What is said where nobody can tell which array a variable is.
 REFUSED = ("64[u", "may share memory", "is assigned to by some of its iterations")
@@ -65,9 +66,28 @@ def difference(found, wanted):
     return None
 
 
-def finding_of(seed, folder, options):
+def compiled(function, arguments, options):
+    """The results of the program in C, which changes the arguments."""
+    return transpile.jit(function, compiler_options=options)(*arguments)
+
+
+def interpreted(function, arguments, _):
+    """The results of its graph as NumPy computes them, which changes the arguments: what tracing
+    and conversion have made, without the time of lowering and of a compiler."""
+    traced = transpile.jit(function).trace(*arguments)
+    outputs = interpret(traced.jaxpr, arguments)
+    known = traced._signature
+    for leaf, value in zip(known.written, outputs[len(outputs) - len(known.written) :], strict=True):
+        arguments[leaf][...] = value
+    return transpile.tree.unflatten(traced.out_tree, [outputs[p] for p in known.positions])
+
+
+def finding_of(seed, folder, options, run=compiled):
     """What is wrong with the program of a seed: a finding, None, or False where Python has no
-    result."""
+    result.
+
+    run  (function, arguments, options) -> results: `compiled` or `interpreted`
+    """
     program = draw(seed)
     function = function_of(program, folder)
     wanted = by_python(function, program)
@@ -75,7 +95,7 @@ def finding_of(seed, folder, options):
         return False
     arguments = program.arguments()
     try:
-        results = transpile.jit(function, compiler_options=options)(*arguments)
+        results = run(function, arguments, options)
     except Exception as error:  # whatever it is, it is not what Python does
         if any(text in str(error) for text in REFUSED):
             return False
@@ -87,11 +107,13 @@ def finding_of(seed, folder, options):
     return Finding(seed, "difference", said, program.text) if said else None
 
 
-def search(seeds, folder, options, keep=lambda finding: None):
-    """The findings of the programs of seeds, and how many programs Python could run."""
+def search(seeds, folder, options, keep=lambda finding: None, in_c=1):
+    """The findings of the programs of seeds, and how many programs Python could run. Every
+    `in_c`th program is compiled, the others are interpreted."""
     findings, ran = [], 0
     for seed in seeds:
-        finding = finding_of(seed, folder, options)
+        run = compiled if seed % in_c == 0 else interpreted
+        finding = finding_of(seed, folder, options, run)
         ran += finding is not False
         if finding:
             findings.append(finding)
