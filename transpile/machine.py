@@ -271,6 +271,13 @@ class Machine:
         """Elements of 8 bytes whose bits are drawn at a time: a fourth of the first cache."""
         return self.l1_bytes // 4 // 8
 
+    # Elementary functions of loops that have sums or recurrences: shorter ones, and more functions,
+    # are left as they are. A block is so short that the processor begins with the functions of one
+    # while it waits for the sums of the block before.
+    shortest_function_loop: int = 16
+    most_functions: int = 4
+    function_block: int = 64
+
     # Columns that are packed for lanes: the stride, in elements, that compilers do not put together
     # by shuffles; the work on an element that repays the copy, that of an elementary function; the
     # iterations of the shortest loop, and of a block; and the columns of a block. Rows of more

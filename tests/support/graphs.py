@@ -66,6 +66,8 @@ SMALL_MACHINES = {
     "subscript_block": [2, 5, 1024],
     "least_subscript_work": [0, 40],
     "shortest_inner_of_functions": [2, 3],
+    "shortest_function_loop": [2, 16],
+    "function_block": [2, 5, 64],
     "fewest_shared": [1, 2, 3, 16],
     "least_parallel_work": [1, 200, 1_000_000],
     "shortest_shared_alone": [2, 64],

@@ -31,6 +31,7 @@ from transpile.schedule.cleanup.unreachable import remove_unreachable
 from transpile.schedule.dead_fills import remove_dead_fills
 from transpile.schedule.domain.coalesce import coalesce
 from transpile.schedule.domain.delinearize import delinearize
+from transpile.schedule.domain.function_fission import fission_functions
 from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.domain.linearize import linearize
 from transpile.schedule.domain.range_versions import version_ranges
@@ -149,6 +150,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         version_ranges,
         "multiversioning: one test before a loop for subscripts that it would clamp",
+    ),
+    (
+        fission_functions,
+        "fission: elementary functions beside sums and recurrences have loops of their own, in lanes",
     ),
     (local_cse, "common subexpressions of scalars are computed once"),
     (parallelize_loops, "outer loops with enough work run on several threads"),
