@@ -77,7 +77,9 @@ def interpreted(function, arguments, _):
     traced = transpile.jit(function).trace(*arguments)
     outputs = interpret(traced.jaxpr, arguments)
     known = traced._signature
-    for leaf, value in zip(known.written, outputs[len(outputs) - len(known.written) :], strict=True):
+    for leaf, value in zip(
+        known.written, outputs[len(outputs) - len(known.written) :], strict=True
+    ):
         arguments[leaf][...] = value
     return transpile.tree.unflatten(traced.out_tree, [outputs[p] for p in known.positions])
 

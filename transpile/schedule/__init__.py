@@ -153,7 +153,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     ),
     (
         fission_functions,
-        "fission: elementary functions beside sums and recurrences have loops of their own, in lanes",
+        "fission: functions beside sums and recurrences have loops of their own, in vector lanes",
     ),
     (local_cse, "common subexpressions of scalars are computed once"),
     (parallelize_loops, "outer loops with enough work run on several threads"),
