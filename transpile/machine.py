@@ -367,7 +367,8 @@ class Machine:
     # Products and convolutions a block of rows at a time: the operations from which it pays, those
     # of a product that is for several threads where there are fewer blocks than this, the kernels
     # that become one, the rows of a tile of the product, of which a block has one at least, and the
-    # rows of a block, where there are many and at most.
+    # rows of a block, where there are many and at most. Of so many terms, the elements of a
+    # symmetric product take longer than one more pass over them, so that it stays whole.
     least_product_flops: int = 1 << 20
     most_flops_alone: int = 1 << 22
     fewest_shared_blocks: int = 4
@@ -375,6 +376,7 @@ class Machine:
     product_tile_rows: int = 8
     usual_block_rows: int = 16
     most_block_rows: int = 64
+    least_mirrored_depth: int = 128
     # Right operands that are read for no more rows than this, or whose rows are no more bytes
     # apart (as in matmul.h), are read where they are.
     rows_in_place: int = 128

@@ -74,6 +74,16 @@ class Matmul(Product):
     signature = "a(m,k), b(k,n) -> c(m,n)"
 
     @property
+    def is_symmetric(self) -> bool:
+        """True if the right operand is the transpose of the left one in the same memory: the whole
+        product takes half of the operations."""
+        return (
+            self.m == self.n
+            and self.a.first == self.b.first
+            and self.a.strides == self.b.strides[::-1]
+        )
+
+    @property
     def scratch_bytes(self) -> int:
         return self.panel_bytes
 

@@ -194,6 +194,23 @@ def test_small_products_prime_rows_and_libraries_stay():
     assert not any(loop.parallel for loop in loops_of(fuse_products(large, Options(openmp=False))))
 
 
+@pytest.mark.parametrize(
+    ("f", "shape", "is_whole"),
+    [
+        (lambda x: np.abs(x @ x.T), (128, 128), True),
+        (lambda x: np.abs(x.T @ x), (128, 96), True),
+        (lambda x: np.abs(x @ x.T), (128, 127), False),  # another pass would cost as much
+        (lambda x: np.abs(x @ x), (128, 128), False),
+        (lambda x: np.abs(x[:64] @ x[64:].T), (128, 128), False),
+    ],
+)
+def test_a_product_that_is_symmetric_stays_whole_if_it_is_long(f, shape, is_whole):
+    program = lowered(f, integers(*shape))
+    after = fuse_products(program, Options())
+    assert len(after.kernels) == (2 if is_whole else 1)
+    np.testing.assert_array_equal(jit(f)(integers(*shape)), f(integers(*shape)))
+
+
 def test_few_rows_of_a_large_product_are_left_to_the_threads_of_the_product():
     def f(x, w):
         return np.abs(x @ w)

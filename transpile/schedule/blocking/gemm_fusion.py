@@ -7,6 +7,8 @@ cache:
     call matmul(all rows);  for i: for j: out[i, j] = relu(...)
     for block: call matmul_rows(a block of rows);  for i in block: for j: out[i, j] = relu(...)
 
+The product of a matrix and its own transpose stays whole if it is long, as half of it is a copy.
+
 A value that only these kernels use is a local array of one block, or shares the buffer of what is
 computed from it: the scores of attention and the hidden layers of a network are never stored as a
 whole. Right operands are the same for all blocks; those that must be packed into panels are packed
@@ -68,9 +70,9 @@ from transpile.schedule.blocking.row_regions import (
     RowNest,
     RowProduct,
     as_nest,
-    as_product,
     has_rows,
     long_axes,
+    product_in_rows,
     row_shape,
 )
 from transpile.symbols.identifiers import Names
@@ -91,7 +93,7 @@ def fuse_products(program: Program, options: Options) -> Program:
     if options.blas != "none":
         return program
     users = Counter(name for kernel in program.kernels for name in used_buffers(kernel)[0])
-    products = [as_product(kernel, program.buffers()) for kernel in program.kernels]
+    products = [product_in_rows(kernel, program.buffers(), machine) for kernel in program.kernels]
     flops = [0, *accumulate(0 if p is None else p.flops for p in products)]
     kernels: list[Kernel] = []
     position = 0

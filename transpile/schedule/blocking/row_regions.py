@@ -16,6 +16,7 @@ from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product, row_major, unravel
 from transpile.ir.loop_ir import Buffer, For, Kernel, Load, Statement
 from transpile.ir.loop_rewrite import accesses, is_independent, walk
+from transpile.machine import Machine
 from transpile.util.frozen_records import dataclass
 
 Lead = Shape
@@ -180,6 +181,15 @@ def as_product(kernel: Kernel, buffers: Buffers) -> RowProduct | None:
     a_strides = (*(s * a_stride for s in along), *(s * a_row for s in _strides(lead[stack:], 1)))
     b_strides = tuple(s * b_stride for s in along)
     return RowProduct(kernel, call, lead, stack, tuple(symbols), a_strides, b_strides)
+
+
+def product_in_rows(kernel: Kernel, buffers: Buffers, machine: Machine) -> RowProduct | None:
+    """The kernel as a product that is computed in blocks of rows. A symmetric one stays whole,
+    unless it has few operations: half of them are more than another pass over its result."""
+    part = as_product(kernel, buffers)
+    if part is None or part.call.k < machine.least_mirrored_depth:
+        return part
+    return None if any(isinstance(s, Matmul) and s.is_symmetric for s in kernel.body) else part
 
 
 def _as_batch(statement: Statement) -> MatmulBatch | None:
