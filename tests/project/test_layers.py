@@ -42,6 +42,7 @@ LATER = {
     ("mpi", "mpi4py"): "of the extra `mpi`",
     ("mpi", "mpi4py.MPI"): "its import initialises MPI",
     ("coercion", "transpile.numpy.core.ranges"): "it is one of those that few traces use",
+    ("coercion", "transpile.numpy.jax_compat"): "for numpy.frompyfunc in traced code",
     ("process_directory", "shutil"): RARE,
     ("support_libraries", "shutil"): RARE,
     ("fast_call", "sysconfig"): "a start that calls nothing often does without it",

@@ -81,6 +81,46 @@ def test_an_axis_of_one_element_broadcasts(f, may_be_empty):
             compiled(*arguments(n, m))
 
 
+EITHER = "n == m or n == 1 or m == 1"
+
+
+def either(x, y):
+    return x + y, y * x + x, np.stack(np.broadcast_arrays(y, x))
+
+
+def gradients_of_loss(x, y):
+    """By hand."""
+    whole = np.cos(x) * y + 2 * x * y, np.sin(x) + x**2 + 0 * y
+    pairs = zip(whole, (x, y), strict=True)
+    return tuple(g if g.shape == a.shape else g.sum(0, keepdims=True) for g, a in pairs)
+
+
+@pytest.mark.parametrize("may_be_empty", [False, True])
+def test_either_of_two_axes_may_have_one_element(may_be_empty):
+    n, m = dims("n, m", EITHER, *["n >= 0", "m >= 0"] * may_be_empty)
+    structs = [ShapeDtypeStruct((size, 3), np.float64) for size in (n, m)]
+    jitted = transpile.jit(lambda x, y: (*either(x, y), *transpile.grad(loss, (0, 1))(x, y)))
+    compiled = jitted.lower(*structs).compile()
+    sizes = SIZES + [(4, 1), (50, 1)] + [*EMPTY, (0, 1)] * may_be_empty
+    for n, m in sizes:
+        x, y = arguments(n, m)
+        expected = *either(x, y), *gradients_of_loss(x, y)
+        for got, wanted in zip(compiled(x, y), expected, strict=True):
+            assert got.shape == wanted.shape
+            np.testing.assert_allclose(got, wanted, 1e-12, 1e-12)
+    with pytest.raises(ValueError, match="m and n are neither equal, nor is one of them 1: m is 5"):
+        compiled(*arguments(3, 5))
+
+
+def test_a_kernel_has_a_version_for_each_of_two_axes_and_c_checks_both():
+    structs = [ShapeDtypeStruct((size,), float) for size in dims("n, m", EITHER)]
+    lowered = transpile.jit(np.multiply).lower(*structs)
+    text = lowered.as_text()
+    assert "if (m != n && m != 1 && n != 1) {" in text
+    for product in "x1[i] * x2[i]", "x1[i] * x2[0]", "x1[0] * x2[i]", "x1[0] * x2[0]":
+        assert product in text
+
+
 def test_the_other_size_may_be_a_number_or_an_expression():
     (n,) = dims("n", "n == 1 or n == 5")
     compiled = (

@@ -1,17 +1,23 @@
-"""Every function that docs/numpy.md lists has an expression over an axis of a runtime size that
-gives what NumPy gives, here or in test_functions_of_runtime_sizes.py, or a reason against one."""
+"""Every function that docs/numpy.md lists has expressions over axes of runtime sizes that give what
+NumPy gives, here or in test_functions_of_runtime_sizes.py, or a reason against one. How many have
+stands in docs/runtime_sizes.md."""
 
+import io
 import re
+import runpy
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sizes_as_arguments import KNOWN, LENGTHS, USES
 from test_functions_of_runtime_sizes import NUMPY, OWN, assert_agree, function, groups
+from thorough import one_in
 
 import transpile
 
-PAGE = (Path(__file__).parents[2] / "docs" / "numpy.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "numpy.md").read_text()
 
 # In x (n, 4), v (n,), a (n, n) and the integers i (n,), whose values are below 3.
 FURTHER = """
@@ -219,6 +225,16 @@ METHODS = """
     v.round(1)
     np.sort(v).searchsorted([0.0, 0.5])
     v.view("i4")
+    (v > 0).nonzero()
+    v.compress(v > 0)
+    v.nbytes
+    v.itemsize * v
+    v.ndim
+    v.size * v
+    v.shape[0] * v
+    v.astype(v.dtype)
+    v.to_device("cpu")
+    len(v.device)
     v[:, None].squeeze()
     v.std()
     x.sum(0)
@@ -252,6 +268,12 @@ def put(x, v, a, i):
 def put_along_axis(x, v, a, i):
     out = x + 0
     np.put_along_axis(out, np.zeros((len(v), 1), int), 7.0, 1)
+    return out
+
+
+def placed(x, v, a, i):
+    out = v + 0
+    np.place(out, out > 0, v)
     return out
 
 
@@ -291,13 +313,9 @@ ASSIGNING_METHODS = {
     "partition": partitioned,
     "sort": sorted_in_place,
 }
-METHODS_WITHOUT = {
-    "known while tracing": "device dtype itemsize nbytes ndim shape size to_device",
-    "as long as values say: test_lengths_of_values.py": "compress nonzero",
-    "Python's numbers, which are not known while tracing": "item tolist",
-}
 ASSIGNED = {
     "copyto": copied,
+    "place": placed,
     "fill_diagonal": diagonal_filled,
     "put": put,
     "put_along_axis": put_along_axis,
@@ -306,17 +324,10 @@ ASSIGNED = {
 # Reasons, and what has none but them.
 REASONS = {
     "times are no dtype of programs": "isnat",
-    "it makes no array, or one of what is known while tracing": """
-        array2string array_repr array_str base_repr binary_repr broadcast broadcast_shapes can_cast
-        common_type einsum_path errstate finfo from_dlpack frombuffer fromfile fromiter frompyfunc
-        fromstring get_printoptions iinfo iscomplexobj isdtype isrealobj isscalar issubdtype
-        iterable load min_scalar_type mintypecode ndarray ndenumerate ndindex printoptions
-        promote_types result_type save savez set_printoptions typename shape size""",
-    "its result is as long as values say: test_lengths_of_values.py": """
-        argwhere compress extract flatnonzero intersect1d nonzero place setdiff1d setxor1d
-        trim_zeros union1d unique unique_all unique_counts unique_inverse unique_values""",
-    "its steps, or a table that it makes, depend on the number of elements": """
-        mask_indices poly polydiv tril_indices tril_indices_from triu_indices_from""",
+    "a text of values, or a file of them, which nobody knows while tracing": """
+        array2string array_repr array_str save savez item tolist""",
+    "the order that NumPy would choose depends on the sizes": "einsum_path",
+    "a class, of which a traced array is no instance": "ndarray",
 }
 WITHOUT = {name: reason for reason, names in REASONS.items() for name in names.split()}
 # They have no functions of floating-point numbers.
@@ -374,20 +385,69 @@ def test_a_method_gives_what_numpys_gives(texts):
     assert_agree(list(ASSIGNING_METHODS), assigned, transpile.jit(assigned))
 
 
-def test_every_method_has_an_expression_or_a_reason():
-    tried = {name for name in re.findall(r"\.(\w+)", METHODS) if hasattr(np.ndarray, name)}
-    without = {name for names in METHODS_WITHOUT.values() for name in names.split()}
-    names = set(listed("methods and attributes of arrays"))
-    assert names - tried - {*ASSIGNING_METHODS} == without
-    assert {*ASSIGNING_METHODS} <= names
+# What an expression may need besides.
+NAMES = {"np": np, "io": io, "PATH": __file__, "SAVED": io.BytesIO()}
+np.save(NAMES["SAVED"], np.arange(3.0).sum())
+NAMES["SAVED"] = NAMES["SAVED"].getvalue()
 
 
-@pytest.mark.parametrize("section", ["numpy", "numpy.linalg", "numpy.fft"])
+def of_source(texts, folder):
+    """The function that returns all of these expressions, which Python can read again."""
+    lines = ["def f(x, v, a, i):", "    n = len(v)", "    return (", *(f"{t}," for t in texts), ")"]
+    path = folder / "expressions.py"
+    path.write_text("\n".join(lines))
+    return runpy.run_path(str(path), NAMES)["f"]
+
+
+@pytest.mark.parametrize("texts", groups(USES, 20), ids=lambda t: t[0])
+@one_in(3)
+def test_integers_may_be_sizes(texts, tmp_path):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        f = of_source(texts, tmp_path)
+        assert_agree(texts, f, transpile.jit(f))
+
+
+@pytest.mark.parametrize("texts", groups(LENGTHS.rstrip() + KNOWN, 50), ids=["all"])
+def test_what_is_known_while_tracing_and_what_the_program_counts(texts, tmp_path):
+    f = of_source(texts, tmp_path)
+    assert_agree(texts, f, transpile.jit(f))
+
+
+SECTIONS = ("numpy", "numpy.linalg", "numpy.fft", "methods and attributes of arrays")
+
+
+def tried(section):
+    """The names of a section that an expression has."""
+    texts = "\n".join([NUMPY, OWN, FURTHER, USES, LENGTHS, KNOWN, *UFUNCS])
+    if section == SECTIONS[-1]:
+        names = {name for name in re.findall(r"\.(\w+)", METHODS) if hasattr(np.ndarray, name)}
+        return names | {*ASSIGNING_METHODS}
+    names = set(re.findall(re.escape(section.replace("numpy", "np")) + r"\.(\w+)", texts))
+    return names | ({*ASSIGNED} if section == "numpy" else set())
+
+
+@pytest.mark.parametrize("section", SECTIONS)
 def test_every_function_of_the_page_has_an_expression_or_a_reason(section):
-    expressions = "\n".join([NUMPY, OWN, FURTHER, *UFUNCS])
-    tried = set(re.findall(re.escape(section.replace("numpy", "np")) + r"\.(\w+)", expressions))
     names = set(listed(section))
     assert len(names) > 15
-    assert names - tried - {*ASSIGNED, *WITHOUT} == set()
-    if section == "numpy":
-        assert {*ASSIGNED, *WITHOUT} <= names and not tried & {*ASSIGNED, *WITHOUT}
+    assert names - tried(section) == names & {*WITHOUT}
+    assert tried(section).isdisjoint(WITHOUT)
+
+
+def figures():
+    """The table of the page about runtime sizes, and the reasons behind it."""
+    yield "| | with runtime sizes | of |"
+    yield "|---|--:|--:|"
+    counts = [(s, len({*listed(s)} & tried(s)), len(listed(s))) for s in SECTIONS]
+    for section, works, of in [*counts, ("all", *map(sum, [*zip(*counts, strict=True)][1:]))]:
+        yield f"| {section} | {works} | {of} |"
+    yield ""
+    yield "| without | why |"
+    yield "|---|---|"
+    for reason, names in REASONS.items():
+        yield f"| {' '.join(f'`{name}`' for name in names.split())} | {reason} |"
+
+
+def test_the_page_says_how_many_functions_take_runtime_sizes():
+    assert "\n".join(figures()) in (DOCS / "runtime_sizes.md").read_text()

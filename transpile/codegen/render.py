@@ -247,7 +247,11 @@ class _Renderer:
         self.scope.needs.helpers.update(helpers_of_checks(self.program))
         scope = self.scope.of_entry()
         checks = (*size_checks(self.program), *length_checks(self.program))
-        asked = (i for c in checks for i in (c.smaller, c.larger, *c.shape, *c.among))
+        asked = (
+            i
+            for c in checks
+            for i in (c.smaller, c.larger, *c.shape, *(d for pair in c.equal for d in pair))
+        )
         for size in (self.program.workspace, *self.program.offsets, *asked):
             scope.index(size)
         return scope

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import gcd
 
 from transpile.ir.indices.polynomial_text import divided, polynomial, undecided
-from transpile.ir.indices.proofs import facts_of_quotients, tightened
+from transpile.ir.indices.proofs import exact_quotient, facts_of_quotients, tightened
 from transpile.ir.indices.size_value import SizeValue
 from transpile.util.frozen_records import dataclass, memoized, replace
 from transpile.util.interrupt_safety import THREAD
@@ -386,8 +386,8 @@ def _split(index: Index, divisor: Index) -> tuple[Index, Index]:
     quotient: Index = 0
     rest: Index = 0
     divisor_terms = terms_of(divisor)
-    if len(divisor_terms) != 1:
-        return (1, 0) if index == divisor else (0, index)
+    if len(divisor_terms) != 1:  # of a Dim; no divisor is 0
+        return (0, index) if (q := exact_quotient(index, divisor)) is None else (q, 0)
     atoms, unit = divisor_terms[0]
     for monomial, coefficient in terms_of(index):
         left = list(monomial)

@@ -10,7 +10,7 @@ import numpy as np
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.indices.lengths import are_equal_later, lengths_of
-from transpile.ir.indices.requirements import broadcast_hint, may_stretch
+from transpile.ir.indices.requirements import broadcast_hint, common_of, may_stretch
 from transpile.ir.indices.row_major import product
 from transpile.ir.indices.size_text import parsed
 from transpile.util.frozen_records import dataclass
@@ -332,6 +332,9 @@ def broadcast_shapes(
             if len(shape) < -axis or shape[axis] == 1 or shape[axis] == common:
                 continue
             if may_stretch(shape[axis], common):
+                continue
+            if (whole := common_of(common, shape[axis])) is not None:
+                common = whole
                 continue
             if common != 1 and not may_stretch(common, shape[axis]):
                 listed = " ".join(

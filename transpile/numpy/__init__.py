@@ -64,6 +64,7 @@ _FURTHER = (
     "subscripts.dtype_views",
     "subscripts.put",
     "subscripts.take",
+    "subscripts.triangles",
 )
 
 
@@ -84,8 +85,8 @@ _SHARED = [
     "intp", "ubyte", "ushort", "uintc", "uint", "ulong", "ulonglong", "uintp", "half", "single",
     "double", "csingle", "cdouble", "dtype", "generic", "number", "integer",
     "signedinteger", "unsignedinteger", "inexact", "floating", "complexfloating", "promote_types",
-    "isdtype", "iinfo", "typename", "mintypecode", "broadcast_shapes", "errstate",
-    "set_printoptions", "printoptions", "isscalar", "iterable", "ndindex", "index_exp", "s_",
+    "isdtype", "iinfo", "typename", "mintypecode", "errstate",
+    "set_printoptions", "printoptions", "isscalar", "ndindex", "index_exp", "s_",
     "mgrid", "ogrid", "bartlett", "blackman", "hamming", "hanning", "kaiser", "tril_indices",
     "triu_indices", "diag_indices", "mask_indices", "indices", "fromfunction",
     "binary_repr", "base_repr", "character", "flexible", "object_", "get_printoptions",

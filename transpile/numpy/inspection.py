@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
-from transpile.ir.types import SHORT_NAMES
+from transpile.ir.indices.row_major import product
+from transpile.ir.types import SHORT_NAMES, broadcast_shapes
 from transpile.numpy.core.creation import arange
 from transpile.numpy.core.elementwise import where
 from transpile.numpy.core.promotion import (
@@ -29,6 +30,7 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import all as all_of
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.shapes import shape_argument
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
@@ -49,15 +51,57 @@ def _of_shapes(function: Callable[..., Any], meaning: str) -> None:
     EXPORTS[function.__name__] = dispatching(function, answer)
 
 
-_of_shapes(np.common_type, "The inexact scalar type that holds all arrays, known while tracing.")
 _of_shapes(
     np.einsum_path,
     "The order of contractions that NumPy would choose for `einsum`, known while tracing; here "
     "`einsum` has an order of its own.",
 )
-_of_shapes(
-    np.broadcast, "The shape that arrays broadcast to, as NumPy's `broadcast` object of ones."
-)
+
+
+@implements(np.common_type)
+def common_type(*arrays: Array) -> Any:
+    """The inexact scalar type that holds all arrays, known while tracing."""
+    return np.common_type(*(np.zeros((), as_array(a).dtype) for a in arrays))
+
+
+class Broadcast:
+    """The shape that arrays broadcast to, with the attributes of NumPy's `broadcast` object that
+    ask for no element."""
+
+    def __init__(self, *arrays: Array) -> None:
+        self.shape = common_shape(*map(as_array, arrays))
+        self.numiter = len(arrays)
+        self.ndim = self.nd = len(self.shape)
+        self.size = product(self.shape)
+
+
+def _broadcast(*arrays: Array) -> Any:
+    """The shape that arrays broadcast to, as NumPy's `broadcast` object of ones; with runtime sizes
+    an object that has its `shape`, `size`, `ndim` and `numiter`."""
+    if any(isinstance(d, Dim) for a in arrays for d in as_array(a).shape):
+        return Broadcast(*arrays)
+    return np.broadcast(*stand_in(arrays))
+
+
+FUNCTIONS[np.broadcast] = _broadcast
+EXPORTS["broadcast"] = dispatching(np.broadcast, _broadcast)
+
+
+def _broadcast_shapes(*shapes: Any) -> Any:
+    """The shape that these shapes broadcast to, which may have runtime sizes."""
+    given = (shape_argument(shape) for shape in shapes)
+    return broadcast_shapes(given, lambda text: located(ValueError, text))
+
+
+EXPORTS["broadcast_shapes"] = dispatching(np.broadcast_shapes, _broadcast_shapes)
+
+
+def _iterable(y: Array) -> bool:
+    """Whether an array has an axis to iterate over, a Python bool."""
+    return bool(shape_of(as_array(y)))
+
+
+EXPORTS["iterable"] = dispatching(np.iterable, _iterable)
 
 
 @implements(np.can_cast)

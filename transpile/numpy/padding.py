@@ -25,7 +25,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import max, mean, min
-from transpile.numpy.core.runtime_sizes import smaller_of
+from transpile.numpy.core.runtime_sizes import extent_of, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.joins import repeat
 from transpile.numpy.manipulation.shapes import squeeze
@@ -220,7 +220,7 @@ def _linear_ramp(x: Any, axis: int, widths: Widths, ends: Pair) -> Pair:
 def _statistic(function: Callable[..., Any]) -> Callable[[Any, int, Widths, Pair], Pair]:
     def of_the_ends(x: Any, axis: int, widths: Widths, lengths: Pair) -> Pair:
         size = x.shape[axis]
-        taken = [size if n is None else smaller_of(index_of(n), size) for n in lengths]
+        taken = [size if n is None else smaller_of(extent_of(n), size) for n in lengths]
         if 0 in taken and function in (max, min):
             raise located(ValueError, "stat_length of 0 yields no value for padding")
         parts = (slice_axis(x, axis, 0, taken[0]), slice_axis(x, axis, size - taken[1], size))

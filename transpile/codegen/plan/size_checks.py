@@ -26,7 +26,7 @@ from transpile.ir.dims import (
 )
 from transpile.ir.indices.estimates import ADDRESSABLE
 from transpile.ir.indices.lengths import most_of
-from transpile.ir.indices.requirements import neither_text, stretched_by
+from transpile.ir.indices.requirements import equal_in, neither_text
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.ir.loop_rewrite import walk
 from transpile.util.frozen_records import dataclass, replace
@@ -37,7 +37,7 @@ class Check:
     """A condition on runtime sizes, and the `text` of the error where it does not hold.
 
     One of: the size is from `low` to `high` and a multiple of its unit; an array of this shape has
-    at most `high` elements; `smaller` is one of some sizes; `smaller` is at most `larger`.
+    at most `high` elements; one of some pairs is `equal`; `smaller` is at most `larger`.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Check:
     shape: Shape = ()
     smaller: Index = 0
     larger: Index = 0
-    among: tuple[Index, ...] = ()
+    equal: tuple[tuple[Index, Index], ...] = ()
 
     @property
     def power(self) -> int:
@@ -107,8 +107,8 @@ def _of_fact(fact: Dim) -> Iterator[Check]:
     product is compared, that it does not overflow."""
     smaller, larger = sides(fact)
     text = f"{smaller} <= {larger} does not hold"
-    if (stretched := stretched_by(fact)) is not None:
-        yield Check(neither_text(fact), smaller=stretched[0], among=(1, stretched[1]))
+    if alternatives := equal_in(fact):
+        yield Check(neither_text(fact), equal=alternatives)
         return
     match terms_of(smaller):
         case [(monomial, factor)] if isinstance(larger, int) and len(monomial) > 1:

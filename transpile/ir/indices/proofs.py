@@ -13,6 +13,7 @@ from typing import Any
 
 Bounds = tuple[int | None, int | None]
 
+_MOST_TERMS = 8  # of an exact quotient
 DEPTH = 3  # facts in one proof
 
 
@@ -50,6 +51,30 @@ def _least(index: Any, facts: list[Any], bounds: Callable[[Any], Bounds], depth:
             if least is not None and (best is None or -(-least // times) > best):
                 best = -(-least // times)
     return best
+
+
+def exact_quotient(index: Any, divisor: Any) -> Any:
+    """The polynomial whose product with a divisor of several terms is an index, found by long
+    division; None where there is none, or it is long."""
+    (atoms, unit), rest, quotient = max(divisor.terms, key=_degree), index, 0
+    for _ in range(_MOST_TERMS):
+        if isinstance(rest, int):
+            break
+        monomial, coefficient = max(rest.terms, key=_degree)
+        left = list(monomial)
+        if coefficient % unit or any(left.count(a) < atoms.count(a) for a in atoms):
+            return None
+        for atom in atoms:
+            left.remove(atom)
+        part = coefficient // unit
+        part = type(divisor)(((tuple(left), part),)) if left else part
+        quotient, rest = part + quotient, rest - part * divisor
+    return quotient if rest == 0 else None
+
+
+def _degree(term: Any) -> tuple[int, str]:
+    monomial, _ = term
+    return len(monomial), "*".join(map(str, monomial))
 
 
 def facts_of_quotients(index: Any, kind: type) -> Iterator[Any]:

@@ -7,6 +7,7 @@ axis is read with a stride of 0 or 1, which follows from the size when the progr
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from transpile.errors import UndecidedSizeError
@@ -24,6 +25,7 @@ from transpile.ir.dims import (
     sides,
     symbols_of,
     terms_of,
+    without_facts,
 )
 from transpile.ir.indices.lengths import index_error, is_checked_later, lengths_in
 from transpile.ir.indices.polynomial_text import declaration, undecided
@@ -96,7 +98,35 @@ def may_stretch(size: Index, to: Index) -> bool:
     """True if a size is 1 or another one in every call, as was declared."""
     if not any(s.facts for s in symbols_of(size)):
         return False
+    if any(without_facts(to) == whole for whole in _wholes(size)):
+        return True
     return bounds((size - 1) * (to - size)) == (0, 0)
+
+
+def common_of(one: Index, other: Index) -> Index | None:
+    """The extent of two axes that broadcast, either of which may have one element, as was declared;
+    None where it was not."""
+    pair = {without_facts(one), without_facts(other)}
+    for fact in (f for s in symbols_of(one) for f in s.facts):
+        if pair == {*either_stretched_by(fact)}:
+            return _whole(*sorted((one, other), key=str))
+    return None
+
+
+def _wholes(size: Index) -> Iterator[Index]:
+    """The extents to which an axis broadcasts together with axes that may have one element, too."""
+    for fact in (f for s in symbols_of(size) for f in s.facts):
+        pair = either_stretched_by(fact)
+        if without_facts(size) in pair:
+            yield _whole(*pair)
+
+
+def _whole(one: Index, other: Index) -> Index:
+    """The second extent if the first one is 1, and else the first one."""
+    if all((bounds(d)[0] or 0) >= 1 for d in (one, other)):
+        return one + (other - 1) * floor_divide(1, one)
+    is_one = modulo(floor_divide(2, one + 1), 2)
+    return other * is_one + one * modulo(is_one + 1, 2)
 
 
 def broadcast_hint(size: Index, to: Index) -> str:
@@ -121,6 +151,7 @@ def stride_of(size: Index) -> Index:
     return 1 - floor_divide(1, size)
 
 
+@functools.lru_cache(maxsize=64)
 def _quotient_of(size: Dim) -> Atom | None:
     """The quotient that the stride of a size is made of, if that is not known."""
     for monomial, _ in terms_of(stride_of(size)):
@@ -190,7 +221,30 @@ def stretched_by(fact: Dim) -> tuple[Dim, Index] | None:
     return None
 
 
+def either_stretched_by(fact: Dim) -> tuple[Dim, ...]:
+    """The two sizes of which either is 1 or the other one, in order of their names, if that is what
+    a polynomial says that is 0 or more; else none."""
+    symbols = sorted(fact.symbols(), key=str)
+    if len(symbols) == 2:
+        one, other = (Dim.of(s) * s.unit for s in symbols)
+        product = (one - 1) * (other - 1) * (one - other)
+        if isinstance(one, Dim) and isinstance(other, Dim) and fact in (product, product * -1):
+            return one, other
+    return ()
+
+
+def equal_in(fact: Dim) -> tuple[tuple[Index, Index], ...]:
+    """The pairs of sizes of which a fact says that one is equal, as it does of axes that broadcast;
+    none for other facts."""
+    if pair := either_stretched_by(fact):
+        return (pair[0], pair[1]), (pair[0], 1), (pair[1], 1)
+    stretched = stretched_by(fact)
+    return () if stretched is None else ((stretched[0], 1), stretched)
+
+
 def neither_text(fact: Dim) -> str:
-    """What does not hold where a declared size is neither 1 nor another one; "" for other facts."""
+    """What does not hold where declared sizes do not broadcast; "" for other facts."""
+    if pair := either_stretched_by(fact):
+        return f"{pair[0]} and {pair[1]} are neither equal, nor is one of them 1"
     found = stretched_by(fact)
     return "" if found is None else f"{found[0]} is neither 1 nor {found[1]}"

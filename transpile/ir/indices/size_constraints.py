@@ -43,7 +43,8 @@ def dims(names: str, *constraints: str) -> tuple[Index, ...]:
     names        extents, separated by commas: names, or expressions of them
     constraints  what holds in every call: comparisons of extents with `<`, `<=`, `>`, `>=` and
                  `==`, also chained, `n % 8 == 0`, and `n == m or n == 1`, with which an axis of
-                 n elements broadcasts to one of m
+                 n elements broadcasts to one of m, or `n == m or n == 1 or m == 1`, either to
+                 the other
 
     A name without a lower bound is at least 1; `n >= 0` allows a size of 0. What is declared
     settles comparisons while a function is traced, simplifies the program, and is checked when it

@@ -34,8 +34,10 @@ from transpile.trace.tracer import FUNCTIONS, named
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
+    from transpile.numpy import jax_compat
     from transpile.numpy.core import ranges
 else:
+    jax_compat = Later("transpile.numpy.jax_compat")
     ranges = Later("transpile.numpy.core.ranges")
 
 _IMPLEMENTED = creation  # where these are registered
@@ -49,7 +51,8 @@ _CONVERSIONS: tuple[Any, ...] = (
     np.require,
     np.full,
 )
-_RARE = (np.broadcast, np.ndenumerate)  # whose implementations are imported at the first use
+# Whose implementations are imported at the first use.
+_RARE = (np.broadcast, np.broadcast_shapes, np.from_dlpack, np.iterable, np.ndenumerate)
 
 # Functions whose results traced code may assign traced values to.
 _MAKERS: tuple[Any, ...] = (
@@ -58,6 +61,7 @@ _MAKERS: tuple[Any, ...] = (
     *(np.copy, np.diag, np.tile, np.repeat, np.concatenate, np.stack, np.vstack, np.hstack),
     *(np.column_stack, np.where, np.outer, np.pad, np.tril, np.triu, np.indices, np.fromfunction),
     *(np.bartlett, np.blackman, np.hamming, np.hanning, np.kaiser, np.diag_indices),
+    *(np.tril_indices, np.triu_indices, np.mask_indices),
     *(np.fft.fftfreq, np.fft.rfftfreq),
 )
 _MAKING_METHODS = ("copy", "astype", "repeat")
@@ -137,6 +141,14 @@ for _function in _RARE:
     SUBSTITUTES[id(_function)] = (_function, _exported(_function))
 
 
+def _of_scalars(*args: Any, **kwargs: Any) -> Any:
+    """`numpy.frompyfunc`, whose ufuncs take traced arrays."""
+    return jax_compat.frompyfunc(*args, **kwargs)
+
+
+SUBSTITUTES[id(np.frompyfunc)] = (np.frompyfunc, _of_scalars)
+
+
 def _vectorized(plain: Any, *args: Any, **kwargs: Any) -> Any:
     """A call of an instance of `numpy.vectorize`."""
     if plain.pyfunc is NOTHING or not (has_tracer(args) or has_tracer(kwargs)):
@@ -149,14 +161,15 @@ OF_INSTANCES[np.vectorize] = lambda plain: functools.partial(_vectorized, plain)
 
 
 def _of_lists(function: Any) -> Any:
-    """A function of NumPy's that it dispatches by its arguments, but not by what lists hold."""
+    """A function of NumPy's that it dispatches by its arguments, but not by what lists hold, nor by
+    sizes."""
     implementation = FUNCTIONS.get(function)
     if implementation is None:
         return function
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        is_list = args and isinstance(args[0], list | tuple) and has_tracer(args[0])
-        return named((implementation if is_list else function)(*args, **kwargs))
+        is_ours = has_tracer(args) or has_tracer(kwargs)
+        return named((implementation if is_ours else function)(*args, **kwargs))
 
     return call
 

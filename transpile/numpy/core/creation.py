@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, bounds
+from transpile.ir.dims import Dim, Index, bounds, sides
 from transpile.ir.indices.requirements import require
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.types import BOOL, FLOAT64, INT64
@@ -36,12 +37,13 @@ from transpile.numpy.core.promotion import (
     warn_if_imaginary_is_lost,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import extent_of, is_found_later, range_of
+from transpile.numpy.core.runtime_sizes import extent_of, is_found_later, offset_of, range_of
 from transpile.numpy.core.ufuncs import apply, call
 from transpile.numpy.manipulation.shapes import broadcast_to_shape, diagonal, shape_argument
 from transpile.numpy.manipulation.transposes import moveaxis
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
+from transpile.trace.lengths import measured
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import FUNCTIONS, Tracer
 
@@ -245,6 +247,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwa
     if not any(isinstance(v, Dim) for v in (start, stop, step)):
         numbers: list[Any] = [start, stop, step]
         return bind(elementwise.copy, np.arange(*numbers, dtype=dtype))
+    if any(isinstance(v, float) for v in (start, stop, step)):
+        return _range_of_floats(start, stop, step, dtype)
     wanted = INT64 if dtype is None else dtype_argument(dtype)
     span, ahead = (stop - start, step) if step > 0 else (start - stop, -step)
     require(0, span, f"the range from {start} to {stop} in steps of {step}")
@@ -253,6 +257,22 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwa
     if step != 1:
         result = call(np.multiply, result, step)
     return result if start == 0 else call(np.add, result, start)
+
+
+def _range_of_floats(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    """A range between runtime sizes and floats, of as many numbers as NumPy's."""
+    if step == 0:
+        raise located(ZeroDivisionError, "division by zero")
+    low, high, by = (v.as_value() if isinstance(v, Dim) else float(v) for v in (start, stop, step))
+    span = call(np.ceil, call(np.divide, call(np.subtract, high, low), by))
+    first, last = (v if isinstance(v, Dim) else math.floor(v) for v in (start, stop))
+    a_size = 1 if isinstance(step, Dim) else math.ceil(1 / abs(step))  # so many numbers, at most
+    most = (sum(sides(last - first)) + 1) * a_size + 1
+    count = measured(convert(call(np.maximum, span, 0), INT64), most)
+    numbers = bind(primitives.iota, shape=(count,), dimension=0, dtype=FLOAT64)
+    apart = call(np.subtract, call(np.add, low, by), low)
+    values = call(np.add, call(np.multiply, numbers, apart), low)
+    return convert(values, FLOAT64 if dtype is None else dtype_argument(dtype))
 
 
 def _known(value: Any) -> Any:
@@ -340,10 +360,10 @@ EXPORTS["linspace"] = _traced_in_traces(np.linspace)
 # ------------------------------------------------------------------------------------- triangles
 
 
-def _triangle(shape: Any, k: int) -> Any:
+def _triangle(shape: Any, k: Index) -> Any:
     """Where the column is at most the row plus k: known while tracing, unless a size is not."""
     n, m = shape
-    if isinstance(n, int) and isinstance(m, int):
+    if isinstance(n, int) and isinstance(m, int) and isinstance(k, int):
         return np.tri(n, m, k, dtype=bool)
     i, j = (bind(primitives.iota, shape=(n, m), dimension=d, dtype=INT64) for d in (0, 1))
     return apply(elementwise.greater_equal, (call(np.add, i, k) if k else i, j), (INT64, INT64))
@@ -354,7 +374,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) ->
     """An (N, M) matrix of ones on and below the k-th diagonal and zeros above, float64 by
     default."""
     shape = shape_argument((N, N if M is None else M))
-    triangle = _triangle(shape, index_of(k))
+    triangle = _triangle(shape, offset_of(k))
     return bind(elementwise.convert, triangle, dtype=dtype_argument(dtype))
 
 
@@ -397,7 +417,7 @@ def _masked_triangle(m: Array, k: Any, lower: bool) -> Any:
         x = broadcast_to(x, (x.shape[0], x.shape[0]))
     if x.ndim == 0:
         raise located(IndexError, "tuple index out of range")
-    mask = _triangle(x.shape[-2:], index_of(k) if lower else index_of(k) - 1)
+    mask = _triangle(x.shape[-2:], offset_of(k) if lower else offset_of(k) - 1)
     test = fit(mask, x.shape, BOOL)
     zero = np.zeros((), x.dtype)
     return bind(elementwise.select, test, *((x, zero) if lower else (zero, x)))
@@ -431,20 +451,21 @@ def diag(v: Array, k: Any = 0) -> Any:
         return diagonal(x, k)
     if x.ndim != 1:
         raise located(ValueError, "Input must be 1- or 2-d.")
-    offset = index_of(k)
-    before, after = max(-offset, 0), max(offset, 0)
+    offset = offset_of(k)
+    before, after = (0, offset) if offset >= 0 else (-offset, 0)
     n = x.shape[0]
     padded = (
         x
-        if not offset
+        if offset == 0
         else bind(primitives.pad, x, np.zeros((), x.dtype), padding=((after, before, 0),))
     )
-    size = n + abs(offset)
+    size = n + before + after
     columns = broadcast_to(padded, (size, size))
     rows = bind(primitives.iota, shape=(size, size), dimension=0, dtype=INT64)
     diagonal_of = bind(primitives.iota, shape=(size, size), dimension=1, dtype=INT64)
-    is_known = isinstance(size, int)
-    mask = np.eye(size, size, offset, dtype=bool) if is_known else (diagonal_of == rows + offset)
+    mask = diagonal_of == rows + offset
+    if isinstance(size, int) and isinstance(offset, int):
+        mask = np.eye(size, size, offset, dtype=bool)
     return bind(elementwise.select, fit(mask, (size, size), BOOL), columns, np.zeros((), x.dtype))
 
 
@@ -452,39 +473,3 @@ def diag(v: Array, k: Any = 0) -> Any:
 def diagflat(v: Array, k: Any = 0) -> Any:
     """The square matrix with the flattened array on its k-th diagonal."""
     return diag(np.ravel(v), k)
-
-
-# Columns of a Vandermonde matrix that are written one by one.
-_MOST_POWERS = 32
-
-
-@implements(np.vander)
-def vander(x: Array, N: Any = None, increasing: bool = False) -> Any:
-    """The Vandermonde matrix of a vector: column j holds its powers N - 1 - j, or j if
-    `increasing`.
-
-    Powers come from repeated multiplication, in the dtype promoted with int64. Raises ValueError
-    unless x has one axis.
-    """
-    value = as_array(x)
-    if value.ndim != 1:
-        raise located(ValueError, "x must be a one-dimensional array or sequence.")
-    count = value.shape[0] if N is None else index_of(N)
-    dtype = result_dtype(value, np.zeros((), INT64))
-    column = convert(value, dtype)
-    if isinstance(count, int) and count > _MOST_POWERS:
-        return _many_powers(column, count, increasing)
-    powers = [fill(1, value.shape, dtype), column][: max(count, 1)]
-    for _ in range(count - 2):
-        powers.append(call(np.multiply, powers[-1], column))
-    if count == 0:
-        return fill(0, (*value.shape, 0), dtype)
-    return np.stack(powers if increasing else powers[::-1], axis=1)
-
-
-def _many_powers(column: Any, count: int, increasing: bool) -> Any:
-    """The same as a cumulative product: a program of one loop, however many there are."""
-    repeated = broadcast_to_shape(column[:, None], (*column.shape, count - 1))
-    ones = fill(1, (*column.shape, 1), column.dtype)
-    powers = np.concatenate([ones, np.cumprod(repeated, axis=1)], axis=1)
-    return powers if increasing else powers[:, ::-1]

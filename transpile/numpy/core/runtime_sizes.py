@@ -94,6 +94,12 @@ def extent_of(value: Any) -> Index:
     return found
 
 
+def offset_of(value: Any) -> Index:
+    """An index or an offset that a user gives: an int, or a runtime size. A traced value raises its
+    error."""
+    return value if isinstance(value, Dim) else index_of(value)
+
+
 def size_of(value: Any) -> Index | None:
     """The size that a traced number is, if it is made of sizes, and not negative."""
     known = None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Index
 from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import INT64
@@ -120,7 +121,7 @@ def cumulative_prod(
 add_methods(np.cumsum, np.cumprod)
 
 
-def added_at(positions: Any, values: Any, count: int, dtype: Any, mode: str = FILL) -> Any:
+def added_at(positions: Any, values: Any, count: Index, dtype: Any, mode: str = FILL) -> Any:
     """For each of `count` positions the sum of its values; positions beyond are ignored, or known
     not to occur (`PROMISED`)."""
     start = fill(0, (count,), dtype)

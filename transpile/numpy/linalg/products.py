@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Index
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.numpy.core.promotion import Array, as_array, axes_of, axis_of, refuse, reshape_to
 from transpile.numpy.core.promotion import error as located
@@ -135,17 +137,18 @@ def multi_dot(arrays: Sequence[Array], *, out: Any = None) -> Any:
     return np.ravel(product) if first_is_vector or last_is_vector else product
 
 
-def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+def _best_splits(sizes: Sequence[Index]) -> dict[tuple[int, int], int]:
     """Where the product of the factors i to j is split, sizes[i] and sizes[i + 1] being those of
-    factor i."""
-    count = len(sizes) - 1
+    factor i; of runtime sizes by what they are estimated at."""
+    extents = [estimate(d) for d in sizes]
+    count = len(extents) - 1
     costs = {(i, i): 0 for i in range(count)}
     splits: dict[tuple[int, int], int] = {}
     for length in range(1, count):
         for i in range(count - length):
             j = i + length
             choices = [
-                (costs[i, k] + costs[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                (costs[i, k] + costs[k + 1, j] + extents[i] * extents[k + 1] * extents[j + 1], k)
                 for k in range(i, j)
             ]
             costs[i, j], splits[i, j] = min(choices)

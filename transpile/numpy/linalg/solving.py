@@ -9,19 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape
+from transpile.ir.dims import Dim, Shape
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import INT64, broadcast_shapes, real_dtype
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
+    as_operand,
     ask_numpy,
     broadcast_to,
+    convert,
     fill,
     index_of,
     reshape_to,
+    strengthen,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.ufuncs import call
 from transpile.numpy.linalg.common import (
     LinAlgError,
     check_square,
@@ -32,9 +36,12 @@ from transpile.numpy.linalg.common import (
     matrices,
     with_derivative,
 )
+from transpile.numpy.loops import chosen, repeated
 from transpile.primitives.linalg import decompositions as primitives
 from transpile.primitives.rules import apply
+from transpile.trace.lengths import none_of
 from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
 
@@ -170,10 +177,13 @@ def matrix_power(a: Array, n: int) -> Any:
     """The n-th powers of a stack of square matrices, by repeated squaring; of the inverses for
     negative n.
 
-    n must be known while tracing. Raises LinAlgError for what is not square.
+    n may be a runtime size or traced; an integer matrix has then no negative powers, which are a
+    ValueError of the call. Raises LinAlgError for what is not square.
     """
     x = as_array(a)
     check_square(x)
+    if isinstance(n, Dim | Tracer):
+        return _powers(x, n)
     exponent = index_of(n)
     if exponent == 0:
         return identity(x.shape[-1], x.dtype, tuple(x.shape[:-2]))
@@ -188,6 +198,34 @@ def matrix_power(a: Array, n: int) -> Any:
             result = power if result is None else np.matmul(result, power)
         exponent //= 2
     return result
+
+
+def _powers(x: Any, exponent: Any) -> Any:
+    """The powers of matrices by a number that only the program has."""
+    count = strengthen(as_operand(exponent))
+    if count.ndim or count.dtype.kind not in "iu":
+        raise located(TypeError, "exponent must be an integer")
+    one = identity(x.shape[-1], x.dtype, tuple(x.shape[:-2]))
+    count = convert(count, INT64)
+    may_be_negative = not isinstance(exponent, Dim) and exponent.dtype.kind == "i"
+    if may_be_negative and x.dtype.kind in "biu":
+        text = "an integer matrix has no negative powers of its dtype: convert it to floats"
+        none_of(reshape_to(call(np.less, count, 0), (1,)), text)
+    elif may_be_negative:
+        x = chosen(call(np.less, count, 0), lambda: inv(x), lambda: x)
+        count = call(np.absolute, count)
+
+    def is_left(result: Any, square: Any, left: Any) -> list[Any]:
+        return [call(np.greater, left, 0)]
+
+    def halved(result: Any, square: Any, left: Any) -> list[Any]:
+        is_odd = call(np.equal, call(np.bitwise_and, left, 1), 1)
+        result = chosen(is_odd, lambda: np.matmul(result, square), lambda: result)
+        is_last = call(np.less_equal, left, 1)
+        square = chosen(is_last, lambda: square, lambda: np.matmul(square, square))
+        return [result, square, call(np.right_shift, left, 1)]
+
+    return repeated(is_left, halved, (), (one, x, count))[0]
 
 
 # ---------------------------------------------------------------------------------- determinants

@@ -32,6 +32,7 @@ from transpile.numpy.core.promotion import (
     transpose_to,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import extent_of, offset_of
 from transpile.numpy.core.scans import added_at
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import (
@@ -190,7 +191,7 @@ def _leaves(nested: Any) -> list[Any]:
 
 
 def _block(nested: Any, depth: int, ndim: int) -> Any:
-    if isinstance(nested, list) != (depth > 0) or nested == []:
+    if isinstance(nested, list) != (depth > 0) or (depth and not nested):
         raise located(ValueError, "List depths are mismatched, or a list is empty")
     if depth == 0:
         x = as_array(nested)
@@ -217,8 +218,8 @@ def array_split(ary: Array, indices_or_sections: Any, axis: Any = 0) -> list[Any
     number = axis_of(axis, x.ndim)
     total = x.shape[number]
     if isinstance(indices_or_sections, list | tuple | np.ndarray):
-        inner = [index_of(i) for i in indices_or_sections]
-        if isinstance(total, Dim):
+        inner = [offset_of(i) for i in indices_or_sections]
+        if any(isinstance(d, Dim) for d in (total, *inner)):
             before = (slice(None),) * number
             cuts = zip([0, *inner], [*inner, None], strict=True)
             return [x[(*before, slice(a, b))] for a, b in cuts]
@@ -330,7 +331,7 @@ def _shifts(shift: Any) -> list[Any]:
         return [one for s in shift for one in _shifts(s)]
     if isinstance(shift, np.ndarray) and shift.ndim == 1:
         return [index_of(s) for s in shift]
-    return [shift if isinstance(shift, Dim) else index_of(shift)]
+    return [offset_of(shift)]
 
 
 def _rolled(x: Any, by: Any, axis: int) -> Any:
@@ -404,7 +405,7 @@ def _repeat_by_value(x: Any, repeats: Any, axis: int, length: Any) -> Any:
     if repeats.ndim > 1:
         raise located(ValueError, "object too deep for desired array")
     counts = broadcast_to(convert(repeats, INT64), (size,))
-    total = _sum_of_counts(counts) if length is None else index_of(length)
+    total = _sum_of_counts(counts) if length is None else extent_of(length)
     if isinstance(size, int) and size == 0 and length is not None and total != 0:
         raise located(
             ValueError,

@@ -24,7 +24,6 @@ from transpile.numpy.core.promotion import (
     convert,
     dtype_argument,
     implements,
-    index_of,
     is_empty,
     kind_of,
     refuse,
@@ -41,6 +40,7 @@ from transpile.numpy.core.runtime_sizes import (
     extent_of,
     larger_of,
     length_of,
+    offset_of,
     smaller_of,
 )
 from transpile.primitives import axes as primitives
@@ -291,7 +291,7 @@ def isrealobj(x: Array) -> bool:
 
 
 @implements(np.diagonal)
-def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: Array, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonals over two axes, along a new last axis: one strided slice of the two axes as one.
 
     Raises ValueError for fewer than two axes.
@@ -304,7 +304,7 @@ def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         raise located(ValueError, "axis1 and axis2 cannot be the same")
     x = transpose_to(x, [*(k for k in range(x.ndim) if k not in (i, j)), i, j])
     *outer, n, m = x.shape
-    offset = index_of(offset)
+    offset = offset_of(offset)
     rows, columns = larger_of(n + min(offset, 0), 0), larger_of(m - max(offset, 0), 0)
     count = smaller_of(rows, columns)
     if count == 0 or is_empty(tuple(outer)):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import is_at_most, require
 from transpile.ir.types import BOOL
 from transpile.numpy.core.promotion import (
     Array,
@@ -16,12 +18,12 @@ from transpile.numpy.core.promotion import (
     convert,
     fill,
     implements,
-    index_of,
     reshape_to,
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
+from transpile.numpy.core.runtime_sizes import larger_of, offset_of, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import ravel
 
@@ -89,7 +91,9 @@ def unpackbits(a: Array, /, axis: Any = None, count: Any = None, bitorder: str =
     bits = reshape_to(bits, (*before, 8 * size, *after))
     if count is None:
         return bits
-    wanted = index_of(count)
+    wanted = offset_of(count)
+    if isinstance(wanted, Dim) or isinstance(size, Dim):
+        return _first(bits, number, wanted)
     if wanted < 0:
         wanted += 8 * size
         if wanted < 0:
@@ -99,3 +103,15 @@ def unpackbits(a: Array, /, axis: Any = None, count: Any = None, bitorder: str =
     if wanted <= 8 * size:
         return slice_axis(bits, number, 0, wanted)
     return concatenate_along([bits, fill(0, (*before, wanted - 8 * size, *after), UINT8)], number)
+
+
+def _first(bits: Any, axis: int, count: Any) -> Any:
+    """So many bits, which are some of those or have zeros behind them; a number below 0 is how many
+    are left out."""
+    size = bits.shape[axis]
+    if not is_at_most(0, count):
+        require(count, 0, f"a count of {count} bits")
+        return slice_axis(bits, axis, 0, larger_of(size + count, 0))
+    kept = slice_axis(bits, axis, 0, smaller_of(size, count))
+    missing = (*bits.shape[:axis], count - kept.shape[axis], *bits.shape[axis + 1 :])
+    return concatenate_along([kept, fill(0, missing, UINT8)], axis)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
 from transpile.ir.types import BOOL, FLOAT64
+from transpile.numpy.core.creation import arange
 from transpile.numpy.core.elementwise import where
 from transpile.numpy.core.promotion import (
     NOTHING,
@@ -28,8 +30,10 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
+from transpile.numpy.core.runtime_sizes import larger_of
 from transpile.numpy.core.scans import cumsum
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.loops import scanned
 from transpile.trace.tracer import Tracer
 
 
@@ -39,7 +43,8 @@ def diff(
 ) -> Any:
     """The n-th differences of neighbours along an axis; of bools whether they differ.
 
-    Unsigned integers wrap around. Raises ValueError for negative n and for scalars.
+    n may be a runtime size. Unsigned integers wrap around. Raises ValueError for negative n and for
+    scalars.
     """
     x = as_array(a)
     if n == 0:
@@ -51,11 +56,30 @@ def diff(
     number = axis_of(axis, x.ndim)
     x = _extended(x, number, prepend, append)
     ufunc = np.not_equal if x.dtype == BOOL else np.subtract
+    if isinstance(n, Dim):
+        return _differences(x, number, n, ufunc)
     for _ in range(n):
         if x.shape[number] == 0:
             return x
         x = call(ufunc, _middle(x, number, 1, 0), _middle(x, number, 0, -1))
     return x
+
+
+def _differences(x: Any, axis: int, order: Dim, ufunc: np.ufunc) -> Any:
+    """The differences of a runtime order: each is computed along the whole axis, the last elements
+    of which are not used."""
+    size = x.shape[axis]
+    end = slice_axis(x, axis, size - 1, size)
+
+    def differed(carry: list[Any], xs: list[Any]) -> list[Any]:
+        later, earlier = (
+            slice_axis(carry[0], axis, 1, size),
+            slice_axis(carry[0], axis, 0, size - 1),
+        )
+        return [concatenate_along([call(ufunc, later, earlier), end], axis)]
+
+    (result,) = scanned(differed, [x], [arange(order)], order)
+    return slice_axis(result, axis, 0, larger_of(size - order, 0))
 
 
 def _extended(x: Any, axis: int, before: Any, after: Any) -> Any:

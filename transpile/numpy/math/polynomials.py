@@ -10,19 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
 from transpile.ir.graph import Const
-from transpile.ir.types import FLOAT64
-from transpile.numpy.core.creation import arange, vander
+from transpile.ir.types import FLOAT64, INT64
+from transpile.numpy.core.creation import arange, eye
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
     as_operand,
     broadcast_in_dim,
+    broadcast_to,
     concatenate_along,
     convert,
     fill,
     implements,
-    index_of,
     is_weak,
     result_dtype,
     slice_axis,
@@ -30,11 +31,14 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
+from transpile.numpy.core.runtime_sizes import extent_of, larger_of, smaller_of
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.loops import scanned
 from transpile.numpy.manipulation.shapes import atleast_1d
 from transpile.numpy.manipulation.transposes import transpose
 from transpile.numpy.math.convolutions import convolve
 from transpile.primitives import axes as primitives
+from transpile.primitives.indexing import PROMISED, gather, scatter
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 
@@ -45,9 +49,23 @@ def polyval(p: Array, x: Array) -> Any:
     coefficients, value = as_array(p), as_operand(x)
     shape = () if is_weak(value) else value.shape
     result = fill(0, shape, as_array(x).dtype)
-    for k in range(coefficients.shape[0]):
+    count = coefficients.shape[0]
+    if isinstance(count, Dim):
+        return _by_horner(coefficients, value, result)
+    for k in range(count):
         result = call(np.add, call(np.multiply, result, value), coefficients[k])
     return result
+
+
+def _by_horner(coefficients: Any, x: Any, start: Any) -> Any:
+    """The values of a polynomial of a runtime number of coefficients."""
+
+    def horner(carry: list[Any], xs: list[Any]) -> list[Any]:
+        return [call(np.add, call(np.multiply, carry[0], x), xs[0])]
+
+    dtype = result_dtype(start, coefficients)
+    carry = [convert(start, dtype)]
+    return scanned(horner, carry, [coefficients], coefficients.shape[0])[0]
 
 
 def _coefficients(p: Array) -> Any:
@@ -111,9 +129,11 @@ def polydiv(u: Array, v: Array) -> tuple[Any, Any]:
     dtype = result_dtype(x, y)
     rest = convert(x, dtype)
     m, n = x.shape[0] - 1, y.shape[0] - 1
-    if m < n:
+    if isinstance(m, int) and isinstance(n, int) and m < n:
         return fill(0, (1,), dtype), rest
     scale = call(np.divide, 1.0, y[0])
+    if isinstance(m, Dim) or isinstance(n, Dim):
+        return _divided(rest, convert(y, dtype), convert(scale, dtype))
     factors = []
     for k in range(m - n + 1):
         factor = call(np.multiply, scale, slice_axis(rest, 0, 0, 1))
@@ -126,14 +146,40 @@ def polydiv(u: Array, v: Array) -> tuple[Any, Any]:
     return quotient, rest if n else fill(0, (1,), dtype)
 
 
+def _divided(x: Any, divisor: Any, scale: Any) -> tuple[Any, Any]:
+    """The quotient and the remainder of polynomials of runtime numbers of coefficients, of which
+    the divisor may have more."""
+    size, width = x.shape[0], divisor.shape[0]
+    count = size - smaller_of(size, width - 1)
+    key = {"axes": (0,), "mode": PROMISED}
+
+    def divided(carry: list[Any], xs: list[Any]) -> list[Any]:
+        (rest,), (k,) = carry, xs
+        factor = call(np.multiply, scale, bind(gather, rest, k, **key))
+        places = call(np.add, arange(width), k)
+        products = call(np.negative, call(np.multiply, factor, divisor))
+        rest = bind(scatter, rest, products, places, combine="add", unique=True, **key)
+        return [rest, factor]
+
+    rest, factors = scanned(divided, [x], [arange(count)], count)
+    zeros = larger_of(count, 1) - count  # a quotient has one coefficient at least
+    quotient = np.concatenate([factors, fill(0, (zeros,), x.dtype)])
+    return quotient, slice_axis(rest, 0, size - larger_of(size - count, 1), size)
+
+
 @implements(np.polyder)
 def polyder(p: Array, m: Any = 1) -> Any:
-    """The m-th derivative of a polynomial; m must be known while tracing, and ValueError if
-    negative."""
-    order = int(m)
+    """The m-th derivative of a polynomial; m must be known while tracing, or is a runtime size;
+    ValueError if negative."""
+    order = extent_of(m)
     if order < 0:
         raise located(ValueError, "Order of derivative must be positive (see polyint)")
     x = as_array(p)
+    if isinstance(order, Dim):
+        kept = larger_of(x.shape[0] - order, 0)
+        powers = call(np.add, arange(kept, 0, -1), order - 1)
+        powers = convert(powers, INT64 if x.dtype.kind in "biu" else FLOAT64)
+        return call(np.multiply, slice_axis(x, 0, 0, kept), _falling(powers, order))
     for _ in range(order):
         degree = x.shape[0] - 1
         if isinstance(degree, int):
@@ -142,15 +188,27 @@ def polyder(p: Array, m: Any = 1) -> Any:
     return x
 
 
+def _falling(powers: Any, count: Any) -> Any:
+    """The products of so many numbers p, p - 1, ..., those below 1 left out."""
+
+    def multiplied(carry: list[Any], xs: list[Any]) -> list[Any]:
+        return [call(np.multiply, carry[0], call(np.maximum, call(np.subtract, powers, xs[0]), 1))]
+
+    return scanned(multiplied, [fill(1, powers.shape, powers.dtype)], [arange(count)], count)[0]
+
+
 @implements(np.polyint)
 def polyint(p: Array, m: Any = 1, k: Any = None) -> Any:
     """The m-th antiderivative of a polynomial, with the constants of integration `k`, 0 by default.
 
-    m must be known while tracing. Raises ValueError if it is negative and for too few constants.
+    m must be known while tracing, or is a runtime size. Raises ValueError if it is negative and for
+    too few constants.
     """
-    order = int(m)
+    order = extent_of(m)
     if order < 0:
         raise located(ValueError, "Order of integral must be positive (see polyder)")
+    if isinstance(order, Dim):
+        return _integrated(as_array(p), order, k)
     constants = np.zeros(order) if k is None else atleast_1d(k)
     if constants.shape[0] == 1 and order > 1:
         constants = call(np.multiply, constants, np.ones(order))
@@ -163,6 +221,19 @@ def polyint(p: Array, m: Any = 1, k: Any = None) -> Any:
         dtype = result_dtype(x, constant)
         x = concatenate_along([convert(x, dtype), convert(constant, dtype)], 0)
     return x
+
+
+def _integrated(x: Any, order: Dim, k: Any) -> Any:
+    """An antiderivative of a runtime order: each coefficient is divided by the powers that it has
+    had."""
+    constants = atleast_1d(0.0 if k is None else k)
+    if constants.shape[0] == 1:
+        constants = broadcast_to(constants, (order,))
+    total = result_dtype(x, constants, 1.0)
+    parts = [convert(x, total), convert(slice_axis(constants, 0, 0, order), total)]
+    whole = concatenate_along(parts, 0)
+    powers = convert(arange(whole.shape[0] - 1, -1, -1), FLOAT64)
+    return call(np.divide, whole, _falling(powers, order))
 
 
 @implements(np.poly)
@@ -182,6 +253,8 @@ def poly(seq_of_zeros: Array) -> Any:
         x = convert(x, FLOAT64)
     if x.shape[0] == 0:
         return fill(1.0, (), FLOAT64)
+    if isinstance(x.shape[0], Dim):
+        return _monic(x)
     result = fill(1, (1,), x.dtype)
     for k in range(x.shape[0]):
         zero = np.zeros((1,), x.dtype)
@@ -192,6 +265,19 @@ def poly(seq_of_zeros: Array) -> Any:
             np.concatenate([zero, moved]),
         )
     return result
+
+
+def _monic(zeros: Any) -> Any:
+    """The monic polynomial with a runtime number of zeros."""
+    size = zeros.shape[0]
+    nothing = fill(0, (1,), zeros.dtype)
+
+    def multiplied(carry: list[Any], xs: list[Any]) -> list[Any]:
+        moved = concatenate_along([nothing, slice_axis(carry[0], 0, 0, size)], 0)
+        return [call(np.subtract, carry[0], call(np.multiply, moved, xs[0]))]
+
+    one = concatenate_along([fill(1, (1,), zeros.dtype), fill(0, (size,), zeros.dtype)], 0)
+    return scanned(multiplied, [one], [zeros], size)[0]
 
 
 @implements(np.roots)
@@ -212,8 +298,45 @@ def roots(p: Array) -> Any:
         return fill(0, (0,), complex_dtype)
     first = call(np.negative, call(np.divide, slice_axis(x, 0, 1, size), x[0]))
     first = broadcast_in_dim(first, (1, size - 1), (1,))
-    below = np.eye(size - 2, size - 1, dtype=x.dtype)
+    below = eye(size - 2, size - 1, dtype=x.dtype)
     return convert(np.linalg.eigvals(np.concatenate([first, below])), complex_dtype)
+
+
+# Columns of a Vandermonde matrix that are written one by one.
+_MOST_POWERS = 32
+
+
+@implements(np.vander)
+def vander(x: Array, N: Any = None, increasing: bool = False) -> Any:
+    """The Vandermonde matrix of a vector: column j holds its powers N - 1 - j, or j if
+    `increasing`; N may be a runtime size.
+
+    Powers come from repeated multiplication, in the dtype promoted with int64. Raises ValueError
+    unless x has one axis.
+    """
+    value = as_array(x)
+    if value.ndim != 1:
+        raise located(ValueError, "x must be a one-dimensional array or sequence.")
+    count = value.shape[0] if N is None else extent_of(N)
+    dtype = result_dtype(value, np.zeros((), INT64))
+    column = convert(value, dtype)
+    if isinstance(count, Dim) or count > _MOST_POWERS:
+        return _many_powers(column, count, increasing)
+    powers = [fill(1, value.shape, dtype), column][: max(count, 1)]
+    for _ in range(count - 2):
+        powers.append(call(np.multiply, powers[-1], column))
+    if count == 0:
+        return fill(0, (*value.shape, 0), dtype)
+    return np.stack(powers if increasing else powers[::-1], axis=1)
+
+
+def _many_powers(column: Any, count: Any, increasing: bool) -> Any:
+    """The same as a cumulative product: a program of one loop, however many there are."""
+    shape = (*column.shape, count)
+    place = bind(primitives.iota, shape=shape, dimension=1, dtype=INT64)
+    factors = np.where(place == 0, 1, broadcast_in_dim(column, shape, (0,)))
+    powers = np.cumprod(factors, axis=1)
+    return powers if increasing else powers[:, ::-1]
 
 
 @implements(np.polyfit)
@@ -233,7 +356,7 @@ def polyfit(
     covariance of the coefficients. A fit of low rank gives no RankWarning. Raises TypeError for
     shapes and ValueError for a degree that do not fit.
     """
-    degree = index_of(deg)
+    degree = extent_of(deg)
     points, values = (call(np.add, as_array(v), 0.0) for v in (x, y))
     _check_fit(points, values, degree)
     if rcond is None:
@@ -259,7 +382,7 @@ def polyfit(
     return coefficients, _covariance(matrix, scale, residuals, values.ndim, cov)
 
 
-def _check_fit(points: Any, values: Any, degree: int) -> None:
+def _check_fit(points: Any, values: Any, degree: Any) -> None:
     if degree < 0:
         raise located(ValueError, "expected deg >= 0")
     if points.ndim != 1:

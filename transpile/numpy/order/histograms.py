@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import COMPLEX128, FLOAT32, FLOAT64, INT64
+from transpile.numpy.core.creation import linspace
 from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
     Array,
@@ -18,12 +19,12 @@ from transpile.numpy.core.promotion import (
     fill,
     has_tracer,
     implements,
-    index_of,
     reshape_to,
     result_dtype,
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import extent_of
 from transpile.numpy.core.scans import added_at
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.order.searching import searchsorted, take
@@ -47,7 +48,7 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
     values then, and TypeError for weights that float64 does not hold.
     """
     numbers = as_array(x)
-    minlength = index_of(minlength)
+    minlength = extent_of(minlength)
     if numbers.ndim != 1 or not np.can_cast(numbers.dtype, INT64) or minlength < 0:
         raise located(ValueError, "bincount takes one axis of whole numbers")
     if weights is not None and as_array(weights).shape != numbers.shape:
@@ -55,7 +56,7 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
     if numbers.size and weights is not None and not np.can_cast(as_array(weights).dtype, FLOAT64):
         raise located(TypeError, "bincount takes weights that float64 holds")
     if length is not None:
-        length = index_of(length)
+        length = extent_of(length)
     elif not isinstance(numbers, Tracer):
         length = _bins(numbers, minlength)
     else:
@@ -141,7 +142,7 @@ def _bin_edges(x: Any, bins: Any, range: Any, weights: Any) -> tuple[Any, Any]:
         return edges, None
     if np.ndim(bins) > 1:
         raise located(ValueError, "`bins` must be 1d, when an array")
-    count = index_of(bins)
+    count = extent_of(bins)
     if count < 1:
         raise located(ValueError, "`bins` must be positive, when an integer")
     first, last = _outer_edges(x, range)
@@ -150,7 +151,8 @@ def _bin_edges(x: Any, bins: Any, range: Any, weights: Any) -> tuple[Any, Any]:
     else:
         dtype = np.result_type(first, last, x.dtype)
     dtype = np.result_type(dtype, float) if dtype.kind in "iu" else dtype
-    edges = np.linspace(first, last, count + 1, endpoint=True, dtype=dtype)
+    spaced = linspace if isinstance(count, Dim) else np.linspace
+    edges = spaced(first, last, count + 1, endpoint=True, dtype=dtype)
     if not isinstance(edges, Tracer) and np.any(edges[:-1] >= edges[1:]):
         raise located(
             ValueError,
@@ -169,13 +171,14 @@ def histogram_bin_edges(a: Array, bins: Any = 10, range: Any = None, weights: An
 # ------------------------------------------------------------------------------------ histograms
 
 
-def _equal_bins(x: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
+def _equal_bins(x: Any, edges: Any, first: Any, last: Any, count: Any) -> Any:
     """The bin of each element by its distance from the first edge, put right where rounding took
     it over an edge; `count` where it is in none."""
     edge = _edge_of(edges, first, last, count)
     inside = (x >= first) & (x <= last)
     values = convert(x, edges.dtype)
-    numbers = np.dtype(np.int32) if count < np.iinfo(np.int32).max else INT64
+    is_small = isinstance(count, int) and count < np.iinfo(np.int32).max
+    numbers = np.dtype(np.int32) if is_small else INT64
     bin = convert(_distance(values, edges, first, last, count), numbers)
     bin = np.minimum(bin, count - 1)
     bin = bin - convert(values < edge(bin), numbers)
@@ -183,7 +186,7 @@ def _equal_bins(x: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
     return np.where(inside, np.maximum(bin + convert(is_next, numbers), 0), count)
 
 
-def _distance(values: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
+def _distance(values: Any, edges: Any, first: Any, last: Any, count: Any) -> Any:
     """How far the values lie from the first edge, in bins, to less than a bin.
 
     NumPy divides in double precision. Where the edges are known floats of single precision, far
@@ -200,7 +203,7 @@ def _distance(values: Any, edges: Any, first: Any, last: Any, count: int) -> Any
     return (values - first) / width * count
 
 
-def _edge_of(edges: Any, first: Any, last: Any, count: int) -> Callable[[Any], Any]:
+def _edge_of(edges: Any, first: Any, last: Any, count: Any) -> Callable[[Any], Any]:
     """The function from numbers of edges to edges: the arithmetic that made them, where it gives
     the same bits, in the narrowest floats that do, as reading them takes longer."""
 
@@ -219,7 +222,7 @@ def _edge_of(edges: Any, first: Any, last: Any, count: int) -> Callable[[Any], A
 def _between_edges(x: Any, edges: Any) -> Any:
     """The bin of each element; the last one includes its right edge. Elements outside get a number
     beyond the last bin."""
-    count = int(edges.shape[0]) - 1
+    count = edges.shape[0] - 1
     bin = searchsorted(edges, x, "right") - 1
     bin = np.where(x == edges[-1], count - 1, bin)
     return np.where((bin < 0) | np.isnan(x), count, bin)
@@ -245,7 +248,7 @@ def histogram(
     """
     x, weights = _flat(a, weights)
     edges, uniform = _bin_edges(x, bins, range, weights)
-    count = int(edges.shape[0]) - 1
+    count = edges.shape[0] - 1
     if count < 0:
         raise located(ValueError, "`bins` has no edges")
     if x.size == 0 or count == 0:
@@ -292,7 +295,8 @@ def _edges_of(column: Any, bins: Any, range: Any, number: int) -> Any:
     if not isinstance(bins, Tracer) and bins < 1:
         raise located(ValueError, f"`bins[{number}]` must be positive, when an integer")
     first, last = _outer_edges(column, range)
-    return np.linspace(first, last, index_of(bins) + 1)
+    count = extent_of(bins)
+    return (linspace if isinstance(count, Dim) else np.linspace)(first, last, count + 1)
 
 
 @implements(np.histogramdd)
@@ -319,8 +323,8 @@ def histogramdd(
     if len(ranges) != rank:
         raise located(ValueError, "range argument must have one entry per dimension")
     edges = [_edges_of(*v) for v in zip(columns, each, ranges, _naturals(rank), strict=True)]
-    counts = [int(e.shape[0]) - 1 for e in edges]
-    total = math.prod(counts)
+    counts = [e.shape[0] - 1 for e in edges]
+    total: Any = product(counts)
     cell: Any = 0
     outside: Any = False
     for column, edge, count in zip(columns, edges, counts, strict=True):

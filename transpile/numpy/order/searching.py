@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index
-from transpile.ir.graph import Var
-from transpile.ir.primitive import TABLE
-from transpile.ir.source_info import user_source
 from transpile.ir.types import COMPLEX128, FLOAT64, INT64, kind_letter
 from transpile.numpy.core.promotion import (
     Array,
@@ -25,12 +22,12 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.loops import repeated
 from transpile.numpy.order.sorting import argsort_along, reverse
 from transpile.primitives import elementwise as primitives
 from transpile.primitives.indexing import CLIP, PROMISED, gather
-from transpile.trace.trace import bind, the_trace
+from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer, add_method
-from transpile.transforms.closed import close
 
 # In arrays of more elements a search is a loop, not a chain of choices.
 _LONGEST_CHAIN = 256
@@ -79,10 +76,17 @@ def searchsorted(a: Array, v: Array, side: Any = "left", sorter: Any = None) -> 
 def _check_search(x: Any, side: Any, sorter: Any) -> None:
     if x.ndim != 1:
         raise located(ValueError, "object of too small depth for desired array")
-    stand_in = np.arange(2) if sorter is None else np.arange(x.shape[0])
-    order = None if sorter is None else np.empty(as_array(sorter).shape, as_array(sorter).dtype)
-    if order is not None:
-        order[...] = 0
+    stand_in, order = np.arange(2), None
+    if sorter is not None:
+        given = as_array(sorter)
+        shape = given.shape
+        if any(isinstance(d, Dim) for d in (*x.shape, *shape)):
+            if shape != x.shape:
+                raise located(ValueError, "sorter.size must equal len(a)")
+            shape = (2,)
+        else:
+            stand_in = np.arange(x.shape[0])
+        order = np.zeros(shape, given.dtype)
     try:
         np.searchsorted(stand_in, 0, side=side, sorter=order)
     except (ValueError, TypeError) as problem:
@@ -121,14 +125,7 @@ def _count_in_loop(x: Any, values: Any, count: Any, is_before: Callable[..., Any
         further = np.where(is_before(x, values, count + (half - 1)), count + half, count)
         return [left - half, further]
 
-    trace = the_trace()
-    operands = x, values, _size(x.shape[0]), count
-    inputs = [Var(trace.atom(v).type.strong) for v in operands]
-    condition, body = (
-        close(f, inputs, name=f.__name__, source=user_source()).graph for f in (is_left, halved)
-    )
-    params = {"condition": condition, "body": body, "consts": 2}
-    return trace.append(TABLE["while"], operands, params)[1]
+    return repeated(is_left, halved, (x, values), (_size(x.shape[0]), count))[1]
 
 
 def _size(size: Index) -> Any:

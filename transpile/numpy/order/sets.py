@@ -24,12 +24,12 @@ from transpile.numpy.core.promotion import (
     error,
     fill,
     implements,
-    index_of,
     reshape_to,
     result_dtype,
     transpose_to,
 )
 from transpile.numpy.core.promotion import axis_of as checked_axis
+from transpile.numpy.core.runtime_sizes import extent_of
 from transpile.numpy.order.searching import count_before, take
 from transpile.numpy.order.sorting import argsort_along, iota, sort_along
 from transpile.numpy.subscripts.advanced import positions_of
@@ -41,17 +41,17 @@ _FEW_TESTS = 32  # so many comparisons of a vector take no longer than searches 
 # --------------------------------------------------------------------------------- known lengths
 
 
-def length_of(size: Any) -> int | None:
+def length_of(size: Any) -> Any:
     """The number of elements asked for; None where it is that which the values give."""
     if size is None:
         return None
-    number = index_of(size)
+    number = extent_of(size)
     if number < 0:
         raise error(ValueError, f"size must not be negative, but is {number}")
     return number
 
 
-def numbered(mask: Any, size: int, otherwise: Any) -> Any:
+def numbered(mask: Any, size: Any, otherwise: Any) -> Any:
     """The positions of the true elements of a mask along one axis: the first `size` of them, then
     `otherwise`."""
     count = mask.shape[0]
@@ -63,7 +63,7 @@ def numbered(mask: Any, size: int, otherwise: Any) -> Any:
     return bind(scatter, start, iota((count,), 0), position, **params)
 
 
-def chosen(x: Any, mask: Any, size: int | None, fill_value: Any, default: Any = None) -> Any:
+def chosen(x: Any, mask: Any, size: Any, fill_value: Any, default: Any = None) -> Any:
     """The elements along the first axis where a mask holds; or the first `size` of them, then the
     fill value: by default, as in JAX, the first element where the mask holds."""
     if size is None:
@@ -124,7 +124,7 @@ class _Groups:
         start = fill(True, (1,), BOOL)
         self.is_first = concatenate_along([start, np.any(changed, axis=1)], 0)
 
-    def starts(self, size: int | None) -> Any:
+    def starts(self, size: Any) -> Any:
         """Where the groups begin among the sorted rows, and the end of the last one, `size` numbers
         if that is given."""
         if size is None:
@@ -205,7 +205,7 @@ def _inside(positions: Any, count: Any) -> Any:
     return np.where(positions < count, positions, 0)
 
 
-def _values(groups: _Groups, starts: Any, length: int, fill_value: Any, rest: Any) -> Any:
+def _values(groups: _Groups, starts: Any, length: Any, fill_value: Any, rest: Any) -> Any:
     if groups.count == 0 or length == 0:
         value = 0 if fill_value is None else fill_value
         return broadcast_to(convert(as_array(value), groups.x.dtype), (length, *rest)) + fill(

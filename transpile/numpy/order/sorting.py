@@ -161,6 +161,11 @@ def _check_kth(function: Any, x: Any, kth: Any, axis: int, kind: Any, order: Any
     if isinstance(kth, Tracer):
         index_of(kth)
     size = x.shape[axis]
+    places = list(kth) if isinstance(kth, tuple | list) else [kth]
+    if any(isinstance(k, Dim) for k in places):
+        for k in places:
+            require(-k if k < 0 else k + 1, size, f"a partition at {k}")
+        return
     if isinstance(size, Dim):
         for k in np.ravel(kth).tolist():
             require(-k if k < 0 else k + 1, size, f"a partition at {k}")

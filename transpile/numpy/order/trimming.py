@@ -77,7 +77,7 @@ def _bounds_of_any(marks: Any, sides: str) -> tuple[Any, Any]:
     return first, last if "b" in sides else where(last > 0, size, 0)
 
 
-def _cut(x: Any, axis: int, length: int | None, first: Any, stop: Any) -> Any:
+def _cut(x: Any, axis: int, length: Any, first: Any, stop: Any) -> Any:
     """The elements from `first` up to `stop` along an axis, and zeros up to a given length."""
     if length is None:
         every = bind(primitives.iota, shape=(x.shape[axis],), dimension=0, dtype=INT64)

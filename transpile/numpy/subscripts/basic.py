@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Shape
+from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.graph import Const
 from transpile.ir.indices.lengths import are_equal_later
 from transpile.ir.indices.requirements import may_stretch, require, require_index
@@ -29,7 +29,7 @@ from transpile.numpy.core.promotion import (
     warn_if_imaginary_is_lost,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import dimension_value, larger_of, smaller_of
+from transpile.numpy.core.runtime_sizes import dimension_value, larger_of, offset_of, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.advanced import Entry, entries, known_value, plan, take_planned
 from transpile.numpy.subscripts.slices import halves, has_traced_slice, joined
@@ -54,7 +54,7 @@ class Selection:
 
     start: Any
     limit: Any
-    stride: int = 1
+    stride: Any = 1
     reverse: bool = False
     is_integer: bool = False
 
@@ -408,10 +408,10 @@ def _select(entry: Any, axis: int, size: Any) -> Selection:
 
 
 def _select_slice(entry: slice, size: Any) -> Selection:
-    step = 1 if entry.step is None else index_of(entry.step)
+    step = 1 if entry.step is None else offset_of(entry.step)
     if step == 0:
         raise located(ValueError, "slice step cannot be zero")
-    if not isinstance(size, int) or isinstance(entry.start, Dim) or isinstance(entry.stop, Dim):
+    if any(isinstance(d, Dim) for d in (size, entry.start, entry.stop, step)):
         return _select_runtime(entry, size, step)
     start, stop = (None if v is None else index_of(v) for v in (entry.start, entry.stop))
     taken = range(*slice(start, stop, step).indices(size))
@@ -424,7 +424,7 @@ def _select_slice(entry: slice, size: Any) -> Selection:
     return Selection(taken[-1], taken[0] + 1, -step, reverse=True)
 
 
-def _select_runtime(entry: slice, size: Any, step: int) -> Selection:
+def _select_runtime(entry: slice, size: Any, step: Index) -> Selection:
     """A slice of an axis whose size, or whose bounds, are known at run time only."""
     if entry.start is None and entry.stop is None and step in (1, -1):
         return Selection(0, size, reverse=step == -1)
@@ -448,7 +448,7 @@ def _cut(value: Any, size: Any, default: Any) -> Any:
     return smaller_of(bound, size)
 
 
-def _select_backwards(entry: slice, size: Any, step: int) -> Selection:
+def _select_backwards(entry: slice, size: Any, step: Index) -> Selection:
     """The slice with this step backwards, as one forwards from its last element."""
     first = size - 1 if entry.start is None else _bound(entry.start, size, 0)
     before = -1 if entry.stop is None else _bound(entry.stop, size, 0)

@@ -6,14 +6,14 @@ The first need a traced array to assign to.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim
+from transpile.ir.dims import Dim, Index
 from transpile.ir.indices.requirements import require_index
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core import elementwise
 from transpile.numpy.core.promotion import (
@@ -27,17 +27,17 @@ from transpile.numpy.core.promotion import (
     dispatching,
     fill,
     implements,
-    index_of,
     reshape_to,
     shape_of,
     slice_axis,
-    unsupported,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import offset_of
 from transpile.numpy.core.scans import cumsum
 from transpile.numpy.core.ufuncs import call
-from transpile.numpy.manipulation.shapes import ravel
+from transpile.numpy.manipulation.shapes import ravel, shape_argument
 from transpile.numpy.manipulation.transposes import moveaxis
+from transpile.numpy.subscripts.advanced import iota_of
 from transpile.numpy.subscripts.basic import content, get_item, set_item
 from transpile.numpy.subscripts.take import along, as_indices, bounded, take, traced
 from transpile.primitives import axes as primitives
@@ -195,26 +195,27 @@ def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
         kept = call(np.add, count, convert(call(np.greater_equal, count, index), INT64))
         return take(x, kept, number)
     if isinstance(size, Dim):
-        if np.ndim(obj) or isinstance(obj, slice):
-            raise unsupported("numpy.delete of several elements along an axis of a runtime size")
-        return _without_one(x, operator.index(obj), number)
+        if isinstance(obj, Dim) or not (np.ndim(obj) or isinstance(obj, slice)):
+            return _without_one(x, offset_of(obj), number)
+        kept = _not_deleted(obj if isinstance(obj, slice) else traced(np.asarray(obj)), size)
+        return get_item(x, (*[slice(None)] * number, kept))
     return take(x, np.delete(np.arange(size), obj), number)
 
 
-def _without_one(x: Any, place: int, axis: int) -> Any:
+def _without_one(x: Any, place: Index, axis: int) -> Any:
     """The array without what is at one place, counted from the end where it is negative."""
     size = x.shape[axis]
     require_index(place, axis, size)
-    place = size + place if place < 0 else place
+    place = size + place if isinstance(place, int) and place < 0 else place
     ends = (0, place), (place + 1, size)
     return concatenate_along([slice_axis(x, axis, *end) for end in ends], axis)
 
 
-def _not_deleted(obj: Tracer, size: Any) -> Any:
-    """The mask of the elements that traced indices, or a traced mask, leave."""
-    if obj.dtype != BOOL:
+def _not_deleted(obj: Any, size: Any) -> Any:
+    """The mask of the elements that indices, a slice, or a mask, leave."""
+    if isinstance(obj, slice) or obj.dtype != BOOL:
         every = fill(True, (size,), BOOL)
-        return set_item(every, ravel(obj), np.False_)
+        return set_item(every, obj if isinstance(obj, slice) else ravel(obj), np.False_)
     if obj.shape != (size,):
         raise located(
             ValueError,
@@ -236,24 +237,32 @@ def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
     added = convert(traced(values), x.dtype)
     if added.ndim < x.ndim:
         added = reshape_to(added, (*[1] * (x.ndim - added.ndim), *added.shape))
-    is_one = not isinstance(obj, slice | list | tuple | range) and as_array(obj).ndim == 0
+    is_one = isinstance(obj, Dim) or (
+        not isinstance(obj, slice | list | tuple | range) and as_array(obj).ndim == 0
+    )
     if is_one:
         added = moveaxis(added, 0, number)
+    elif not isinstance(obj, Tracer) and isinstance(size, Dim):
+        selects = isinstance(obj, slice) or np.asarray(obj).dtype == BOOL
+        obj = get_item(iota_of(size), (obj,)) if selects else traced(np.asarray(obj))
     elif not isinstance(obj, Tracer):
         obj = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
         obj = np.flatnonzero(obj) if obj.dtype == BOOL else obj
         obj = obj.astype(INT64)
-    count = added.shape[number] if is_one else int(as_array(obj).size)
+    count = added.shape[number] if is_one else as_array(obj).size
     shape = (*x.shape[:number], count, *x.shape[number + 1 :])
     added = broadcast_to(added, shape)
     if is_one and not isinstance(obj, Tracer):
-        index = index_of(obj)
-        if not -size <= index <= size:
+        index = offset_of(obj)
+        is_known = isinstance(size, int) and isinstance(index, int)
+        if not is_known:
+            require_index(index, number, size + 1)
+        elif not -size <= index <= size:
             raise located(
                 IndexError,
                 f"index {index} is out of bounds for axis {number} with size {size}",
             )
-        index += size if index < 0 else 0
+        index += size if isinstance(index, int) and index < 0 else 0
         parts = [slice_axis(x, number, 0, index), added, slice_axis(x, number, index, size)]
         return concatenate_along(parts, number)
     whole = concatenate_along([x, added], number)
@@ -263,7 +272,7 @@ def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
     return take(whole, _order_with(indices, size, count), number)
 
 
-def _order_with(indices: Any, size: int, count: int) -> Any:
+def _order_with(indices: Any, size: Index, count: Index) -> Any:
     """Where the elements of a result come from: those of the array, and in front of the ones at
     `indices` the added ones."""
     indices = elementwise.where(call(np.less, indices, 0), call(np.add, indices, size), indices)
@@ -285,12 +294,11 @@ def _order_with(indices: Any, size: int, count: int) -> Any:
 @implements(np.resize)
 def resize(a: Array, new_shape: Any) -> Any:
     """The elements in row-major order in a new shape, repeated cyclically until it is full."""
-    given = new_shape if isinstance(new_shape, tuple | list) else (new_shape,)
-    shape = tuple(index_of(d) for d in given)
+    shape = shape_argument(new_shape)
     if any(d < 0 for d in shape):
         raise located(ValueError, "all elements of `new_shape` must be non-negative")
     flat = ravel(traced(a))
-    size, wanted = flat.shape[0], int(np.prod(shape, dtype=int))
+    size, wanted = flat.shape[0], product(shape)
     if size == 0 or wanted == 0:
         return fill(0, shape, flat.dtype)
     copies = -(-wanted // size)

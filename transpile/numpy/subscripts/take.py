@@ -6,11 +6,13 @@ is cut off, and what is missing at the end is `fill_value`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64, broadcast_shapes
 from transpile.numpy.core import elementwise
 from transpile.numpy.core.extensions import accepts_more
@@ -24,14 +26,13 @@ from transpile.numpy.core.promotion import (
     convert,
     fill,
     implements,
-    index_of,
     refuse,
     reshape_to,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.joins import stack
-from transpile.numpy.manipulation.shapes import ravel
+from transpile.numpy.manipulation.shapes import ravel, shape_argument
 from transpile.numpy.order.sets import length_of, numbered
 from transpile.numpy.subscripts.advanced import from_start, positions_of
 from transpile.numpy.subscripts.basic import get_item
@@ -327,11 +328,12 @@ def unravel_index(indices: Array, shape: Any, order: str = "C") -> Any:
     """The indices along each axis of elements at positions of the flattened array; positions out of
     range are clipped, where NumPy raises ValueError, as this does for an array without elements."""
     flat = as_indices(indices)
-    extents = tuple(index_of(d) for d in (shape if isinstance(shape, tuple | list) else (shape,)))
-    size = int(np.prod(extents, dtype=int))
+    extents = shape_argument(shape)
+    size = product(extents)
     if size == 0 and flat.size:
         raise located(ValueError, "index 0 is out of bounds for array with size 0")
-    flat = np.clip(flat, 0, max(size - 1, 0))
+    last: Any = size - 1 if isinstance(size, Dim) else max(size - 1, 0)
+    flat = np.clip(flat, 0, last)
     if order == "F":
         return tuple(unravelled(flat, extents[::-1])[::-1])
     return tuple(unravelled(flat, extents))
@@ -344,7 +346,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     In the mode `raise` indices out of range are clipped, where NumPy raises ValueError, as
     this does in every mode for an array without elements.
     """
-    extents = tuple(index_of(d) for d in (dims if isinstance(dims, tuple | list) else (dims,)))
+    extents = shape_argument(dims)
     modes = mode if isinstance(mode, tuple) else (mode,) * len(extents)
     parts = [as_indices(i) for i in multi_index]
     if len(parts) != len(extents):
@@ -383,19 +385,6 @@ def ix_(*args: Any) -> Any:
         grid.append(reshape_to(x, shape) if isinstance(x, Tracer) else x.reshape(shape))
     return tuple(grid)
 
-
-def _of_shape(function: Callable[..., Any], part: str) -> None:
-    """Register a function that asks for the shape of its argument only."""
-
-    def indices(arr: Array, *args: Any, **kwargs: Any) -> Any:
-        return function(np.broadcast_to(np.int8(0), as_array(arr).shape), *args, **kwargs)
-
-    indices.__doc__ = f"The indices of the {part} of an array of this shape, known while tracing."
-    implements(function)(indices)
-
-
-_of_shape(np.tril_indices_from, "lower triangle")
-_of_shape(np.triu_indices_from, "upper triangle")
 
 add_methods(np.take, np.nonzero, np.choose)
 
