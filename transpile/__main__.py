@@ -85,6 +85,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_function(page)
     page.add_argument("-o", "--output", metavar="FILE", help="the page (default: FUNCTION.html)")
+    page.add_argument(
+        "--measure",
+        action="store_true",
+        help="run it on drawn arguments: how long each kernel takes, and this machine's roofline",
+    )
     saved = _command(
         commands, "inspect", inspect, "say what saved files were made of, without loading them"
     )

@@ -27,6 +27,7 @@ from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.memory_layout import Layout
 from transpile.ir.primitive import TABLE, Order, Primitive
 from transpile.options import Options
+from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.runtime.checked_call import CheckedCall, specialization
 from transpile.runtime.dispatcher import (
     CalledBySlot,
@@ -239,10 +240,26 @@ class Lowered(_ProgramStage):
         return text(self._lowering, dialect or self._lowering.dialect, choice.DIALECTS)
 
     @api_boundary
-    def explore(self, path: str | Path) -> Path:
+    def explore(self, path: str | Path, *, measure: bool | Sequence[Any] = False) -> Path:
         """Write a page of HTML, which needs nothing else: Python, loops, C, assembly and graph side
-        by side. Raises UnsupportedError on a GPU, and OSError if the file cannot be written."""
-        return explore.write(Path(path), self._where, self._lowering)
+        by side.
+
+        measure   True: run the program on drawn arguments, and show how long each kernel takes and
+                  how far it is below this machine's roofline; or a tuple of arguments to run it on
+
+        Raises UnsupportedError on a GPU, and where drawn arguments will not do; TypeError for
+        arguments of another structure, and OSError if the file cannot be written.
+        """
+        given = None if isinstance(measure, bool) else self._inputs_of(tuple(measure))
+        wanted = given is not None or bool(measure)
+        return explore.write(Path(path), self._where, self._lowering, measure=wanted, given=given)
+
+    def _inputs_of(self, args: tuple[Any, ...]) -> list[Any]:
+        """The inputs of the program for these arguments; TypeError for others than it takes."""
+        leaves, structure = flatten_arrays((args, {}))
+        if structure != self.in_tree:
+            raise TypeError(f"measure has arguments of {structure}, and not of {self.in_tree}")
+        return [leaves[leaf] for leaf in self.kept]
 
     @api_boundary
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:

@@ -118,7 +118,8 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
         for statement in body:
             writes, reads = written(statement), list(loads(statement))
             if isinstance(statement, Call):
-                for name in {load.buffer for load in reads} - statement.scratch:
+                # Not arrays of the kernel's own, as which a schedule keeps parts of others.
+                for name in ({load.buffer for load in reads} - statement.scratch) & buffers.keys():
                     accessed[name, name in writes, ()] = estimate(product(buffers[name].shape))
                 continue
             for load in reads:
@@ -146,6 +147,9 @@ def _elements(index: tuple[Index, ...], loops: tuple[For, ...]) -> int:
     """The number of elements that an access touches in all iterations of the enclosing loops. A
     subscript that is read from an array may differ in each of them."""
     used = {symbol for part in index for symbol in symbols_of(part)}
+    for loop in reversed(loops):  # a loop over a block: which one it is, an outer loop says
+        if loop.symbol in used and isinstance(loop.extent, int):
+            used |= symbols_of(loop.start)
     own = {loop.symbol for loop in loops}
     from_array = any(s.extent is not None for s in used - own)
     return estimate(product(trips(loop) for loop in loops if from_array or loop.symbol in used))

@@ -30,6 +30,7 @@ from transpile.build.processors import (
 )
 from transpile.build.stopwatch import Stopwatch
 from transpile.codegen.compile_budget import MOST_RETREATS, retreat_flags
+from transpile.codegen.dialect import C
 from transpile.codegen.plan.provenance import Origin, origin_of
 from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
@@ -85,6 +86,8 @@ class Pipeline:
     donated         the inputs whose memory the program may write to, see `ir.graph.Donated`
     trace_seconds   how long it took to trace the graph, for meta.json
     """
+
+    dialect = C
 
     def __init__(
         self, graph: Graph, options: Options, donated: Donated, trace_seconds: float
@@ -156,6 +159,7 @@ class Pipeline:
                 self._identity(),
                 self.graph.devices,
                 for_c=self.origin if for_c else None,
+                dialect=self.dialect,
             )
         )
 

@@ -22,6 +22,7 @@ class Dialect:
     literal    (value, dtype) -> its text
     template   the file that renders a program, in templates/
     includes   the headers that every program needs; `complex_includes` those for complex numbers
+    is_timed   True: the program adds up the seconds of each of its kernels
     """
 
     name: str
@@ -30,6 +31,7 @@ class Dialect:
     template: str
     includes: tuple[str, ...]
     complex_includes: tuple[str, ...]
+    is_timed: bool = False
 
     def headers(self, is_complex: bool) -> tuple[str, ...]:
         """The headers of a program with or without complex numbers."""

@@ -138,6 +138,7 @@ def render(
     devices: int = 0,
     *,
     for_c: Origin | None = None,
+    dialect: Dialect = C,
 ) -> Text:
     """The texts of the program and of its header, which it includes by the name `header`.
 
@@ -147,7 +148,7 @@ def render(
     says what it was made of.
     """
     program = complete_sources(program) if options.debug else program
-    renderer = _Renderer(program, options, C, title or program.name, libraries)
+    renderer = _Renderer(program, options, dialect, title or program.name, libraries)
     renderer.for_c = for_c
     return renderer.render(header, identity, devices)
 

@@ -15,6 +15,6 @@ def explore(chosen: argparse.Namespace) -> int:
     def work() -> None:
         lowered = lowered_of(chosen)
         path = Path(chosen.output or f"{lowered.compiler_ir('graph').name}.html")
-        print(lowered.explore(path))
+        print(lowered.explore(path, measure=chosen.measure))
 
     return guarded(chosen.function, work)

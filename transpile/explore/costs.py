@@ -19,10 +19,14 @@ class KernelCost:
     places: tuple[int, ...]
 
     @property
+    def operations(self) -> int:
+        """The operations, elementary functions as one each."""
+        return self.cost.flops + self.cost.transcendentals
+
+    @property
     def intensity(self) -> float:
-        """Operations, elementary functions as one each, for a byte that is moved."""
-        operations = self.cost.flops + self.cost.transcendentals
-        return operations / self.cost.bytes if self.cost.bytes else 0.0
+        """Operations for a byte that is moved."""
+        return self.operations / self.cost.bytes if self.cost.bytes else 0.0
 
 
 @dataclass(frozen=True)

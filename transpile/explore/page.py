@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transpile.analysis.source_lines import complete_sources
 from transpile.errors import UnsupportedError
-from transpile.explore.costs import kernel_costs, lifetimes
+from transpile.explore.costs import KernelCost, kernel_costs, lifetimes
+from transpile.explore.measure import Measured, measured
 from transpile.explore.panes import assembly_pane, c_pane, graph_pane, loops_pane, python_pane
 from transpile.explore.pictures import graph_svg, memory_svg
 from transpile.explore.places import Places
+from transpile.explore.roofline import Speed, roofline_svg, roofs
 from transpile.ir.loop_ir import to_text
 from transpile.runtime.executable import Lowering
 from transpile.util.atomic_files import replace_files
@@ -24,17 +27,21 @@ else:
     jinja2 = Later("jinja2")
 
 
-def write(path: Path, title: str, lowering: Lowering) -> Path:
-    """Write the page of a program, which is compiled for its assembly; the path is returned."""
+def write(
+    path: Path, title: str, lowering: Lowering, *, measure: bool, given: Sequence[Any] | None = None
+) -> Path:
+    """Write the page of a program, which is compiled for its assembly; the path is returned. It is
+    run, too, to `measure` its kernels, with these flat arguments or with drawn ones."""
     if lowering.dialect != "c":
         raise UnsupportedError("a page shows a program for the CPU: lower it without device='cuda'")
-    text = page(title, lowering.changed(replace(lowering.options, debug=True)))
+    times = measured(lowering, given) if measure else None
+    text = page(title, lowering.changed(replace(lowering.options, debug=True)), times)
     replace_files(path.parent, {path.name: text.encode()})
     return path
 
 
-def page(title: str, lowering: Lowering) -> str:
-    """The page of a program with lines of Python."""
+def page(title: str, lowering: Lowering, times: Measured | None = None) -> str:
+    """The page of a program with lines of Python, and with the times of its kernels."""
     graph = lowering.optimised()
     program = complete_sources(lowering.program())
     places = Places(graph, program)
@@ -65,8 +72,26 @@ def page(title: str, lowering: Lowering) -> str:
         graph=graph_svg(graph, places),
         memory=memory_svg(lifetimes(program), tuple(k.name for k in costs)),
         kernels=costs,
+        **_speed(lowering, costs, times),
         placements=program.placements,
+        machine=lowering.options.machine,
     )
+
+
+def _speed(
+    lowering: Lowering, costs: Sequence[KernelCost], times: Measured | None
+) -> dict[str, Any]:
+    """What the page has of the times: of each kernel what stands in its row, and the drawing."""
+    if times is None:
+        return {"times": None, "speeds": [], "roofline": "", "roofs": []}
+    types = {v.dtype.name for v in lowering.program().buffers().values()}
+    is_single = "float32" in types and "float64" not in types
+    every = roofs(lowering.options, is_single)
+    speeds = [
+        Speed.of(cost, seconds, every) for cost, seconds in zip(costs, times.kernels, strict=True)
+    ]
+    drawing = roofline_svg(every, costs, times.kernels)
+    return {"times": times, "speeds": speeds, "roofline": drawing, "roofs": every}
 
 
 def _facts(lowering: Lowering) -> list[str]:

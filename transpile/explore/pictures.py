@@ -10,6 +10,7 @@ from __future__ import annotations
 from html import escape
 
 from transpile.explore.costs import Lifetime
+from transpile.explore.drawing import document
 from transpile.explore.places import Places
 from transpile.ir.graph import Const, Graph, Var
 from transpile.util.frozen_records import dataclass
@@ -53,7 +54,7 @@ def graph_svg(graph: Graph, places: Places) -> str:
             parts.append(_edge(x[read], depth[read], x[number], depth[number]))
     parts += [_drawn(box, x[n], depth[n] * _STEP) for n, box in enumerate(boxes)]
     size = widest * (_WIDTH + _GAP), len(layers) * _STEP
-    return _svg(*size, parts, f"The graph of {graph.name}", "transpile-graph")
+    return document(*size, parts, f"The graph of {graph.name}", "transpile-graph")
 
 
 def _mean(numbers: list[float], otherwise: float) -> float:
@@ -128,14 +129,4 @@ def memory_svg(arrays: tuple[Lifetime, ...], kernels: tuple[str, ...]) -> str:
             f'<g class="array"><title>{escape(label)}</title>'
             f'<rect x="{x + 2}" y="{y:.1f}" {size} rx="2"/>{text}</g>'
         )
-    return _svg(len(kernels) * width, height + 26, parts, "The workspace over time")
-
-
-def _svg(width: float, height: float, parts: list[str], title: str, name: str = "") -> str:
-    inner = "".join(parts)
-    kind = f' class="{name}"' if name else ""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{kind} viewBox="-4 -4 {width + 8:.0f} '
-        f'{height + 8:.0f}" width="{width + 8:.0f}" height="{height + 8:.0f}">'
-        f"<title>{escape(title)}</title>{inner}</svg>"
-    )
+    return document(len(kernels) * width, height + 26, parts, "The workspace over time")

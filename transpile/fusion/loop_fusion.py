@@ -31,7 +31,8 @@ from transpile.fusion.nodes import (
     Reduce,
     Scan,
 )
-from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, symbols_of
+from transpile.ir.graph import Equation, Var
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import Apply
@@ -285,24 +286,45 @@ def explain(loops: Loops) -> Iterator[str]:
     """For each computed value where it lives, and why: what `as_text("loops")` shows."""
     block = loops.block
     nodes = {v: node for node in block.nodes for v in node.results}
+    uses = block.graph.uses()
     for equation, var in ((e, v) for e in block.graph.equations for v in e.outputs):
         if equation.primitive.kind in ("view", "generate"):
             continue
         label = f"{var.name or equation.primitive.name} ({equation.primitive.name}, {var.type})"
         if var not in nodes:
-            reason = "cheap" if var in block.choices.inlined else "read in one place"
-            yield f"{label}: inline, {reason}"
+            yield f"{label}: inline, {_why_inline(block, equation, var, uses.get(var, 0))}"
             continue
         match loops.homes[nodes[var]]:
             case InScalar(depth=depth):
                 yield f"{label}: scalar, its readers share all {depth} loops with it"
             case InRow(depth=depth, shape=shape):
-                kept = f"{list(shape)} is kept"
+                kept = f"{list(shape)} is kept, {_bytes(shape, var)}"
                 yield f"{label}: row, its readers share {depth} of its loops; {kept}"
             case InMemory(depth=depth):
-                reason = "too large for a row" if depth else "a reader stands in another kernel"
-                reason = "a result" if var in block.graph.outputs else reason
-                yield f"{label}: stored, {reason}"
+                yield f"{label}: stored, {_why_stored(block, nodes[var], var, depth)}"
+
+
+def _why_inline(block: Block, equation: Equation, var: Var, uses: int) -> str:
+    """Why a value is computed where it is read, and what an element costs each time."""
+    if var not in block.choices.inlined and uses < 2:
+        return f"read in one place, saves {_bytes(var.type.shape, var)}"
+    return f"cheap, price {equation.primitive.weight} at {uses} uses"
+
+
+def _why_stored(block: Block, node: Node, var: Var, depth: int) -> str:
+    """Why a value is in memory, and what it would cost to compute an element again."""
+    size = _bytes(var.type.shape, var)
+    if var in block.graph.outputs:
+        return f"a result, {size}"
+    if depth:
+        return f"too large for a row, {size}"
+    price = f", price {own_cost(node)}" if isinstance(node, LoopNode) else ""
+    return f"a reader stands in another kernel, {size}{price}"
+
+
+def _bytes(shape: Shape, var: Var) -> str:
+    size = product(shape) * var.type.dtype.itemsize
+    return f"{size:,} bytes" if isinstance(size, int) else f"{size} bytes"
 
 
 def _forwarded(

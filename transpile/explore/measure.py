@@ -1,0 +1,119 @@
+"""Measure how long each kernel of a program takes, by the program itself, with a clock around them.
+
+It is the program that calls run, with the same flags, helpers and pool of threads, in an entry of
+the cache of its own. Its arguments are the user's, or drawn.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.build import driver
+from transpile.codegen.dialect import C
+from transpile.errors import UnsupportedError
+from transpile.ir.loop_ir import Program, While
+from transpile.ir.loop_rewrite import walk
+from transpile.ir.types import ArrayType
+from transpile.runtime.executable import Executable, Lowering
+from transpile.runtime.loader import load_entry
+from transpile.util.frozen_records import cached_property, dataclass, replace
+
+_LEAST_SECONDS = 0.3  # for which a program is run, but
+_LEAST_RUNS, _MOST_RUNS = 3, 1000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds: of a call from Python, and of each kernel in it, the shortest of some runs."""
+
+    call: float
+    kernels: tuple[float, ...]
+
+    @property
+    def microseconds(self) -> str:
+        """Those of a call, for people."""
+        return f"{1e6 * self.call:,.2f}"
+
+
+class _Pipeline(driver.Pipeline):
+    """The phases of a program with a clock."""
+
+    dialect = replace(C, is_timed=True)
+
+
+class _Timed(Lowering):
+    """A program with a clock, which has an entry of its own in the cache."""
+
+    @cached_property
+    def _pipeline(self) -> _Pipeline:
+        return _Pipeline(self.graph, self.options, self.donated, self.record.seconds)
+
+    def _obtain(self, build: Any, use: Any, further: Any = None, options: Any = None) -> Any:
+        return super()._obtain(build, use, {"for": "measuring", **(further or {})}, options)
+
+
+def measured(lowering: Lowering, given: Sequence[Any] | None) -> Measured:
+    """The times of a program for these flat arguments, or for drawn ones where there are none.
+
+    UnsupportedError for a program with runtime sizes, and where drawn arguments may not do: it
+    waits for other devices, calls functions of the user, or has loops whose length depends on
+    values.
+    """
+    if lowering.graph.sizes:
+        raise UnsupportedError(
+            f"{lowering.graph.name} has runtime sizes, and its kernels as many operations as these "
+            "say: to be measured it is lowered for arrays of the shapes that are meant"
+        )
+    if given is None:
+        _check_drawn(lowering.program(), lowering.graph.name)
+    inputs = [v.type for v in lowering.graph.inputs]
+    leaves = [
+        drawn(kind) if given is None else np.asarray(given[number], kind.dtype)
+        for number, kind in enumerate(inputs)
+    ]
+    timed = _Timed(lowering.graph, lowering.options, lowering.donated, lowering.record)
+    entry, library = timed._obtain(timed._write, load_entry)
+    executable = Executable(timed, entry, library, from_cache=False)
+    count = len(lowering.program().kernels)
+    name = f"{entry.meta['function']}_seconds"
+    seconds = (ctypes.c_double * count).in_dll(ctypes.CDLL(str(library.path)), name)
+    best, calls, begin = [float("inf")] * count, float("inf"), time.perf_counter()
+    for run in range(_MOST_RUNS):
+        arguments = [np.array(x) for x in leaves] if lowering.donated else leaves
+        before, start = list(seconds), time.perf_counter()
+        executable(arguments)
+        now = time.perf_counter()
+        calls = min(calls, now - start)
+        best = [min(b, s - e) for b, s, e in zip(best, seconds, before, strict=True)]
+        if run + 1 >= _LEAST_RUNS and now - begin > _LEAST_SECONDS:
+            break
+    return Measured(calls, tuple(best))
+
+
+def drawn(kind: ArrayType, seed: int = 0) -> np.ndarray[Any, Any]:
+    """An array of a type: floats between 1/2 and 3/2, integers 0 and 1."""
+    shape, dtype = kind.static_shape(), kind.dtype
+    generator = np.random.default_rng(seed)
+    if dtype.kind in "iub":
+        return generator.integers(0, 2, shape).astype(dtype)
+    return (generator.random(shape) + 0.5).astype(dtype)
+
+
+def _check_drawn(program: Program, name: str) -> None:
+    reasons: Mapping[str, bool] = {
+        "exchanges values with other devices": program.communicates,
+        "calls functions of yours": bool(program.sites),
+        "has loops whose length depends on values": any(
+            isinstance(s, While) for k in program.kernels for s in walk(k.body)
+        ),
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise UnsupportedError(
+                f"{name} {reason}: to be measured it needs arguments, measure=(x, ...)"
+            )
