@@ -60,7 +60,7 @@ def _mark(statement: Statement, buffers: Mapping[str, Buffer], machine: Machine)
     reductions = _reductions(statement)
     is_strided = _is_strided_copy(statement)
     shortest = machine.shortest_strided_simd if is_strided else machine.shortest_simd
-    if reductions is None or _has_output_dependence(statement) or trips(statement) < shortest:
+    if reductions is None or has_output_dependence(statement) or trips(statement) < shortest:
         return statement
     if _reads_wide_groups(statement, buffers, machine.widest_group):
         return statement
@@ -122,7 +122,7 @@ def _is_strided_copy(loop: For) -> bool:
             return False
 
 
-def _has_output_dependence(loop: For) -> bool:
+def has_output_dependence(loop: For) -> bool:
     """True if iterations may write the same element, as those of a scatter do: an output
     dependence."""
     own = {s.buffer.name for s in loop.body if isinstance(s, Alloc)}

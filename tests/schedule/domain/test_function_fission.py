@@ -113,6 +113,18 @@ def short(x):
     return lax.fori_loop(0, 3, lambda i, s: s + np.exp(x[i]), 0.0)
 
 
+def running_sums(x):
+    return np.cumsum(np.tanh(x[:, None] + x), axis=1)
+
+
+def running_maxima(x):
+    return np.maximum.accumulate(np.log(x)[::-1])
+
+
+def row_sums(x):
+    return np.sum(np.exp(x[:, None] * x), axis=1)
+
+
 # How many functions are computed in loops of their own.
 SPLIT = {
     total: 1,
@@ -122,8 +134,11 @@ SPLIT = {
     in_each_other: 2,
     stored: 1,
     in_place: 1,
+    running_sums: 1,
+    running_maxima: 1,
 }
 LEFT = [behind_its_element, of_its_own_value, of_what_it_writes, of_what_does_not_change, short]
+LEFT += [row_sums]
 
 
 def arguments(f):

@@ -1,5 +1,5 @@
 """Fission what keeps elementary functions out of lanes, in blocks: the sums and recurrences of a
-loop of the user's, whose iterations follow each other.
+loop whose iterations follow each other, the user's or that of a running sum or a scatter.
 
                                                 for block:
     for i:                                          for i in block: x = r*x*(1 - x); given[i] = x
@@ -56,6 +56,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.machine import Machine
 from transpile.options import Options
+from transpile.schedule.vectorize import has_output_dependence
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
@@ -64,7 +65,7 @@ Body = tuple[Statement, ...]
 
 @contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, SUBEXPRESSIONS_SHARED, STACK_BOUNDED))
 def fission_functions(program: Program, options: Options) -> Program:
-    """The program whose loops of the user's compute such functions in loops of their own."""
+    """The program whose loops compute such functions in loops of their own."""
     names = Names(names_in(program))
     machine = options.machine
 
@@ -85,13 +86,24 @@ def fission_functions(program: Program, options: Options) -> Program:
 
 
 def _suits(statement: Statement, machine: Machine) -> TypeGuard[For]:
-    """True for a loop of scalars of the user's that is long enough."""
-    if not isinstance(statement, For) or not statement.ordered or statement.limit is not None:
+    """True for a loop of scalars that is long enough, and whose iterations follow each other."""
+    if not isinstance(statement, For) or statement.limit is not None:
         return False
     most = bounds(statement.extent)[1]
-    return (most is None or most >= machine.shortest_function_loop) and (
-        all(isinstance(s, Declare | Store | Update | If) for s in walk(statement.body))
+    return (
+        (most is None or most >= machine.shortest_function_loop)
+        and all(isinstance(s, Declare | Store | Update | If) for s in walk(statement.body))
+        and (statement.ordered or _carries(statement))
     )
+
+
+def _carries(loop: For) -> bool:
+    """True if iterations of a loop of array operations read what earlier ones have written: running
+    values, as those of `numpy.cumsum`, or the elements that a scatter changes."""
+    declared = {s.name for s in loop.body if isinstance(s, Declare)}
+    running = set[str]().union(*map(_scalars_written, loop.body)) - declared
+    read = {p.name for s in walk(loop.body) for p in parts(s) if isinstance(p, Ref)}
+    return not running.isdisjoint(read) or has_output_dependence(loop)
 
 
 def _runs_across(statement: Statement) -> bool:
@@ -293,7 +305,7 @@ class _Fission:
         if self._blocks is None:
             yield from whole
         else:
-            yield For(self._block, self._blocks, whole, ordered=True)
+            yield For(self._block, self._blocks, whole, ordered=self._loop.ordered)
 
     def _of_constants(self) -> Iterator[Statement]:
         """The functions, with the constants that they are made of; and all statements."""
