@@ -12,7 +12,7 @@ PEER_PACKAGES ?= numba scipy jax torch==2.13.0
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test thorough check fuzz sanitize soak compat xla mpi cuda docs lint format bench cliffs clean compiler
+.PHONY: demo examples test thorough check fuzz sanitize soak compat xla mpi cuda machines machines-packages docs lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -109,6 +109,17 @@ mpi: compiler .venv-mpi/.installed
 cuda: compiler .venv-cuda/.installed
 	@.venv-cuda/bin/python -m pytest -q tests/targets $(ARGS)
 
+# Libraries for other machines, built by zig and by cross compilers, and run under emulators: the table
+# of docs/other_machines.md, and tests, in an environment with zig and wasmtime. Compilers and emulators
+# are Debian's: `make machines-packages` installs them. ARGS chooses tests.
+machines: compiler .venv-machines/.installed
+	@.venv-machines/bin/python -m pytest -q -rs tests/machines $(ARGS)
+	@PYTHONPATH=$(CURDIR)/tests/support .venv-machines/bin/python -m benchmarks.machines
+
+# Needs the rights of root.
+machines-packages:
+	@apt-get install -y --no-install-recommends $$(grep -v '^#' tests/machines/debian_packages.txt)
+
 # The documentation site, build/docs/html/index.html, by Sphinx in an environment of its own. A link
 # that leads nowhere, and anything that a page would fetch from elsewhere, is an error.
 docs: .venv-docs/.installed
@@ -191,6 +202,12 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	@.venv-cuda/bin/python $(PIP) -e '.[cuda,test]'
 	@touch $@
 
+.venv-machines/.installed: pyproject.toml
+	@echo "installing zig and wasmtime into .venv-machines"
+	@$(PYTHON) -m venv .venv-machines
+	@.venv-machines/bin/python $(PIP) -e '.[machines,test]'
+	@touch $@
+
 .venv-docs/.installed: pyproject.toml
 	@echo "installing Sphinx, MyST and Furo into .venv-docs"
 	@$(PYTHON) -m venv .venv-docs
@@ -198,7 +215,7 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) .venv-bench .venv-compat .venv-mpi .venv-cuda .venv-docs build dist benchmarks/results .coverage
+	@rm -rf $(VENV) .venv-bench .venv-compat .venv-mpi .venv-cuda .venv-machines .venv-docs build dist benchmarks/results .coverage
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find transpile tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 	@rm -rf cache

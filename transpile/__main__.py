@@ -142,6 +142,7 @@ def _add_build(commands: Any) -> None:
         help="the processors that it runs on (default: x86-64-v3 and later, or what the compiler "
         "takes on other machines): native, a level, or several: multi, x86-64,x86-64-v3",
     )
+    _add_machine(build)
     build.add_argument(
         "--private-libraries",
         action="store_true",
@@ -168,6 +169,27 @@ def _add_build(commands: Any) -> None:
     )
     build.add_argument(
         "--project", metavar="FILE", help="the file with the table (default: pyproject.toml)"
+    )
+
+
+def _add_machine(build: argparse.ArgumentParser) -> None:
+    build.add_argument(
+        "--target",
+        metavar="TRIPLE",
+        help="the machine that it is for, if that is another one: aarch64-linux-gnu, wasm32-wasi, "
+        "x86_64-windows-gnu and others (docs/other_machines.md)",
+    )
+    build.add_argument(
+        "--freestanding",
+        action="store_const",
+        const="true",
+        help="C that needs no C library but math.h, and no threads: for microcontrollers",
+    )
+    build.add_argument(
+        "--float-only",
+        action="store_const",
+        const="true",
+        help="refuse a function that computes with numbers of double precision",
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 from transpile.machine import USUAL, Machine
+from transpile.machine.platforms import machine_for, platform_of
 from transpile.util.allowed_cflags import check_flags
 from transpile.util.frozen_records import dataclass
 
@@ -50,6 +51,10 @@ class Options:
     layout        `strided`: saved programs have an entry NAME_strided for arrays of any strides;
                   `dlpack`: also NAME_dlpack for tensors (docs/c_contract.md)
     device        what the program runs on: `cpu`, `cuda` or `cuda:1`; `jit(f, device=...)` says it
+    target        another machine that saved programs are for, as `aarch64-linux-gnu` or
+                  `wasm32-wasi` (docs/other_machines.md); `""`: this one
+    freestanding  C that needs no C library but math.h, and no threads: for microcontrollers
+    float_only    refuse programs that compute with numbers of double precision
     machine       a `transpile.machine.Machine`: the sizes and costs that decide which
                   transformations pay
     """
@@ -68,6 +73,9 @@ class Options:
     lapack: str = "auto"
     layout: str = "contiguous"
     device: str = "cpu"
+    target: str = ""
+    freestanding: bool = False
+    float_only: bool = False
     machine: Machine = USUAL
 
     @property
@@ -97,7 +105,23 @@ class Options:
                     f"unknown compiler option {name!r}; the known ones are: {', '.join(known)}"
                 )
             values[name] = _checked(name, value, known[name])
+        if compiler_options.keys() & {"target", "freestanding"}:
+            values = self._for_platform(values, compiler_options)
         return Options(**values)
+
+    def _for_platform(self, values: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """Values with what follows from target and freestanding: the machine, unless one was
+        named, and a single thread where there are no others."""
+        target, freestanding = values["target"], values["freestanding"]
+        if target and values["device"] != "cpu":
+            raise ValueError(f"target={target!r} is for device='cpu'")
+        if "machine" not in given and self.machine == machine_for(
+            self.target, freestanding=self.freestanding
+        ):
+            values["machine"] = machine_for(target, freestanding=freestanding)
+        if freestanding or not platform_of(target).has_threads:
+            values["openmp"] = False
+        return values
 
 
 def _checked(name: str, value: Any, example: Any) -> Any:
@@ -118,7 +142,7 @@ def _checked(name: str, value: Any, example: Any) -> Any:
     elif isinstance(example, str):
         pattern, wanted = _TEXTS.get(name, (".*", "a string"))
         if isinstance(value, str) and re.fullmatch(pattern, value, re.DOTALL):
-            return value
+            return platform_of(value).name if name == "target" else value
     else:
         if isinstance(value, str):
             value = value.split()

@@ -188,17 +188,19 @@ class _ProgramStage(Stage):
         *,
         private_libraries: bool = False,
         communicator: str | None = None,
+        target: str | None = None,
     ) -> list[Path]:
-        """Write NAME.so, NAME.h and NAME.c for use from C; returns their paths. With
-        `communicator="mpi"` a program for several devices comes with mpi_devices.h and .c, by which
-        processes of an MPI program are the devices, and NAME_main.c, an example of one; ValueError
+        """Write NAME.so, NAME.h and NAME.c for use from C, for this machine or the `target`
+        ("aarch64-linux-gnu"); returns their paths. With `communicator="mpi"` a program for several
+        devices comes with files by which processes of an MPI program are the devices; ValueError
         for another communicator, or a program that needs none.
 
         They replace those of an earlier `save` all together, or where an OSError is raised not at
         all. A program that is linked with a library of this installation of Python, such as NumPy's
         own LAPACK, is refused (LibraryNotFoundError) unless `private_libraries` is given.
         """
-        return self._lowering.save(
+        options = self._lowering.options.replace({} if target is None else {"target": target})
+        return choice.changed(self._lowering, options).save(
             directory, name, private_libraries=private_libraries, communicator=communicator
         )
 

@@ -22,6 +22,7 @@ MENU = {
         "guides/cmake",
         "cuda",
         "guides/mpi",
+        "other_machines",
         "guides/embedded",
         "python_control_flow",
         "runtime_sizes",

@@ -19,9 +19,15 @@ from transpile.build import link_libraries, toolchain
 from transpile.build.processors import compiled_for, processors_of
 from transpile.codegen.plan.provenance import record_of
 from transpile.codegen.templates.filling import filled_in
+from transpile.machine.platforms import platform_of
 from transpile.runtime.executable import Lowering
 from transpile.stages import Lowered
-from transpile.symbols.identifiers import exported_names, identifier, program_name
+from transpile.symbols.identifiers import (
+    exported_in,
+    exported_names,
+    identifier,
+    program_name,
+)
 from transpile.util.atomic_files import replace_files
 from transpile.util.frozen_records import cached_property
 
@@ -60,6 +66,7 @@ class Library:
             raise ValueError("the functions of a library are compiled with the same options")
         self._processors = processors_of(wanted)
         self._options = compiled_for(wanted, self._processors[0])
+        self._platform = platform_of(wanted.target)
 
     @property
     def names(self) -> list[str]:
@@ -102,10 +109,7 @@ class Library:
         progress: Callable[[str], None],
     ) -> dict[str, bytes]:
         """The files by name, each after what it needs."""
-        if unknown := sorted({*kinds} - {*KINDS}):
-            raise ValueError(f"unknown kind of files {unknown[0]!r}; there are {', '.join(KINDS)}")
-        if source_only and (others := sorted({*kinds} - {*WITHOUT_LIBRARY})):
-            raise ValueError(f"files for {others[0]} need a compiled library")
+        self._check_kinds(kinds, source_only)
         objects: dict[str, bytes] = {}
         for name, (_, lowering) in self._functions.items():
             progress(name)
@@ -119,11 +123,31 @@ class Library:
         for kind in KINDS:
             if kind in kinds:
                 contents |= self._further(kind, objects, kinds)
-        if objects:
-            contents[f"lib{self.name}.so"] = link_libraries.shared_library(
-                f"lib{self.name}", objects, self._linked, self._options
-            )
-        return contents
+        return contents | self._library_files(objects, contents)
+
+    def _check_kinds(self, kinds: Collection[str], source_only: bool) -> None:
+        """ValueError for files that cannot be written."""
+        if unknown := sorted({*kinds} - {*KINDS}):
+            raise ValueError(f"unknown kind of files {unknown[0]!r}; there are {', '.join(KINDS)}")
+        if source_only and (others := sorted({*kinds} - {*WITHOUT_LIBRARY})):
+            raise ValueError(f"files for {others[0]} need a compiled library")
+        platform = self._platform
+        if not platform.loads and (others := sorted({*kinds} - {"archive", "metadata"})):
+            raise ValueError(f"there are no files for {others[0]} of target={platform.name!r}")
+        if not (platform.links or source_only or "archive" in kinds):
+            raise ValueError(f"a library for {platform.name} is an archive: --for archive")
+
+    def _library_files(
+        self, objects: Mapping[str, bytes], contents: Mapping[str, bytes]
+    ) -> dict[str, bytes]:
+        """The library, and what programs are linked with where that is another file."""
+        if not objects or not self._platform.links:
+            return {}
+        headers = [(name, contents[f"{name}.h"].decode()) for name in self._functions]
+        exported = [one for name, text in headers for one in exported_in(text, name)]
+        return link_libraries.shared_library(
+            f"lib{self.name}", objects, self._linked, self._options, exported
+        )
 
     def _further(
         self, kind: str, objects: Mapping[str, bytes], kinds: Collection[str]
@@ -148,11 +172,18 @@ class Library:
                 names = ", ".join(self._functions)
                 values = {"description": f"the functions {names}", "version": self.version}
                 return {f"{name}.pc": self._filled_in("library.pc", **values)}
-        module, stubs = python_module(name, self.descriptions)
+        module, stubs = python_module(self._file, name, self.descriptions)
         return {f"{name}.pyi": stubs.encode(), f"{name}.py": module.encode()}
 
     def _filled_in(self, template: str, **values: Any) -> bytes:
-        return filled_in(f"artifact/{template}.j2", library=self.name, **values).encode()
+        linked = self._platform.import_library(f"lib{self.name}")
+        known = {"library": self.name, "file": self._file, "linked_file": linked}
+        return filled_in(f"artifact/{template}.j2", **known, **values).encode()
+
+    @property
+    def _file(self) -> str:
+        """What is loaded."""
+        return self._platform.file(f"lib{self.name}")
 
     @cached_property
     def _sources(self) -> dict[str, dict[str, bytes]]:
@@ -174,6 +205,7 @@ class Library:
             "library": self.name,
             "version": self.version,
             "functions": [description.as_json() for description in self.descriptions],
+            "target": self._platform.name or compiler.target,
             "compiler": compiler.version,
             "processors": self._processors,
             "flags": toolchain.flags(compiler, self._options),

@@ -51,12 +51,20 @@ class _Function:
         return [array.path for array in self.inputs]
 
 
-def python_module(library: str, functions: Sequence[FunctionDescription]) -> tuple[str, str]:
-    """The texts of NAME.py and NAME.pyi. UnsupportedError for a function that such a module cannot
-    call: one that exchanges values with other devices, or with arguments of a user's class."""
+def python_module(
+    file: str, library: str, functions: Sequence[FunctionDescription]
+) -> tuple[str, str]:
+    """The texts of NAME.py and NAME.pyi for the library in a file. UnsupportedError for a function
+    that such a module cannot call: one that exchanges values with other devices, or with arguments
+    of a user's class."""
     printed = [_printed(function) for function in functions]
     dtypes = {a.dtype.name for f in functions for a in (*f.inputs, *f.outputs)}
-    values = {"library": library, "functions": printed, "bfloat16": "bfloat16" in dtypes}
+    values = {
+        "library": library,
+        "file": file,
+        "functions": printed,
+        "bfloat16": "bfloat16" in dtypes,
+    }
     module, stubs = (
         filled_in(f"artifact/{name}.j2", **values, tuple_of=_tuple, quoted=_quoted)
         for name in ("module.py", "module.pyi")

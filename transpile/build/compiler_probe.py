@@ -23,6 +23,7 @@ from transpile.build.commands import ChildProcess, environment
 from transpile.disk_cache.cache_ownership import recall, remember
 from transpile.disk_cache.process_directory import advising, check_space, scratch_directory
 from transpile.errors import CompilerNotFoundError
+from transpile.machine.platforms import Platform, platform_of
 from transpile.options import Options
 from transpile.util.allowed_cflags import writes_elsewhere
 from transpile.util.escapes import utf8
@@ -111,38 +112,26 @@ def find_compiler(options: Options) -> Compiler:
     Raises CompilerNotFoundError where there is none, or where the named one is missing, would write
     files other than its output, or does not compile C.
     """
+    platform = platform_of(options.target)
     named = _named(options)
     if named is not None:
-        text, origin = named
-        command = _resolve(text)
-        if command is None:
-            raise CompilerNotFoundError(
-                f"the C compiler {text!r}, named by {origin}, was not found; name an installed "
-                f"one, by its absolute path or its name on PATH, or leave {origin} unset"
-            )
-        if (word := writes_elsewhere(command[1:])) is not None:
-            raise CompilerNotFoundError(
-                f"the C compiler {text!r}, named by {origin}, is not run: with {word!r} it writes "
-                "other files than its output, or no output"
-            )
-        if problem := writable_by_all(command[0]):
-            raise CompilerNotFoundError(
-                f"the C compiler {text!r}, named by {origin}, is not run: {problem}"
-            )
-        try:
-            return _facts(command)
-        except _NotACompiler as error:
-            raise CompilerNotFoundError(
-                f"{text!r}, named by {origin}, is not a working C compiler: {error}"
-            ) from None
+        return _of_named(*named, platform)
     failures = []
-    for command in _usual_commands():
+    for command in _usual_commands(platform):
         try:
             if problem := writable_by_all(command[0]):
                 raise _NotACompiler(problem)
-            return _facts(command)
+            return _facts(command, platform)
         except _NotACompiler as error:
             failures.append(f"; {command[0]} does not work: {error}")
+    if platform.name:
+        looked = [f"{platform.gcc} on PATH"] if platform.gcc else []
+        looked += ["the Python package ziglang"] if platform.zig_target else []
+        raise CompilerNotFoundError(
+            f"no C compiler for {platform.name} was found (looked for {' and for '.join(looked)}): "
+            f"install {platform.remedies}, or name one in the compiler option 'cc'"
+            + "".join(failures)
+        )
     raise CompilerNotFoundError(
         "no C compiler was found (looked for cc, gcc and clang on PATH and for the Python package "
         "ziglang): install one, for instance with `apt-get install gcc` or `pip install ziglang`, "
@@ -150,10 +139,40 @@ def find_compiler(options: Options) -> Compiler:
     )
 
 
+def _of_named(text: str, origin: str, platform: Platform) -> Compiler:
+    """The compiler that the user names; CompilerNotFoundError where it does not serve."""
+    command = _resolve(text, platform)
+    if command is None:
+        raise CompilerNotFoundError(
+            f"the C compiler {text!r}, named by {origin}, was not found; name an installed "
+            f"one, by its absolute path or its name on PATH, or leave {origin} unset"
+        )
+    if (word := writes_elsewhere(command[1:])) is not None:
+        raise CompilerNotFoundError(
+            f"the C compiler {text!r}, named by {origin}, is not run: with {word!r} it writes "
+            "other files than its output, or no output"
+        )
+    if problem := writable_by_all(command[0]):
+        raise CompilerNotFoundError(
+            f"the C compiler {text!r}, named by {origin}, is not run: {problem}"
+        )
+    try:
+        compiler = _facts(command, platform)
+    except _NotACompiler as error:
+        raise CompilerNotFoundError(
+            f"{text!r}, named by {origin}, is not a working C compiler: {error}"
+        ) from None
+    if compiler.kind != "zig" and not compiler.target.startswith(platform.processor):
+        raise CompilerNotFoundError(
+            f"{text!r}, named by {origin}, compiles for {compiler.target}, not for {platform.name}"
+        )
+    return compiler
+
+
 def is_probed(options: Options) -> bool:
     """True if `find_compiler` finds facts about the compiler, and runs none."""
-    command = _first(options)
-    return command is not None and _remembered(command_identity(command)) is not None
+    command, platform = _first(options), platform_of(options.target)
+    return command is not None and _remembered(_identity(command, platform)) is not None
 
 
 @contextmanager
@@ -165,9 +184,10 @@ def probing(options: Options) -> Iterator[None]:
     with suppress(OSError):
         command = _first(options)
         if command is not None and _may_run(command):
-            identity = command_identity(command)
+            platform = platform_of(options.target)
+            identity = _identity(command, platform)
             if _remembered(identity) is None:
-                place, probe = (os.getpid(), get_ident(), identity), _Probe(command)
+                place, probe = (os.getpid(), get_ident(), identity), _Probe(command, platform)
                 _begun[place] = probe
     try:
         yield
@@ -179,8 +199,10 @@ def probing(options: Options) -> Iterator[None]:
 
 def _first(options: Options) -> tuple[str, ...] | None:
     """The command that `find_compiler` tries first."""
-    named = _named(options)
-    return _resolve(named[0]) if named is not None else next(_usual_commands(), None)
+    named, platform = _named(options), platform_of(options.target)
+    if named is not None:
+        return _resolve(named[0], platform)
+    return next(_usual_commands(platform), None)
 
 
 def _may_run(command: tuple[str, ...]) -> bool:
@@ -190,7 +212,8 @@ def _may_run(command: tuple[str, ...]) -> bool:
 def command_identity(command: Sequence[str]) -> str:
     """The command, with path, size and modification time of each word of it that is a program."""
     parts = [shlex.join(command)]
-    words = command[:1] if command[1:] == ("cc",) else command
+    is_zig = command[1:] == ("cc",) or command[1:3] == ("cc", "-target")
+    words = command[:1] if is_zig else command
     for word in words:
         program = None if word.startswith("-") else _which(word)
         if program is None:
@@ -203,6 +226,12 @@ def command_identity(command: Sequence[str]) -> str:
             status = os.stat(real)
             parts.append(f"{real} {status.st_size} {status.st_mtime_ns}")
     return ", ".join(dict.fromkeys(parts))
+
+
+def _identity(command: Sequence[str], platform: Platform) -> str:
+    """The command that compiles for a platform, by which its facts are kept."""
+    identity = command_identity(command)
+    return f"{identity} for {platform.name}" if platform.name else identity
 
 
 def _all_on_path(name: str) -> list[str]:
@@ -232,7 +261,10 @@ class _NotACompiler(Exception):
 
 
 def _named(options: Options) -> tuple[str, str] | None:
-    """(command, the option or variable that names it), or None where the user names none."""
+    """(command, the option or variable that names it), or None where the user names none. The
+    variables name what compiles for this machine."""
+    if options.target:
+        return (options.cc, "the compiler option 'cc'") if options.cc.strip() else None
     for text, origin in (
         (options.cc, "the compiler option 'cc'"),
         (os.environ.get("TRANSPILE_CC", ""), "the environment variable TRANSPILE_CC"),
@@ -243,8 +275,26 @@ def _named(options: Options) -> tuple[str, str] | None:
     return None
 
 
-def _resolve(text: str) -> tuple[str, ...] | None:
+def _resolve(text: str, platform: Platform) -> tuple[str, ...] | None:
     """A user's path or command as an argument list with an absolute program, or None."""
+    command = _words_of(text)
+    return None if command is None else _compiling_for(command, platform)
+
+
+def _compiling_for(command: tuple[str, ...], platform: Platform) -> tuple[str, ...]:
+    """A command that compiles for a platform: one compiler for all is told which."""
+    if platform.name and _is_zig(command):
+        return (*command, "-target", platform.zig_target)
+    if platform.name and os.path.basename(command[0]).startswith("clang"):
+        return (*command, f"--target={platform.name}")
+    return command
+
+
+def _is_zig(command: Sequence[str]) -> bool:
+    return command[1:2] == ("cc",) and os.path.basename(command[0]).startswith("zig")
+
+
+def _words_of(text: str) -> tuple[str, ...] | None:
     try:
         is_path = os.path.isabs(text) and os.path.isfile(text)  # which may hold spaces
         words = [text] if is_path else shlex.split(text)
@@ -279,13 +329,13 @@ def writable_by_all(program: str) -> str:
     return ""
 
 
-def _usual_commands() -> Iterator[tuple[str, ...]]:
-    for name in ("cc", "gcc", "clang"):
-        program = _which(name)
+def _usual_commands(platform: Platform) -> Iterator[tuple[str, ...]]:
+    for name in (platform.gcc,) if platform.name else ("cc", "gcc", "clang"):
+        program = _which(name) if name else None
         if program is not None:
             yield (os.path.abspath(program),)
-    if (zig := _ziglang()) is not None:
-        yield zig
+    if (platform.zig_target or not platform.name) and (zig := _ziglang()) is not None:
+        yield _compiling_for(zig, platform)
 
 
 def _ziglang() -> tuple[str, ...] | None:
@@ -298,12 +348,13 @@ def _ziglang() -> tuple[str, ...] | None:
     return None
 
 
-def _facts(command: tuple[str, ...]) -> Compiler:
+def _facts(command: tuple[str, ...], platform: Platform) -> Compiler:
     """The facts about a compiler: those of this process, of the cache directory, or of a probe."""
-    identity = command_identity(command)
+    identity = _identity(command, platform)
     compiler = _remembered(identity)
     if compiler is None:
-        begun = _begun.pop((os.getpid(), get_ident(), identity), None) or _Probe(command)
+        begun = _begun.pop((os.getpid(), get_ident(), identity), None)
+        begun = begun or _Probe(command, platform)
         compiler = _known[identity] = begun.compiler()
         remember(_file_of_facts(identity), {"identity": identity, **asdict(compiler)})
     return compiler
@@ -335,15 +386,16 @@ def _from_values(values: dict[str, Any], identity: str) -> Compiler:
 class _Probe:
     """Commands that find the facts about a compiler, started. `close` kills what still runs."""
 
-    def __init__(self, command: tuple[str, ...]) -> None:
+    def __init__(self, command: tuple[str, ...], platform: Platform) -> None:
         self._command = command
+        self._words = words = (*command, "-std=c11", "-O2", *platform.shared)
         self.owner = os.getpid()
         with advising(), ExitStack() as stack:
             self._directory = Path(stack.enter_context(scratch_directory()))
             (self._directory / "probe.c").write_text(_PROBE)
             (self._directory / "openmp.c").write_text(_PROBE_OPENMP)
             # Beside the versions. Most compilers accept all of it, so that one trial is enough.
-            self._trial = _Trial(stack, command, self._directory, "openmp.c", "all", _ALL)
+            self._trial = _Trial(stack, words, self._directory, "openmp.c", "all", _ALL)
             self._version = _asked(stack, [*command, "--version"], self._directory)
             self._machine = _asked(stack, [*command, "-dumpmachine"], self._directory)
             self._stack = stack.pop_all()
@@ -360,9 +412,9 @@ class _Probe:
             version, machine = _said(self._version), _said(self._machine).strip()
             linked, accepted = True, _PROBED
             if not self._trial.succeeds():
-                linked, accepted = _accepted_in_parts(self._stack, command, self._directory)
+                linked, accepted = _accepted_in_parts(self._stack, self._words, self._directory)
         kind = "clang" if "clang" in version.lower() else "gcc"
-        if command[-1] == "cc" and os.path.basename(command[0]).startswith("zig"):
+        if _is_zig(command):
             kind = "zig"
         stated = re.search(r"^Target: (\S+)", version, re.MULTILINE)
         first = version.strip().partition("\n")[0] or "unknown version"
@@ -427,8 +479,7 @@ class _Trial:
         self.problem = ""
         self._output = directory / f"{name}.so"
         self._running = None
-        words = [*command, "-std=c11", "-O2", "-fPIC", "-shared", *flags]
-        words += ["-o", self._output.name, source]
+        words = [*command, *flags, "-o", self._output.name, source]
         try:
             running = stack.enter_context(ChildProcess(words, directory, environment(directory)))
             running.start()

@@ -18,7 +18,7 @@ from transpile.build.commands import TimeLimitError
 from transpile.build.communicators import for_mpi
 from transpile.build.compiler_probe import Compiler
 from transpile.build.helper_objects import helper_objects
-from transpile.build.link_libraries import link_words
+from transpile.build.link_libraries import check_there, link_words, without_time
 from transpile.build.pool_linking import Pool
 from transpile.build.processors import (
     asks_processor,
@@ -32,21 +32,24 @@ from transpile.build.stopwatch import Stopwatch
 from transpile.codegen.compile_budget import MOST_RETREATS, retreat_flags
 from transpile.codegen.dialect import C
 from transpile.codegen.plan.provenance import Origin, origin_of
+from transpile.codegen.plan.small_machines import check_float_only
 from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
 from transpile.codegen.render import Text, render
-from transpile.disk_cache.cache_entry import PROGRAM, PROGRAM_OBJECT
+from transpile.disk_cache.cache_entry import LINKED, PROGRAM, PROGRAM_OBJECT
 from transpile.disk_cache.concurrent_steps import SideBySide, Steps, finished
 from transpile.ir.calls import Call
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.graph_rewrite import with_returned_lengths
 from transpile.ir.loop_ir import Program
 from transpile.lower.kernels import lower
+from transpile.machine.platforms import platform_of
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.schedule import schedule
 from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.symbols.blas import Blas, SharedLibrary
+from transpile.symbols.identifiers import exported_in
 from transpile.symbols.lapack import Lapack
 from transpile.util.frozen_records import cached_property, dataclass, replace
 from transpile.util.gc_pause import without_collector
@@ -102,7 +105,9 @@ class Pipeline:
         """The graph after the passes of `passes/`."""
         with self._times.phase("lower"):
             graph = with_returned_lengths(self.graph)
-            return without_collector(lambda: optimise(graph, self.options.machine))
+            made = without_collector(lambda: optimise(graph, self.options.machine))
+        check_float_only(made, self.options)
+        return made
 
     @cached_property
     def lowered(self) -> Program:
@@ -211,6 +216,7 @@ class Pipeline:
     def write(self, directory: Path, compiler: Compiler, jobs: SideBySide, pool: Pool) -> None:
         """Write and compile the program for Python: with the entry that `program_call.py` calls,
         and linked with the pool of threads. See `begun` of `pool_linking.py` for the arguments."""
+        toolchain.check_runs_here(self.graph.name, self.options)
         source = _write_sources(directory, self.text)
         # The pool before the helpers, in all processes: see `Cache.obtaining`.
         pool.settle(runs_threads=self.text.runs_threads)
@@ -229,6 +235,7 @@ class Pipeline:
         """Write and compile the program for processes without Python, for these processors: object
         files, and the shared object of them. They export the functions of its header, and use the
         system's OpenMP."""
+        check_there(self.program.name, self.libraries, self.options)
         compiler, text = toolchain.find_compiler(self.options), self.text_for_c
         source = _write_sources(directory, text)
         parts = [(source.name, PROGRAM_OBJECT, wanted[0])]
@@ -247,13 +254,32 @@ class Pipeline:
             options = compiled_for(self.options, processor)
             with waiting(self._waits_for(text)):
                 finished(self._compiling(compiler, build, done, text, options))
-        first, *others = [source.with_name(built) for _, built, _ in parts]
-        words = [*(path.name for path in others), *link_words(self.program.name, self.libraries)]
-        output, flags = source.with_name(PROGRAM), done[0].flags
-        link = finished(toolchain.linking(compiler, first, first, output, flags, words))
+        objects = [source.with_name(built) for _, built, _ in parts]
+        link = self._link(compiler, objects, done[0].flags)
         logs = [one.log for one in done]
         (directory / "build.log").write_text("".join([*logs, link]), encoding="utf-8")
         _write_meta(directory, {"build": done[-1].as_json(*logs, link)})
+
+    def _link(self, compiler: Compiler, objects: Sequence[Path], flags: tuple[str, ...]) -> str:
+        """Make what is loaded of object files, PROGRAM beside them, and LINKED where programs are
+        linked with another file; the log, which is empty where object files are all there is."""
+        platform, name = platform_of(self.options.target), self.program.name
+        first, *others = objects
+        program = first.with_name(PROGRAM)
+        if not platform.links:
+            program.write_bytes(first.read_bytes())
+            return ""
+        words = [*(path.name for path in others), *link_words(self.libraries)]
+        exported = exported_in(self.text_for_c.header, name)
+        words += platform.link_words(name, exported, is_gcc=compiler.kind == "gcc")
+        # The file has its name in it on some platforms.
+        output = first.with_name(platform.file(name))
+        log = finished(toolchain.linking(compiler, first, first, output, flags, words))
+        program.write_bytes(without_time(output.read_bytes()))
+        output.unlink()
+        if further := platform.import_library(name):
+            first.with_name(further).rename(first.with_name(LINKED))
+        return log
 
     def _compile(
         self, source: Path, link_flags: tuple[str, ...], jobs: SideBySide
@@ -266,7 +292,8 @@ class Pipeline:
         """
         directory = source.parent
         compiler = toolchain.find_compiler(self.options)
-        words = [*link_words(self.program.name, self.libraries), *link_flags]
+        own = platform_of("").link_words(self.program.name)
+        words = [*link_words(self.libraries), *own, *link_flags]
         output, built = directory / PROGRAM, source.with_suffix(".o")
         done: list[_Compilation] = []
         if jobs.may_gain():

@@ -7,7 +7,7 @@ directory or the time.
 from __future__ import annotations
 
 import shutil
-import sys
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -16,34 +16,62 @@ from transpile.build.commands import output_of
 from transpile.build.compiler_probe import Compiler
 from transpile.disk_cache.concurrent_steps import finished
 from transpile.disk_cache.process_directory import scratch_directory
-from transpile.errors import CompilerNotFoundError, LibraryNotFoundError
+from transpile.errors import CompilerNotFoundError, LibraryNotFoundError, UnsupportedError
 from transpile.ir.graph import Equation
+from transpile.machine.platforms import platform_of
 from transpile.options import Options
 from transpile.symbols.blas import SharedLibrary
 
 
 def shared_library(
-    name: str, objects: Mapping[str, bytes], libraries: Iterable[SharedLibrary], options: Options
-) -> bytes:
-    """The shared object NAME.so of object files, by their names, which are compiled with these
-    options; it is linked with the libraries. CompilationError where the linker fails."""
-    compiler = toolchain.find_compiler(options)
+    name: str,
+    objects: Mapping[str, bytes],
+    libraries: Iterable[SharedLibrary],
+    options: Options,
+    exported: Sequence[str],
+) -> dict[str, bytes]:
+    """The files, by name, of a library of object files, by their names, which are compiled with
+    these options; it is linked with the libraries. CompilationError where the linker fails.
+
+    exported   the functions that it has for its callers
+    """
+    compiler, platform = toolchain.find_compiler(options), platform_of(options.target)
     with scratch_directory() as scratch:
         first, *others = _written(Path(scratch), objects)
-        output = Path(scratch, f"{name}.so")
-        words = [*(path.name for path in others), *link_words(name, libraries)]
+        output = Path(scratch, platform.file(name))
+        words = [*(path.name for path in others), *link_words(libraries)]
+        words += platform.link_words(name, exported, is_gcc=compiler.kind == "gcc")
         flags = toolchain.flags(compiler, options)
         finished(toolchain.linking(compiler, first, first, output, flags, words))
-        return output.read_bytes()
+        files = (platform.import_library(name), output.name)
+        return {file: without_time(Path(scratch, file).read_bytes()) for file in files if file}
 
 
-def link_words(name: str, libraries: Iterable[SharedLibrary]) -> list[str]:
-    """What the linker gets for a shared object NAME.so beside its object files."""
+def without_time(data: bytes) -> bytes:
+    """A file of Windows without the time at which it was linked: in its header, and in the
+    directory of what is for debuggers. Other files are as they were."""
+    if data[:2] != b"MZ":
+        return data
+    made = bytearray(data)
+    (header,) = struct.unpack_from("<I", data, 0x3C)
+    struct.pack_into("<I", made, header + 8, 0)
+    sections, optional = (struct.unpack_from("<H", data, header + k)[0] for k in (6, 20))
+    # Of 64 bits: the directories begin 112 bytes behind the header, the seventh is that one.
+    address, size = struct.unpack_from("<II", data, header + 24 + 112 + 6 * 8)
+    for k in range(sections):
+        length, start, _, offset = struct.unpack_from(
+            "<4I", data, header + 24 + optional + 40 * k + 8
+        )
+        if start <= address < start + length:
+            for entry in range(address - start + offset, address - start + offset + size, 28):
+                struct.pack_into("<I", made, entry + 4, 0)
+    return bytes(made)
+
+
+def link_words(libraries: Iterable[SharedLibrary]) -> list[str]:
+    """What the linker gets for libraries that a program calls."""
     each = dict.fromkeys(library.link_flags for library in libraries)
-    words = [flag for flags in each for flag in flags]
-    if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
-        words.append(f"-Wl,-soname,{name}.so")
-    return words
+    return [flag for flags in each for flag in flags]
 
 
 def check_public(libraries: Iterable[SharedLibrary], name: str, call: Equation | None) -> None:
@@ -62,6 +90,17 @@ def check_public(libraries: Iterable[SharedLibrary], name: str, call: Equation |
                 f"compiler_options={{'{kind}': '{library.usual}'}} or a path, or allow this one "
                 "with private_libraries=True (--private-libraries)"
             )
+
+
+def check_there(name: str, libraries: Sequence[SharedLibrary], options: Options) -> None:
+    """Raise UnsupportedError where a program for another machine is linked with libraries of this
+    one."""
+    if options.target and libraries:
+        raise UnsupportedError(
+            f"{name} calls {libraries[0].kind.upper()}, which is not there for "
+            f"target={options.target!r}: write its sources (--source-only, "
+            "`Library.write(source_only=True)`), and compile and link them there"
+        )
 
 
 def archive(name: str, objects: Mapping[str, bytes], options: Options) -> bytes:

@@ -21,8 +21,10 @@ from transpile.codegen.plan.size_checks import helpers_of_checks, length_checks,
 from transpile.codegen.render import Text, strided_entry
 from transpile.codegen.scope import ProgramScope
 from transpile.codegen.templates.filling import filled_in
+from transpile.disk_cache.cache_entry import LINKED, PROGRAM
 from transpile.errors import CompilerNotFoundError, UnsupportedError
 from transpile.ir.loop_ir import Program
+from transpile.machine.platforms import platform_of
 from transpile.options import Options
 from transpile.symbols import c_helpers
 from transpile.symbols.identifiers import exported_names, identifier
@@ -55,6 +57,9 @@ def processors_of(options: Options) -> tuple[str, ...]:
     """The values of -march that a saved program is compiled with, the lowest level first: one, or
     those that `march` lists. UnsupportedError for a list with others than levels of x86-64."""
     march = options.march
+    if march == "auto" and platform_of(options.target).system == "windows":
+        # gcc keeps vectors of 32 bytes on a stack that Windows aligns to 16, and there they fault.
+        return ("",)
     if march == "auto":
         return (_PORTABLE if _is_x86_64(options) else "",)
     if march != "multi" and "," not in march:
@@ -67,6 +72,13 @@ def processors_of(options: Options) -> tuple[str, ...]:
             f"march={march!r}: a program has versions for {', '.join(LEVELS)}, not {unknown[0]!r}"
         )
     return tuple(level for level in LEVELS if level in named)
+
+
+def files_of(name: str, options: Options) -> dict[str, str]:
+    """The files of a library by their names, what is loaded last, and what the cache calls them."""
+    platform = platform_of(options.target)
+    linked = platform.import_library(name)
+    return {**({linked: LINKED} if linked else {}), platform.file(name): PROGRAM}
 
 
 def asks_processor(processors: Sequence[str]) -> bool:
@@ -133,6 +145,6 @@ def _is_x86_64(options: Options) -> bool:
     try:
         compiler: Compiler = find_compiler(options)
     except CompilerNotFoundError:
-        return os.uname().machine == "x86_64"
+        return (platform_of(options.target).processor or os.uname().machine) == "x86_64"
     # zig's C library lacks what __builtin_cpu_supports reads.
     return compiler.target.startswith(("x86_64", "amd64")) and compiler.kind != "zig"

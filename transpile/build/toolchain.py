@@ -30,6 +30,7 @@ from transpile.errors import (
     LibraryNotFoundError,
     UnsupportedError,
 )
+from transpile.machine.platforms import platform_of
 from transpile.options import Options
 from transpile.symbols.blas import Blas, find_blas
 from transpile.symbols.lapack import find_lapack
@@ -61,6 +62,8 @@ __all__ = [
 
 # The `ingredients` that follow from the compiler.
 COMPILER_INGREDIENTS = frozenset({"compiler", "flags"})
+# Flags that say what a compiler makes of object files.
+_LINKING = {"-shared", "-mexec-model=reactor", "-c"}
 # Flags that are not passed to the linking command: see build_shared.
 _UNSAFE_LINK = {"-ffast-math", "-Ofast", "-funsafe-math-optimizations"}
 
@@ -81,6 +84,8 @@ def target(options: Options) -> str:
     For `native` code it contains the processor's features, so that two machines that share a cache
     do not load each other's programs.
     """
+    if options.target:
+        return options.target
     words = [sys.platform, os.uname().machine, _c_library()]
     if options.march in ("auto", "native") or any(
         flag.endswith("=native") for flag in options.extra_cflags
@@ -131,8 +136,9 @@ def flags(
     """
     requested = options.opt_level
     opt_level = level(effort, requested) if compiler.kind == "gcc" else requested
+    platform = platform_of(options.target)
     chosen = ["-std=c11", f"-O{opt_level}", *_march(compiler, options.march)]
-    chosen += ["-fPIC", "-shared"]
+    chosen += [*platform.flags, *platform.shared]
     chosen += [flag for flag in OPTIONAL_FLAGS if flag in compiler.accepted]
     if compiler.kind == "gcc":
         chosen += [*effort_flags(effort, requested), *gcc_flags]
@@ -153,6 +159,15 @@ def flags(
     if options.debug or compiler.kind == "zig":
         chosen.append("-g" if options.debug else "-g0")
     return (*chosen, *options.extra_cflags, *retreat_flags(compiler.kind, retreat), "-lm")
+
+
+def check_runs_here(name: str, options: Options) -> None:
+    """Raise UnsupportedError for a program for another machine."""
+    if options.target:
+        raise UnsupportedError(
+            f"{name} is for target={options.target!r} and does not run here: "
+            "`lower(...).save(directory)` writes its library"
+        )
 
 
 def time_limit() -> float:
@@ -210,7 +225,7 @@ def building_object(
     """The steps that compile the C file `source` into the object file `output` beside it, of which
     a shared object can be made; their result is the log. Errors as for `building_shared`."""
     directory = source.parent.resolve()
-    kept = [flag for flag in _compiling(compiler, flags, directory) if flag != "-shared"]
+    kept = [flag for flag in _compiling(compiler, flags, directory) if flag not in _LINKING]
     command = [*compiler.command, *kept, "-c", "-o", output.name, source.name]
     return run(command, directory, source, limit)
 
@@ -266,7 +281,7 @@ def _compiling(compiler: Compiler, flags: Sequence[str], directory: Path) -> lis
 
 def assembly(compiler: Compiler, source: Path, flags: Sequence[str]) -> str:
     """The assembly text of a C file, without unwinding tables; raises CompilationError."""
-    kept = [flag for flag in flags if flag != "-shared" and not _is_for_linker(flag)]
+    kept = [flag for flag in flags if flag not in _LINKING and not _is_for_linker(flag)]
     command = [*compiler.command, *kept, "-fno-asynchronous-unwind-tables"]
     with scratch_directory() as temporary:
         output = Path(temporary) / "program.s"
@@ -333,6 +348,8 @@ def _march(compiler: Compiler, march: str) -> tuple[str, ...]:
         return (f"-mcpu={march.replace('-', '_') or 'baseline'}",)
     if not march:
         return ()
+    if compiler.target.startswith("arm-none"):
+        return (f"-mcpu={march}",)  # which chooses the floating-point unit, too
     if march == "native":
         # On ARM -march=native does not tune for the processor; POWER has only -mcpu.
         arm = compiler.target.startswith(("aarch64", "arm"))

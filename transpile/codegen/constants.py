@@ -28,14 +28,15 @@ class Constant:
 
 
 def constants_of(
-    program: Program, reads_bytes: Callable[[Buffer], bool]
+    program: Program, reads_bytes: Callable[[Buffer], bool], *, in_file: bool = True
 ) -> tuple[tuple[Constant, ...], bytes]:
-    """The constants of a program, and the contents of the file."""
+    """The constants of a program, and the contents of the file, for compilers that take long ones
+    from it."""
     constants: list[Constant] = []
     binary = bytearray()
     for buffer in program.constants:
         offset = None
-        if buffer.value.size > LONGEST_CONSTANT:
+        if in_file and buffer.value.size > LONGEST_CONSTANT:
             binary += bytes(-len(binary) % Constant.alignment)
             offset = len(binary)
             binary += buffer.value.tobytes()

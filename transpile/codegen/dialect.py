@@ -9,7 +9,7 @@ import numpy as np
 
 from transpile.ir.number_text import bits_of, nan_bits, number_text
 from transpile.ir.types import FLOAT16, SHORT_NAMES, is_bfloat16, is_half
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import dataclass, replace
 
 DType = np.dtype[Any]
 
@@ -110,6 +110,12 @@ C = Dialect(
 )
 
 DIALECTS = {"c": C}
+
+
+def without_library(dialect: Dialect) -> Dialect:
+    """C of programs that have no C library but math.h."""
+    kept = tuple(header for header in dialect.includes if header != "string.h")
+    return replace(dialect, includes=kept)
 
 
 def suffix(dtype: DType) -> str:

@@ -22,8 +22,8 @@ from transpile.codegen.callback_messages import (
     messages_of,
     places_of,
 )
-from transpile.codegen.constants import constants_of
-from transpile.codegen.dialect import C, Dialect
+from transpile.codegen.constants import Constant, constants_of
+from transpile.codegen.dialect import C, Dialect, without_library
 from transpile.codegen.line_wrapping import complex_types, type_text
 from transpile.codegen.linked_helpers import LinkedHelper, linked_helpers
 from transpile.codegen.plan import gcc_faults
@@ -37,6 +37,11 @@ from transpile.codegen.plan.size_checks import (
     length_checks,
     range_text,
     size_checks,
+)
+from transpile.codegen.plan.small_machines import (
+    check_c,
+    check_freestanding,
+    most_workspace,
 )
 from transpile.codegen.plan.summary import Summary, summary_of
 from transpile.codegen.plan.tensors import dtype_code, first_code, solved_sizes
@@ -57,6 +62,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import used_buffers, walk
 from transpile.ir.types import BOOL, is_half
+from transpile.machine.platforms import platform_of
 from transpile.options import Options
 from transpile.schedule.stack import STACK
 from transpile.symbols import c_helpers
@@ -148,9 +154,13 @@ def render(
     says what it was made of.
     """
     program = complete_sources(program) if options.debug else program
+    check_freestanding(program, options, libraries)
+    dialect = without_library(dialect) if options.freestanding else dialect
     renderer = _Renderer(program, options, dialect, title or program.name, libraries)
     renderer.for_c = for_c
-    return renderer.render(header, identity, devices)
+    text = renderer.render(header, identity, devices)
+    check_c(program, text.source, renderer.scope.needs.helpers, options)
+    return text
 
 
 def _with_own_lines(text: str, name: str) -> str:
@@ -188,7 +198,7 @@ class _Renderer:
         names = needs.helpers | helpers_of(messages)
         helpers = self._helpers(names)
         lanes = outlined([group.kernels[0] for group in groups], self.options)
-        constants, binary = constants_of(program, self.convention.reads_bytes)
+        constants, binary = self._constants()
         summary = summary_of(program.kernels)
         is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
         faults, gcc_flags = _gcc_flags(summary)
@@ -237,6 +247,12 @@ class _Renderer:
             runs_threads=runs_threads,
         )
 
+    def _constants(self) -> tuple[tuple[Constant, ...], bytes]:
+        """The constants, and the contents of the file for long ones."""
+        target, freestanding = self.options.target, self.options.freestanding
+        in_file = platform_of(target).assembles_files and not freestanding
+        return constants_of(self.program, self.convention.reads_bytes, in_file=in_file)
+
     def _headers(self, summary: Summary) -> tuple[str, ...]:
         """The headers that the program needs."""
         is_complex = summary.is_complex or any(b.dtype.kind == "c" for b in self.buffers.values())
@@ -277,9 +293,11 @@ class _Renderer:
             guard=f"TRANSPILE_{program.name}_H",
             communicator=_included("communicator.h") if program.communicates else "",
             metadata=metadata,
-            description=_included("description.h") if metadata else "",
+            description=_included("description.h") if metadata and metadata.lists else "",
             tensor=_included("tensor.h") if metadata and metadata.dlpack else "",
             stack=STACK >> 10,
+            freestanding=self.options.freestanding,
+            most_workspace=most_workspace(program),
             libraries=any(self.libraries),
             includes=_includes_of_header(dtypes, bool(program.sizes or metadata)),
             complex=complex_types(program, self.dialect.types),
@@ -303,6 +321,9 @@ class _Renderer:
             + ["communicator: how values are exchanged with the other devices"]
             * program.communicates
             + notes(self.libraries, summary.intrinsics)
+            + [f"target: {self.options.target}"] * bool(self.options.target)
+            + ["freestanding: of a C library it needs no more than math.h"]
+            * self.options.freestanding
         )
 
     def _unused(self) -> list[Buffer]:

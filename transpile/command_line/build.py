@@ -26,8 +26,9 @@ from transpile.symbols.identifiers import identifier, program_name
 
 def build(chosen: argparse.Namespace) -> int:
     """Run the command; the exit code is returned."""
-    if chosen.march is not None:
-        chosen.option = [*chosen.option, f"march={chosen.march}"]
+    for word in ("march", "target", "freestanding", "float_only"):
+        if (value := getattr(chosen, word)) is not None:
+            chosen.option = [*chosen.option, f"{word}={value}"]
     if chosen.function is None:
         return _build_project(chosen)
     if chosen.project is not None:
@@ -98,8 +99,7 @@ def _build_function(chosen: argparse.Namespace) -> None:
         _write(Library(name, {name: program}), chosen, Path(output), chosen.kinds)
         return
     paths = program.save(output, name, private_libraries=private, communicator=chosen.communicator)
-    (library,) = (path for path in paths if path.suffix == ".so")
-    header = library.with_suffix(".h")
+    header = paths[0].with_suffix(".h")
     print(f"{declaration_of(header.read_text(encoding='utf-8'))}\n")
     _list(paths)
 

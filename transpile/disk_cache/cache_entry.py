@@ -30,6 +30,7 @@ from transpile.util.hashing import blake2b
 # The compiled program, the pool of threads of a program with parallel loops, and cffi's tables.
 PROGRAM = "program.so"
 PROGRAM_OBJECT = "program.o"  # of a program for C, which is linked into libraries
+LINKED = "program.dll.a"  # by which programs are linked with a library of Windows
 THREADS = "threads.so"
 TABLES = "program.ffi"
 

@@ -181,10 +181,10 @@ class Lowering:
             "lapack": self._lapack_identity(),
         }
 
-    def standalone(self) -> bytes:
-        """The shared object for processes without Python, whose parallel loops use the system's
-        OpenMP."""
-        return self._standalone([PROGRAM])[0]
+    def standalone(self) -> dict[str, bytes]:
+        """The files, by name, for processes without Python. Parallel loops use OpenMP's library."""
+        files = processors.files_of(self.program().name, self.options)
+        return dict(zip(files, self._standalone(files.values()), strict=True))
 
     def objects(self) -> dict[str, bytes]:
         """The object files of that shared object, by names that begin with the program's."""
@@ -293,8 +293,7 @@ class Lowering:
         # Replaced in this order: what the C file includes before it, and the library, which other
         # processes load, directly after the header that it has to agree with.
         contents = {**lowering.communicators(communicator), **lowering.sources()}
-        chosen = lowering.program().name
-        contents[f"{chosen}.so"] = lowering.standalone()
+        contents |= lowering.standalone()
         return replace_files(Path(directory), contents)[::-1]
 
     def called(self, name: str | None) -> Lowering:
@@ -347,6 +346,7 @@ class Lowering:
 
         Raises CompilerNotFoundError, LibraryNotFoundError and CompilationError.
         """
+        toolchain.check_runs_here(self.graph.name, self.options)
         built = []
 
         def build(directory: Path) -> None:

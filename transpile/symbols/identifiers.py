@@ -131,6 +131,12 @@ def exported_names(program: str) -> set[str]:
     return {program + ending for ending in _EXPORTED}
 
 
+def exported_in(header: str, program: str) -> tuple[str, ...]:
+    """The functions of a program that its header declares."""
+    declared = re.findall(r"\b(\w+)\([^;{}]*?\);", header)
+    return tuple(sorted(exported_names(program).intersection(declared)))
+
+
 def names_at_file_scope(program: str) -> set[str]:
     """The names that a program defines besides its kernels."""
     return {program + ending for ending in (*_EXPORTED, *_INTERNAL, *_FOR_PYTHON)}

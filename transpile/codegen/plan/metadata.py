@@ -42,6 +42,7 @@ class Metadata:
              loops to ask, or "" where the options have fixed it
     strided  whether there is an entry for arrays of any strides
     dlpack   whether there is one for tensors of DLPack
+    lists    whether it has lists of its arrays and sizes, and its version
     faults   the codes and texts of what may be wrong with these
     provenance  its lines (`provenance.py`)
     """
@@ -51,6 +52,7 @@ class Metadata:
     threads: Literal["many", "one", ""]
     strided: bool
     dlpack: bool
+    lists: bool
     faults: tuple[tuple[int, str], ...]
     provenance: tuple[str, ...]
 
@@ -82,9 +84,10 @@ def metadata_of(program: Program, options: Options, runs_threads: bool, origin: 
     version, sizes = interface_version(program), tuple(map(range_of, program.sizes))
     dlpack = options.layout == "dlpack"
     faults = tuple(tensor_faults(program)) if dlpack else ()
-    threads = "" if options.num_threads else threads
+    threads = "" if options.num_threads or options.freestanding else threads
+    lists = not options.freestanding
     provenance = tuple(lines_of(program.name, origin, options))
-    return Metadata(f"0x{version:08x}U", sizes, threads, strided, dlpack, faults, provenance)
+    return Metadata(f"0x{version:08x}U", sizes, threads, strided, dlpack, lists, faults, provenance)
 
 
 def interface_version(program: Program) -> int:

@@ -297,9 +297,9 @@ class CudaLowering(Lowering):
         """The CUDA file and the header by their names."""
         return {n: text for n, text in self.saved_files().items() if not n.endswith(".so")}
 
-    def standalone(self) -> bytes:
+    def standalone(self) -> dict[str, bytes]:
         """The shared object for processes without Python."""
-        return next(data for n, data in self.saved_files().items() if n.endswith(".so"))
+        return {n: data for n, data in self.saved_files().items() if n.endswith(".so")}
 
     def objects(self) -> dict[str, bytes]:
         """Raise UnsupportedError: there are no object files of programs for a GPU."""
