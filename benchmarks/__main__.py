@@ -8,7 +8,8 @@ each contestant, and both as a multiple of ours, above 1 where ours is faster; t
 call, which traces and compiles; the most memory that the process ever had, in all and beyond what
 it had before the first call. A summary and a chart follow. Then `overhead` of a call, `startup` of
 a process, `compile_time` of programs of any size, `growth` of time with size, and `sizes`: what it
-costs that a size is known at run time alone.
+costs that a size is known at run time alone. `site` has some workloads of each kind, in under ten
+minutes: those of the documentation's chart, `--only site --results docs/benchmarks`.
 
 The numbers, and the machine they belong to, are kept in benchmarks/results/. The exit status is 1
 if a contestant failed. Scripts of their own: benchmarks/matmul.py for matrix products,
@@ -39,6 +40,7 @@ from transpile.build import toolchain
 RESULTS = Path(__file__).parent / "results"
 PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 STARTUP_ROUNDS = 5
+PEERS = ("numba", "jax", "torch")  # whose versions belong to the numbers
 
 
 class Run:
@@ -66,6 +68,8 @@ class Run:
         outcome = self.measure(name)
         say(tables.case_lines(EVERY_CASE[name].title, outcome))
         self.results["cases"][name] = outcome.found
+        versions = {who: found["version"] for who, found in outcome.found.items()}
+        self.results["machine"].update((w, v) for w, v in versions.items() if w in PEERS)
         return outcome.found
 
     def workloads(self, names):
@@ -121,12 +125,20 @@ class Run:
         path = self.options.results / f"{stem}.json"
         path.write_text(json.dumps(self.results, indent=2) + "\n")
         say([f"\nkept in {os.path.relpath(path)}"])
-        if any(line["ratios"] for line in found.values()):
+        # The site draws its chart itself.
+        if self.options.only != ["site"] and any(line["ratios"] for line in found.values()):
             say([chart.draw(found, path.with_suffix(".png"))])
         say(self.failures())
         return 1 if self.results["failed"] else 0
 
 
+# What the documentation's chart has: some of each kind of workload.
+SITE = (
+    *("elementwise", "black_scholes", "softmax", "layer_norm", "row_statistics", "stencil_step"),
+    *("nbody", "cumulative_sum", "gather", "histogram", "sort", "fourier", "small_call", "normals"),
+    *("matmul_float32", "mlp", "attention", "conv2d", "convolutional_training_step"),
+    *("lstm_gradient", "lu_numbers", "floyd_warshall", "mandelbrot", "program_kalman_filter"),
+)
 SECTIONS = {
     "workloads": lambda run: run.workloads(CASES),
     "overhead": Run.overhead,
@@ -135,6 +147,7 @@ SECTIONS = {
     "growth": Run.growth,
     "sizes": Run.sizes,
 }
+BY_NAME = {**SECTIONS, "site": lambda run: run.workloads(SITE)}
 
 
 def say(lines):
@@ -167,7 +180,7 @@ def arguments():
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__.partition("\n")[0]
     )
-    names = [*SECTIONS, *CASES]
+    names = [*BY_NAME, *CASES]
     parser.add_argument("--only", action="append", choices=names, help="a section or a case")
     parser.add_argument("--rounds", type=int, default=9, help="turns of each at most (9)")
     parser.add_argument("--seconds", type=float, default=5, help="for the turns of a case (5)")
@@ -187,8 +200,8 @@ def main():
         present = ", ".join(run.pythons)
         say([f"{about['processor']}, {about['cores']} cores, {about['compiler']}", present])
         run.workloads(name for name in chosen if name in CASES)
-        for name in (name for name in chosen if name in SECTIONS):
-            SECTIONS[name](run)
+        for name in (name for name in chosen if name in BY_NAME):
+            BY_NAME[name](run)
         return run.finish()
 
 

@@ -1,7 +1,7 @@
 """The chart of the benchmarks: the ratios of a results file, as bars of HTML that fit any page.
 
-A results file is what `python -m benchmarks --results docs/benchmarks` keeps: the newest one there
-is shown.
+A results file is what `python -m benchmarks --only site --results docs/benchmarks` keeps: the
+newest one there is shown.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ MENU = {
         "guides/mpi",
         "other_machines",
         "guides/embedded",
+        "guides/look_inside",
         "python_control_flow",
         "runtime_sizes",
         "indexing",

@@ -156,8 +156,11 @@ def flags(
         chosen.append("-fno-omit-frame-pointer")
     elif compiler.kind == "zig":
         chosen.append("-fno-sanitize=undefined")  # zig's default at -O0
-    if options.debug or compiler.kind == "zig":
-        chosen.append("-g" if options.debug else "-g0")
+    if options.debug:
+        # binutils take the files of DWARF 5 for their neighbours, and with them perf and addr2line.
+        chosen += ["-g", "-gdwarf-4"]
+    elif compiler.kind == "zig":
+        chosen.append("-g0")
     return (*chosen, *options.extra_cflags, *retreat_flags(compiler.kind, retreat), "-lm")
 
 
