@@ -174,3 +174,42 @@ def test_sizes_have_to_follow_from_shapes(tmp_path):
     )
     with pytest.raises(UnsupportedError, match=r"the shapes of the arguments of .* do not"):
         lowered.save(tmp_path)
+
+
+def selected(x, counts):
+    return x[x[:, 0] > 0] * 2, np.repeat(counts, counts)
+
+
+def test_results_may_be_as_long_as_values_say(tmp_path, shared_cache):
+    structs = ShapeDtypeStruct(("n", 3), np.float64), ShapeDtypeStruct(("m",), np.int64)
+    lowered = transpile.jit(selected, compiler_options=DLPACK).lower(*structs)
+    loaded = ctypes.CDLL(str(lowered.save(tmp_path)[0]))
+    loaded.selected_error.restype = ctypes.c_char_p
+    loaded.selected_strided_workspace_size.restype = ctypes.c_size_t
+    loaded.selected_strided_workspace_size.argtypes = [ctypes.c_int64] * 3
+
+    def call(x, counts, rows, repeated, lengths):
+        kept = []
+        tensors = [tensor_of(array, kept) for array in (x, counts, rows, repeated, *lengths)]
+        size = loaded.selected_strided_workspace_size(len(x), len(counts), len(repeated))
+        work = np.empty(size, np.uint8)
+        places = map(ctypes.byref, tensors)
+        code = loaded.selected_dlpack(*places, ctypes.c_void_p(work.ctypes.data))
+        return loaded.selected_error(code).decode()
+
+    for n, m in (1, 1), (7, 4), (40, 3):
+        x = np.random.default_rng(n).normal(size=(n, 3))
+        counts = np.arange(m)
+        expected = selected(x, counts)
+        # Rows stand in columns, and every second element is one of a result.
+        outs = np.full((3, n), 9.0).T, np.full(2 * len(expected[1]) + 10, 9)[::2]
+        lengths = np.zeros((), np.int64), np.zeros((), np.int64)
+        assert call(x, counts, *outs, lengths) == "success"
+        for out, length, result in zip(outs, lengths, expected, strict=True):
+            assert length == len(result)
+            np.testing.assert_array_equal(out[:length], result)
+            assert (out[length:] == 9).all()
+    little = np.zeros(1, np.int64)
+    assert "u2 is more than u2_room" in call(x, counts, outs[0], little, lengths)
+    assert lengths[1] == len(expected[1])
+    assert call(x, counts, np.zeros((n - 1, 3)), little, lengths).endswith("not the shape (n, 3)")

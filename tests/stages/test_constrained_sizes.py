@@ -1,5 +1,7 @@
 """Programs for sizes with constraints: what they settle, sizes of 0, and what a call is told."""
 
+import warnings
+
 import numpy as np
 import pytest
 from programs import run_main, run_sanitized
@@ -175,6 +177,32 @@ def test_sizes_of_0_where_they_are_declared():
 
 
 @pytest.mark.sanitized
+def medians(x, k):
+    return (
+        np.median(x), np.median(x, 1), np.nanmedian(x, 0), np.nanquantile(x, 0.3), np.median(k),
+        np.median(x[x > 0]), np.nanmedian(x[x > 0]), np.median(x[:, :1], 0, keepdims=True),
+    )  # fmt: skip
+
+
+def test_the_median_of_no_elements_is_nan():
+    n, m = dims("n, m", "n >= 0", "m >= 0")
+    structs = ShapeDtypeStruct((n, m), np.float64), ShapeDtypeStruct((n,), np.int64)
+    compiled = transpile.jit(medians).lower(*structs).compile()
+    for shape in (0, 3), (3, 0), (1, 1), (2, 3), (5, 4):
+        x = np.sin(np.arange(1.0, shape[0] * shape[1] + 1)).reshape(shape)
+        k = np.arange(shape[0]) * 3
+        x[2:, 1:2] = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for got, wanted in zip(compiled(x, k), medians(x, k), strict=True):
+                assert got.shape == np.shape(wanted)
+                np.testing.assert_allclose(got, wanted)
+    with pytest.raises(UndecidedSizeError, match="a quantile of n elements needs 1 <= n"):
+        transpile.jit(lambda k: np.quantile(k, 0.3)).lower(structs[1])
+    with pytest.raises(IndexError, match="a quantile of no elements"):
+        transpile.jit(lambda x: np.quantile(x[x > 0], 0.3))(np.zeros(3))
+
+
 def test_sizes_of_0_under_the_sanitizers():
     run_sanitized(
         "from test_constrained_sizes import agree_for_all_sizes as f; f(sanitize=True)", __file__

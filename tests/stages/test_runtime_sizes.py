@@ -132,6 +132,17 @@ def test_an_array_that_a_loop_carries_is_the_result_of_an_even_number_of_iterati
         assert_agree(compiled(zeros), np.poly(zeros))
 
 
+def test_tiles_of_rows_and_of_columns_have_bounds_of_their_own():
+    def quotients(x, y):
+        return np.transpose(np.floor_divide(np.clip(x, x, y), 0.1))
+
+    types = ShapeDtypeStruct(("n",), np.uint64), ShapeDtypeStruct(("m", "n"), np.bool_)
+    compiled = transpile.jit(quotients).lower(*types).compile()
+    for n, m in (8, 33), (40, 70):
+        x, y = rng.integers(0, 10, n).astype(np.uint64), rng.random((m, n)) < 0.5
+        np.testing.assert_array_equal(compiled(x, y), quotients(x, y))
+
+
 def test_results_of_calls_in_python_and_in_c_are_the_same():
     function = transpile.jit(lambda x, y: (x[:, None] * y).sum(1))
     compiled = function.lower(struct("n"), struct("m")).compile()

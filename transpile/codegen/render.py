@@ -30,7 +30,7 @@ from transpile.codegen.plan import gcc_faults
 from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
 from transpile.codegen.plan.helper_inlining import outlined
 from transpile.codegen.plan.kernel_dedup import Group, functions_for
-from transpile.codegen.plan.metadata import Metadata, metadata_of, strided_buffers
+from transpile.codegen.plan.metadata import Metadata, counted_results, metadata_of, strided_buffers
 from transpile.codegen.plan.provenance import Origin
 from transpile.codegen.plan.size_checks import (
     helpers_of_checks,
@@ -425,9 +425,9 @@ def strided_entry(program: Program, scope: ProgramScope, options: Options) -> st
     if options.layout == "dlpack":
         arrays = enumerate((*program.inputs, *program.outputs))
         tensors = [(b, dtype_code(b.dtype), first_code(k)) for k, b in arrays]
-        extents = [
+        extents = [  # results say for which lengths there is memory
             (f"{b.name}->shape[{axis}]", extent)
-            for b in program.inputs
+            for b in (*program.inputs, *program.outputs)
             for axis, extent in enumerate(b.shape)
         ]
         sizes = [*solved_sizes(program.name, program.sizes, extents, of_entry.index, "/")]
@@ -435,6 +435,7 @@ def strided_entry(program: Program, scope: ProgramScope, options: Options) -> st
         "strided.c.j2",
         program=program,
         places=strided_buffers(program),
+        counted=counted_results(program),
         scope=of_entry,
         dialect=scope.dialect,
         tensors=tensors,

@@ -270,6 +270,7 @@ class Scope:
         taken = {s.symbol.name for s in inner} | self.buffers.keys() | declared_names(loop.body)
         taken |= {size.name for size in self.program.sizes}
         taken |= {length.name for length, _ in self.program.lengths}
+        taken |= {name for _, name in self.printer.indices}  # of a strip around it
         is_named_inside = any(s.symbol in symbols_of(strips[0].start) for s in inner)
         return None if is_named_inside or taken & {"first", "last"} else strips[0]
 

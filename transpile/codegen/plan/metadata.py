@@ -10,7 +10,8 @@ from transpile.codegen.callback_messages import places_of
 from transpile.codegen.plan.provenance import Origin, lines_of
 from transpile.codegen.plan.tensors import tensor_faults
 from transpile.errors import UnsupportedError
-from transpile.ir.dims import Dim, Index, Symbol, bounds
+from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds
+from transpile.ir.indices.lengths import lengths_in
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.ir.types import BOOL
 from transpile.options import Options
@@ -66,8 +67,9 @@ def range_of(size: Symbol) -> SizeRange:
 def metadata_of(program: Program, options: Options, runs_threads: bool, origin: Origin) -> Metadata:
     """What a program says of itself. UnsupportedError for a layout that it cannot have."""
     strided = options.layout != "contiguous"
-    if strided and (program.lengths or program.communicates):
-        what = "has results whose length depends on values"
+    inner = any(lengths_in([shape[1:]]) for _, shape in program.results)
+    if strided and (inner or program.communicates):
+        what = "has results whose length along an axis behind the first one depends on values"
         if program.communicates:
             what = "exchanges values with other devices"
         raise UnsupportedError(
@@ -114,6 +116,24 @@ def strided_buffers(program: Program) -> list[tuple[Buffer, Index]]:
             places.append((buffer, offset))
             offset = offset + (buffer.size_in_bytes + 63) // 64 * 64
     return [*places, (Buffer("", (), BOOL), offset)]
+
+
+@dataclass(frozen=True)
+class CountedResult:
+    """The shape of a result that has lengths for extents, and where a caller finds these."""
+
+    shape: Shape
+    lengths: tuple[tuple[Symbol, str], ...]
+
+
+def counted_results(program: Program) -> dict[str, CountedResult]:
+    """The results that have lengths for extents, by their names."""
+    found = {}
+    for name, shape in program.results:
+        own = lengths_in([shape])
+        lengths = tuple((s, b) for s, b in program.returned_lengths if s in own)
+        found[name] = CountedResult(shape, lengths)
+    return found
 
 
 def _listed(buffers: Iterable[Buffer]) -> list[tuple[str, str, list[str]]]:

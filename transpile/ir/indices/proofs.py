@@ -14,6 +14,7 @@ from typing import Any
 Bounds = tuple[int | None, int | None]
 
 _MOST_TERMS = 8  # of an exact quotient
+_MOST_STEPS = 300  # of one proof
 DEPTH = 3  # facts in one proof
 
 
@@ -26,31 +27,53 @@ def tightened(
     if not listed:
         return known
     low, high = known
-    below = _least(index, listed, bounds, DEPTH)
-    above = _least(index * -1, listed, bounds, DEPTH)
+    below, above = (_Search(listed, bounds).least(d, DEPTH) for d in (index, index * -1))
     low = below if low is None or (below is not None and below > low) else low
     high = high if above is None or (high is not None and high <= -above) else -above
     return low, high
 
 
-def _least(index: Any, facts: list[Any], bounds: Callable[[Any], Bounds], depth: int) -> int | None:
-    """The best lower bound of an index that `depth` facts give."""
-    best = bounds(index)[0]
-    if depth == 0 or isinstance(index, int):
+class _Search:
+    """The search for the best lower bound of an index. A term without a lower bound of its own has
+    to vanish, so only facts that have it are tried; else all are, up to a number of steps. What
+    the same facts leave in another order is looked at once."""
+
+    def __init__(self, facts: list[Any], bounds: Callable[[Any], Bounds]) -> None:
+        self.facts, self.bounds = facts, bounds
+        self.steps = 0
+        self.known: dict[Any, tuple[int, int | None]] = {}
+
+    def least(self, index: Any, depth: int) -> int | None:
+        """The best lower bound that `depth` facts give."""
+        best = self.bounds(index)[0]
+        if depth == 0 or isinstance(index, int):
+            return best
+        before, found = self.known.get(index, (0, None))
+        if before < depth:
+            found = self._by_facts(index, best, depth)
+            self.known[index] = depth, found
+        return found
+
+    def _by_facts(self, index: Any, best: int | None, depth: int) -> int | None:
+        wanted = dict(index.terms)
+        if best is None:
+            unbounded = (t for t in index.terms if self.bounds(type(index)((t,)))[0] is None)
+            wanted = dict([next(unbounded)])
+        for fact in self.facts:
+            for monomial, factor in fact.terms:
+                share = wanted.get(monomial, 0)
+                if not monomial or share * factor <= 0:
+                    continue
+                self.steps += 1
+                if self.steps > _MOST_STEPS:
+                    return best
+                common = gcd(share, factor)
+                times = abs(factor) // common
+                rest = index * times - fact * (abs(share) // common)
+                least = self.least(rest, depth - 1)
+                if least is not None and (best is None or -(-least // times) > best):
+                    best = -(-least // times)
         return best
-    wanted = dict(index.terms)
-    for fact in facts:
-        for monomial, factor in fact.terms:
-            share = wanted.get(monomial, 0)
-            if not monomial or share * factor <= 0:
-                continue
-            common = gcd(share, factor)
-            times = abs(factor) // common
-            rest = index * times - fact * (abs(share) // common)
-            least = _least(rest, facts, bounds, depth - 1)
-            if least is not None and (best is None or -(-least // times) > best):
-                best = -(-least // times)
-    return best
 
 
 def exact_quotient(index: Any, divisor: Any) -> Any:

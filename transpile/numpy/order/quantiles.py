@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Shape
+from transpile.ir.indices.lengths import index_error
+from transpile.ir.indices.requirements import may_be_0, require
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import FLOAT64, INT64, kind_letter
 from transpile.numpy.core.promotion import (
@@ -15,8 +17,10 @@ from transpile.numpy.core.promotion import (
     as_array,
     axes_of,
     broadcast_in_dim,
+    concatenate_along,
     convert,
     error,
+    fill,
     implements,
     is_empty,
     refuse,
@@ -73,6 +77,15 @@ def _last(x: Any) -> Any:
     return reshape_to(slice_axis(x, x.ndim - 1, n - 1, n), x.shape[:-1])
 
 
+def _readable(x: Any) -> Any:
+    """Rows, with a NaN behind their elements where there may be none, so that there is one to
+    read."""
+    if not may_be_0(x.shape[-1]):
+        return x
+    x = x if kind_letter(x.dtype) in "fc" else convert(x, FLOAT64)
+    return concatenate_along([x, fill(np.nan, (*x.shape[:-1], 1), x.dtype)], x.ndim - 1)
+
+
 def _counts(x: Any) -> Any:
     """How many elements of each row are no NaN."""
     return np.sum(~np.isnan(x), axis=-1)
@@ -117,12 +130,23 @@ def median(
     ordered = sort_along(rows.x, rows.x.ndim - 1)
     if rows.count == 0 or is_empty(rows.x.shape):
         return rows.finished(np.mean(rows.x, axis=-1), keepdims)
+    if may_be_0(rows.count):
+        return rows.finished(_median_or_nan(ordered, rows.count), keepdims)
     middle = slice_axis(ordered, ordered.ndim - 1, half - 1 + rows.count % 2, half + 1)
     result = np.mean(middle, axis=-1)
     if rows.is_floating:
         last = _last(ordered)
         result = np.where(np.isnan(last), last, result)
     return rows.finished(result, keepdims)
+
+
+def _median_or_nan(ordered: Any, count: Any) -> Any:
+    """The medians of sorted rows that may have no elements."""
+    n = dimension_value(count)
+    places = np.stack([np.maximum((n - 1) // 2, 0), n // 2, np.maximum(n - 1, 0)])
+    low, high, last = _at(_readable(ordered), places, False)
+    result = np.where(n % 2 == 1, low, np.mean(np.stack((low, high)), axis=0))
+    return np.where(np.isnan(last), last, result)
 
 
 @implements(np.nanmedian)
@@ -144,12 +168,13 @@ def nanmedian(
     if isinstance(rows.count, int) and (rows.count > _LONG_ROW or rows.x.ndim == 1):
         low, high = _middle_of_filled(rows.x)
     else:
-        ordered = sort_along(rows.x, rows.x.ndim - 1)
+        ordered = _readable(sort_along(rows.x, rows.x.ndim - 1))
         middle = [np.maximum((counts - 1) // 2, 0), np.minimum(counts // 2, rows.count - 1)]
         low, high = (_at(ordered, p, True) for p in middle)
     only = low + 0  # a mean of one is a sum, which starts at 0.0
     result = np.where(counts % 2 == 1, only, np.mean(np.stack((low, high)), axis=0))
-    return rows.finished(np.where(counts == 0, _last(rows.x), result), keepdims)
+    nothing = np.nan if may_be_0(rows.count) else _last(rows.x)
+    return rows.finished(np.where(counts == 0, nothing, result), keepdims)
 
 
 def _middle_of_filled(x: Any) -> tuple[Any, Any]:
@@ -332,8 +357,11 @@ def _quantile(
     if weights is not None:
         return rows.finished(_weighted(rows, q, w, skip), keepdims)
     ordered = sort_along(rows.x, rows.x.ndim - 1)
+    if not skip:
+        words = index_error("a quantile of no elements")
+        require(1, rows.count, f"a quantile of {rows.count} elements", words)
     if skip:
-        counts = _counts(ordered)
+        counts, ordered = _counts(ordered), _readable(ordered)
         result = _of_sorted(rows, ordered, np.maximum(counts, 1), q, method, is_weak)
         return rows.finished(np.where(counts == 0, np.nan, result), keepdims)
     result = _of_sorted(rows, ordered, rows.count, q, method, is_weak)
