@@ -15,6 +15,7 @@ from test_cuda_programs import PROGRAMS
 from thorough import thorough
 
 import transpile as tp
+from transpile.artifact.provenance import read_provenance
 from transpile.errors import (
     CompilerNotFoundError,
     DeviceNotFoundError,
@@ -234,6 +235,12 @@ def test_saved_files(tmp_path, gpu):
     header = (tmp_path / "scaling.h").read_text()
     assert "int scaling(const double *x, const double *y, double *out, void *workspace" in header
     assert '#include "scaling.h"' in (tmp_path / "scaling.cu").read_text()
+    for name in ("scaling.so", "scaling.cu"):
+        (made,) = read_provenance(tmp_path / name)
+        assert (
+            made["source"].startswith("test_cuda_runtime.py:")
+            and "cuda" in made["options"]["device"]
+        )
     library = Path(cudart().path)
     program, folders = tmp_path / "program", (tmp_path, library.parent)
     words = [w for folder in folders for w in (f"-L{folder}", f"-Wl,-rpath,{folder}")]

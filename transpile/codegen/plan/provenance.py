@@ -82,5 +82,6 @@ def _changes(options: Options, processors: Sequence[str]) -> dict[str, object]:
         for field in fields(usual)
         if field.name not in left_out and getattr(options, field.name) != getattr(usual, field.name)
     }
-    machine = options.machine.changes
-    return {"march": ",".join(processors), **changed, **({"machine": machine} if machine else {})}
+    march, machine = ",".join(processors), options.machine.changes
+    named = {"march": march} if march else {}
+    return {**named, **changed, **({"machine": machine} if machine else {})}

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from transpile.build import toolchain
 from transpile.build.driver import Pipeline
 from transpile.build.stopwatch import Stopwatch
+from transpile.codegen.plan.provenance import origin_of
 from transpile.codegen.templates.filling import filled_in
 from transpile.disk_cache.cache import Entry, default_cache
 from transpile.disk_cache.cache_entry import PROGRAM
@@ -280,7 +281,9 @@ class CudaLowering(Lowering):
     def saved_files(self) -> dict[str, bytes]:
         """The contents of the files of a saved program by their names."""
         name = self.loops.name
-        made = self._rendered(header=f"{name}.h")
+        graph, paths = self.graph, self.options.debug
+        origin = origin_of(graph.name, graph.source, (self.options.march,), paths=paths)
+        made = self._rendered(header=f"{name}.h", origin=origin)
         header = header_text(made, self.loops, self._loops.title(self.loops))
         files = {f"{name}.cu": made.source.encode(), f"{name}.h": header.encode()}
 
@@ -289,7 +292,7 @@ class CudaLowering(Lowering):
             self._compiled(made.source, directory, directory / PROGRAM, for_host=True)
             (directory / "meta.json").write_text("{}", encoding="utf-8")
 
-        further = {"for": "anyone"}
+        further = {"for": f"anyone, made of {origin}"}
         files[f"{name}.so"] = self._obtain(build, lambda entry: entry.read(PROGRAM), further)
         return files
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from transpile.codegen.line_wrapping import WIDTH, string_literal, type_text, wrapped
+from transpile.codegen.plan.provenance import Origin, lines_of
 from transpile.codegen.plan.size_checks import range_text
 from transpile.codegen.scope import ProgramScope
 from transpile.codegen.templates.filling import filled_in
@@ -112,16 +113,19 @@ def cuda_file(
     gpu: Gpu = USUAL,
     *,
     header: str = "",
+    origin: Origin | None = None,
     for_python: bool = False,
 ) -> CudaFile:
     """A lowered program as a CUDA file; with a header for callers in C, which it includes and which
-    declares what it exports. `for_python` in two parts, that of the host with the entry that Python
-    calls.
+    declares what it exports, it says that it was made of its `origin`. `for_python` in two parts,
+    that of the host with the entry that Python calls.
 
     Raises UnsupportedError for what there is not on GPUs yet.
     """
     device = device_program(lowered, options, gpu)
     renderer = _Renderer(lowered, device, options, gpu)
+    if origin is not None:
+        renderer.made_of = tuple(lines_of(device.program.name, origin, options))
     of_part = renderer.texts(title or lowered.name, header)
     source = of_part("device" if for_python else "both")
     host = of_part("host") if for_python else ""
@@ -178,6 +182,7 @@ class _Renderer:
         self.teams = TeamNeeds()
         self.threads = gpu.block
         self.kernels: list[KernelText] = []
+        self.made_of: tuple[str, ...] = ()
 
     def texts(self, title: str, header: str) -> Callable[[str], str]:
         """The text of a part of the file: "device", "host" or "both". Kernels are printed first, as
@@ -202,6 +207,7 @@ class _Renderer:
             title=title,
             description=description_of(self.lowered),
             header=header,
+            made_of=self.made_of,
             launches=launches_of(kernels),
             swaps="swap" in kinds,
             messages=[
