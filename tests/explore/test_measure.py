@@ -11,7 +11,7 @@ from transpile import lax
 from transpile.__main__ import main
 from transpile.analysis.cost_model import kernel_bytes
 from transpile.errors import UnsupportedError
-from transpile.explore import roofline
+from transpile.explore import measure, roofline
 from transpile.explore.costs import KernelCost
 from transpile.explore.measure import drawn, measured
 from transpile.explore.roofline import Roof, Speed, roofline_svg
@@ -21,10 +21,11 @@ X = np.linspace(0.5, 1.5, 40_000).reshape(100, 400)
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch, shared_cache):
-    """A roof that takes milliseconds."""
+    """Milliseconds for the roof and for programs."""
     monkeypatch.setattr(roofline, "_ELEMENTS", 1 << 16)
     monkeypatch.setattr(roofline, "_ROUNDS", 1000)
     monkeypatch.setattr(roofline, "_TURNS", 2)
+    monkeypatch.setattr(measure, "_LEAST_SECONDS", 0.01)
 
 
 def centred(x):

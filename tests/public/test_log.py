@@ -84,13 +84,20 @@ def test_it_ends_as_it_began(stream):
         transpile.log.enable("all")
 
 
-def test_the_environment_asks_for_it(tmp_path):
+def test_the_environment_asks_for_it():
     code = "import numpy, transpile; transpile.jit(lambda x: x + 1).trace(numpy.ones(3))"
-    for word, count in (("info", 1), ("0", 0)):
-        variables = {**importing(), "TRANSPILE_LOG": word}
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
-        assert done.stderr.count("has not been traced before\n") == count
-    variables["TRANSPILE_LOG"] = "loud"
-    done = subprocess.run(command, env=variables, capture_output=True, text=True)
-    assert "TRANSPILE_LOG takes info, debug, warning or 0, not 'loud'" in done.stderr
+    variables = {**importing(), "TRANSPILE_LOG": "info"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    assert done.stderr.count("has not been traced before\n") == 1
+
+
+def test_words_of_the_environment(monkeypatch):
+    logger = logging.getLogger("transpile")
+    for word in ("0", ""):
+        monkeypatch.setenv("TRANSPILE_LOG", word)
+        transpile.log.begin_as_asked()
+        assert not any(type(h).__module__ == "transpile.log" for h in logger.handlers)
+    monkeypatch.setenv("TRANSPILE_LOG", "loud")
+    with pytest.raises(ValueError, match="takes info, debug, warning or 0, not 'loud'"):
+        transpile.log.begin_as_asked()
