@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
-from math import log2
+from math import ceil, floor, log2
 from pathlib import Path
 
 import numpy as np
@@ -124,14 +124,14 @@ def roofline_svg(
         if kernel.operations and kernel.cost.bytes and time > 0
     ]
     xs = [log2(x) for _, x, _ in points] + [log2(roof.peak / roof.bandwidth) for roof in every]
-    low, high = int(min(-4.0, *xs)) - 1, int(max(4.0, *xs)) + 1
-    ys = [log2(y) for *_, y in points] + [log2(roof.peak) for roof in every]
-    ys += [log2(every[-1].at(2.0**low))]
-    bottom, top = int(min(ys)) - 1, int(max(ys)) + 1
+    low, high = floor(min(-4.0, *xs)) - 1, ceil(max(4.0, *xs)) + 1
+    rates = [y for *_, y in points] + [roof.peak for roof in every] + [every[-1].at(2.0**low)]
+    ys = [log2(rate / 1e9) for rate in rates]
+    bottom, top = floor(min(ys)) - 1, ceil(max(ys)) + 1
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = (min(max(log2(x), low), high) - low) / (high - low)
-        up = (min(max(log2(y), bottom), top) - bottom) / (top - bottom)
+        up = (min(max(log2(y / 1e9), bottom), top) - bottom) / (top - bottom)
         return _LEFT + across * _WIDTH, _TOP + (1 - up) * _HEIGHT
 
     parts = [*_axes(low, high, bottom, top)]
@@ -165,15 +165,20 @@ def _axes(low: int, high: int, bottom: int, top: int) -> list[str]:
     right, floor = _LEFT + _WIDTH, _TOP + _HEIGHT
     for power in range(low, high + 1):
         x = _LEFT + _WIDTH * (power - low) / (high - low)
-        text = f"{2**power}" if power >= 0 else f"1/{2**-power}"
+        text = _power(power)
         parts.append(f'<path class="grid" d="M{x:.1f} {_TOP}V{floor}"/>')
         parts.append(f'<text class="type" x="{x:.1f}" y="{floor + 14}">{text}</text>')
     every = max((top - bottom) // 8, 1)
     for power in range(bottom, top + 1, every):
         y = floor - _HEIGHT * (power - bottom) / (top - bottom)
         parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/>')
-        rate = 2.0**power / 1e9
-        parts.append(f'<text class="type" x="{_LEFT - 26}" y="{y + 4:.1f}">{rate:.3g}</text>')
+        text = _power(power)
+        parts.append(f'<text class="type" x="{_LEFT - 26}" y="{y + 4:.1f}">{text}</text>')
     parts.append(f'<text x="{_LEFT + _WIDTH / 2}" y="{floor + 32}">operations for a byte</text>')
     parts.append(f'<text x="{_LEFT}" y="{_TOP - 5}">Gop/s</text>')
     return parts
+
+
+def _power(number: int) -> str:
+    """A power of two."""
+    return f"{2**number}" if number >= 0 else f"1/{2**-number}"
