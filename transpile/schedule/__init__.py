@@ -11,6 +11,7 @@ from collections.abc import Callable
 from transpile.ir.loop_ir import Kernel, Program
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
+from transpile.schedule.bit_loops import count_bits
 from transpile.schedule.blocking.batch_scan import tile_batched_scans
 from transpile.schedule.blocking.conv_fusion import fuse_convolutions
 from transpile.schedule.blocking.gemm_fusion import fuse_products
@@ -70,6 +71,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         remove_dead_fills,
         "an array is not filled before a loop that stores each element of it",
     ),
+    (count_bits, "loop idioms: a loop that counts bits is one instruction"),
     (
         version_strides,
         "multiversioning: an axis that broadcasts if it has one element is read in two ways",
