@@ -22,7 +22,8 @@ from transpile import primitives, tree
 from transpile.analysis.dialects import OBJECTS, text
 from transpile.explore.stage import ArgInfo, Stage
 from transpile.ir.graph import Graph
-from transpile.ir.graph_rewrite import live_equations
+from transpile.ir.graph_rewrite import all_counted, counts_of, live_equations
+from transpile.ir.indices.lengths import room_of
 from transpile.ir.indices.size_solver import sizes_of
 from transpile.ir.memory_layout import Layout
 from transpile.ir.primitive import TABLE, Order, Primitive
@@ -52,12 +53,14 @@ if TYPE_CHECKING:
     from transpile.explore import notebook
     from transpile.explore import page as explore
     from transpile.hlo.computation import XlaComputation
+    from transpile.passes.control import inline_calls
     from transpile.primitives import memory_orders
     from transpile.runtime.executable import BuildInfo, Executable, Lowering, MemoryAnalysis
 else:
     explore = Later("transpile.explore.page")
     notebook = Later("transpile.explore.notebook")
     hlo = Later("transpile.hlo.computation")
+    inline_calls = Later("transpile.passes.control.inline_calls")
     memory_orders = Later("transpile.primitives.memory_orders")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
@@ -149,7 +152,7 @@ class Traced(Stage):
 
     def _program(self) -> Graph:
         """The graph without unused inputs, unless `keep_unused`."""
-        graph = self._graph
+        graph = _with_counted_lengths(self._graph)
         if self._keep_unused:
             return graph
         equations = live_equations(graph.equations, graph.outputs, results=False)
@@ -160,6 +163,14 @@ class Traced(Stage):
         live |= {v for v, leaf in leaves if leaf in known.written}
         inputs = tuple(v for v in graph.inputs if v in live or sizes_of([v.type.shape]))
         return dataclasses.replace(graph, inputs=inputs, equations=equations)
+
+
+def _with_counted_lengths(graph: Graph) -> Graph:
+    """The graph, inlined where a call counts a length of which no bound is known: the program gives
+    it as a result."""
+    own = counts_of(graph.equations)
+    is_inside = any(room_of(s) is not None for s in all_counted(graph) if s not in own)
+    return inline_calls.inline_calls(graph) if is_inside else graph
 
 
 class _ProgramStage(Stage):

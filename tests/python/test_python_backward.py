@@ -1,7 +1,10 @@
 """Reverse mode through loops whose number of iterations is traced, beside finite differences."""
 
+import math
+
 import numpy as np
 import pytest
+from thorough import each
 
 import transpile
 from transpile import lax
@@ -197,8 +200,8 @@ def test_a_counter_bounds_the_loop_where_nothing_is_counted():
     """For examples, in bodies of `lax`, and in loops around the derivative."""
     slope = transpile.grad(bounded_by_counter)
     x = np.array([1.3, 0.2])
-    each = transpile.jit(transpile.vmap(slope))(x)
-    np.testing.assert_allclose(each, [slope(v) for v in x], rtol=1e-13)
+    of_each = transpile.jit(transpile.vmap(slope))(x)
+    np.testing.assert_allclose(of_each, [slope(v) for v in x], rtol=1e-13)
 
     def repeated(x):
         return lax.scan(lambda c, _: (bounded_by_counter(c) + 1, None), x, None, length=3)[0]
@@ -245,3 +248,83 @@ def test_the_loops_are_loops_in_c():
     assert "u_room" in text
     text = transpile.jit(transpile.grad(as_many)).lower(X, 3).as_text()
     assert "while (" not in text
+
+
+def told_of_all(x, n):
+    y = x
+    for i in range(n):
+        y = y * 0.5 + x
+        if y > 1.99 * x:
+            print(f"{i}: {y}")
+    print("end", y)
+    return y
+
+
+def told_of_roots(x, n):
+    y = x + n
+    while y * y > 1.001 * x:
+        y = 0.5 * (y + x / y)
+        print("near", y)
+    return y
+
+
+@pytest.mark.parametrize("f", [told_of_all, told_of_roots], ids=lambda f: f.__name__)
+def test_what_a_loop_prints_is_printed_once_under_a_derivative(f, capfd):
+    """A call that finds too little room, and is made again, has not printed yet."""
+    wanted = f(3.0, 40)
+    printed = capfd.readouterr().out
+    slope = (f(3.0 + 1e-6, 40) - f(3.0 - 1e-6, 40)) / 2e-6
+    capfd.readouterr()
+    value, derivative = transpile.jit(transpile.value_and_grad(f))(3.0, 40)
+    assert capfd.readouterr().out == printed
+    np.testing.assert_allclose(value, wanted, rtol=1e-12)
+    np.testing.assert_allclose(derivative, slope, rtol=1e-7)
+
+
+def test_what_is_printed_before_a_length_is_known_is_an_error():
+    def told(x):
+        if x > 0:
+            print("begin", x)
+        return newton(x)
+
+    with pytest.raises(UnsupportedError, match="before it has found the length"):
+        transpile.jit(transpile.grad(told))(3.0)
+
+
+CHECKPOINTED = {
+    "while": lambda x: transpile.checkpoint(newton)(x) * x,
+    "twice": lambda x: transpile.checkpoint(newton)(x) * transpile.checkpoint(newton)(x + 1),
+    "in each other": lambda x: transpile.checkpoint(lambda y: transpile.checkpoint(newton)(y) + y)(
+        x
+    ),
+    "for": lambda x: transpile.checkpoint(rising)(x, int(x) + 3),
+}
+
+
+def rising(x, n):
+    s = 0.0
+    for i in range(n):
+        for j in range(i):
+            s += np.sin(x * i + j)
+    return s
+
+
+@each("name", CHECKPOINTED, ordinary=["in each other"])
+def test_checkpoints_have_loops_of_unknown_length(name):
+    f, h = CHECKPOINTED[name], 1e-6
+    wanted = (f(2.25 + h) - f(2.25 - h)) / (2 * h)
+    for slope in (transpile.grad(f), transpile.jit(transpile.grad(f))):
+        np.testing.assert_allclose(slope(2.25), wanted, rtol=1e-7)
+
+
+def test_functions_of_math_have_derivatives_without_jit():
+    """Python's numbers would lose them, although the trace knows the values."""
+
+    def f(x):
+        s = math.exp(x) * max(x, 0.5) * math.floor(x * 3)
+        for i in range(int(x * 5)):
+            s += math.sqrt(x + i)
+        return s + abs(x) + float(x) if math.sin(x) > 0.1 else math.log(x)
+
+    np.testing.assert_allclose(transpile.grad(f)(1.3), transpile.jit(transpile.grad(f))(1.3))
+    np.testing.assert_allclose(transpile.grad(f)(1.3), (f(1.3 + 1e-6) - f(1.3 - 1e-6)) / 2e-6, 1e-7)

@@ -13,6 +13,7 @@ from transpile.errors import UnsupportedError
 from transpile.fusion.loop_fusion import explain
 from transpile.fusion.nodes import LoopNode, Nest, Node, Region, nodes_of
 from transpile.fusion.rematerialize import loops_of_graph
+from transpile.intrinsics.callbacks import Callback
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import (
     CANONICAL_DOTS,
@@ -33,9 +34,9 @@ from transpile.ir.contracts.loops import (
 from transpile.ir.dims import Dim, Index, Symbol
 from transpile.ir.graph import UNKNOWN_SOURCE, Donated, Graph, Source
 from transpile.ir.graph_rewrite import counts_of, rooms_of
-from transpile.ir.indices.lengths import Length, lengths_in, too_little_room
+from transpile.ir.indices.lengths import Length, lengths_in, room_of, too_little_room
 from transpile.ir.loop_ir import Kernel, Program
-from transpile.ir.loop_rewrite import used_buffers
+from transpile.ir.loop_rewrite import used_buffers, walk
 from transpile.ir.types import MOST, size_of
 from transpile.lower.assign_storage import assign_storage
 from transpile.lower.builder import kernel_body, loop_depth
@@ -69,11 +70,12 @@ def lower(graph: Graph, donated: Donated = (), machine: Machine = USUAL) -> Prog
     name = program_name(graph.name)
     _check_names(graph)
     if rooms_of(graph):
-        _check_repeatable(graph)
         donated = ()  # a call that finds too little room is made again, with the same arguments
     loops = loops_of_graph(graph, machine)
     storage = assign_storage(loops, name)
     program = _program(name, graph, storage, donated)
+    if rooms_of(graph):
+        _check_repeatable(program)
     _check_sizes(program)
     return program
 
@@ -176,15 +178,26 @@ def _check_names(graph: Graph) -> None:
             )
 
 
-def _check_repeatable(graph: Graph) -> None:
-    """Refuse programs that cannot be called again when they have found too little room. A failure
-    can be met again: it ends the call either way."""
-    if graph.communicates or any(not site.callback.failure for site in graph.sites()):
+def _check_repeatable(program: Program) -> None:
+    """Refuse programs that cannot be called again when they have found too little room, which they
+    say behind the kernel that counts a length. A failure can be met again: it ends the call either
+    way."""
+    counts = {name for length, name in program.lengths if _has_room(length)}
+    counting = [k for k, kernel in enumerate(program.kernels) if counts & used_buffers(kernel)[1]]
+    before = program.kernels[: max(counting, default=-1) + 1]
+    calls = (s for kernel in before for s in walk(kernel.body) if isinstance(s, Callback))
+    if program.communicates or any(not call.fails for call in calls):
         raise UnsupportedError(
-            f"{graph.name} has a length without a bound, for which it may be called twice, and "
-            "calls Python or other devices, which is to happen once. Say how long the result is: "
-            "transpile.numpy.repeat(..., total_repeat_length=n), numpy.bincount(x, minlength=n)"
+            f"{program.name} has a length without a bound, for which it may be called twice, and "
+            "calls Python or other devices before it has found the length, which is to happen "
+            "once. Call Python behind the loop, or say how long the result is: a counter that "
+            "bounds a loop, transpile.numpy.repeat(..., total_repeat_length=n), "
+            "numpy.bincount(x, minlength=n)"
         )
+
+
+def _has_room(length: Symbol) -> bool:
+    return isinstance(length, Length) and room_of(length) is not None
 
 
 def _check_sizes(program: Program) -> None:

@@ -19,8 +19,12 @@ from transpile.trace.tracer import UNKNOWN, Tracer
 
 
 def is_unknown(value: Any) -> bool:
-    """True for a traced value that only the program has."""
-    return isinstance(value, Tracer) and value.owner.value(value.variable) is UNKNOWN
+    """True for a traced value that only the program has, or that a number of Python's would lose
+    the derivative of."""
+    if not isinstance(value, Tracer):
+        return False
+    trace, variable = value.owner, value.variable
+    return trace.value(variable) is UNKNOWN or trace.varies(variable)
 
 
 def any_unknown(values: Iterable[Any]) -> bool:
