@@ -104,6 +104,7 @@ LATER = {
     ("stages", "transpile.explore.notebook"): "for notebooks",
     ("stages", "transpile.explore.page"): "for those who look inside",
     ("stages", "transpile.hlo.computation"): RARE,
+    ("stages", "transpile.passes.control.inline_calls"): RARE,
     ("page", "jinja2"): "most programs are rendered without it",
     ("stages", "transpile.primitives.memory_orders"): "the first call needs it, not the import",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
