@@ -243,6 +243,8 @@ OWN = """
     transpile.grad(lambda v: (a @ v) @ v)(v)
     transpile.grad(lambda v: v[i].sum() ** 2)(v)
     transpile.grad(lambda v: np.sort(v)[0])(v)
+    transpile.grad(lambda v: np.sin(np.vander(v, len(v))).sum() + (np.poly(v)**2).sum())(v / 4)
+    transpile.grad(lambda v: np.polyval(v, v).sum() + (np.diff(v, len(v) - 1)**2).sum())(v)
     transpile.grad(lambda v: np.cumsum(v).prod())(v)
     transpile.grad(lambda v: np.concatenate([v, v[::-1]])[1:] @ np.concatenate([v, v])[1:])(v)
     transpile.grad(lambda x: np.linalg.norm(x, axis=1).sum())(x)

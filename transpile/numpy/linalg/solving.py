@@ -177,8 +177,9 @@ def matrix_power(a: Array, n: int) -> Any:
     """The n-th powers of a stack of square matrices, by repeated squaring; of the inverses for
     negative n.
 
-    n may be a runtime size or traced; an integer matrix has then no negative powers, which are a
-    ValueError of the call. Raises LinAlgError for what is not square.
+    n may be a runtime size or traced; it has then derivatives in forward mode only, and an integer
+    matrix no negative powers, which are a ValueError of the call. Raises LinAlgError for what is
+    not square.
     """
     x = as_array(a)
     check_square(x)

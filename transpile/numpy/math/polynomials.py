@@ -330,8 +330,20 @@ def vander(x: Array, N: Any = None, increasing: bool = False) -> Any:
     return np.stack(powers if increasing else powers[::-1], axis=1)
 
 
+def _next_power(column: Any) -> Any:
+    def multiplied(carry: list[Any], xs: list[Any]) -> list[Any]:
+        return [call(np.multiply, carry[0], column), carry[0]]
+
+    return multiplied
+
+
 def _many_powers(column: Any, count: Any, increasing: bool) -> Any:
-    """The same as a cumulative product: a program of one loop, however many there are."""
+    """The same in one loop, however many there are: as a cumulative product, or, where its
+    derivative would have to know the number, one power after another."""
+    if isinstance(count, Dim):
+        one = fill(1, column.shape, column.dtype)
+        powers = transpose(scanned(_next_power(column), [one], [], count)[1])
+        return powers if increasing else powers[:, ::-1]
     shape = (*column.shape, count)
     place = bind(primitives.iota, shape=shape, dimension=1, dtype=INT64)
     factors = np.where(place == 0, 1, broadcast_in_dim(column, shape, (0,)))
