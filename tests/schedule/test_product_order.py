@@ -135,6 +135,18 @@ def test_what_else_a_loop_makes_is_not_made_again():
     assert len(names) == 1
 
 
+def test_a_product_of_what_another_sum_is_beside_is_made_again_without_the_sum():
+    def both(x):
+        return np.prod(x.min(axis=-1)), x.sum(axis=0)
+
+    for scale in 1.0, 1e200:
+        x = np.random.default_rng(0).normal(size=(50, 50)) * scale
+        with np.errstate(over="ignore"):
+            expected = both(x)
+        for got, wanted in zip(transpile.jit(both)(x), expected, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+
+
 def test_a_product_beside_its_overwritten_argument_stays_in_order():
     x = ordinary("f8", (4000,))
     program = lower(trace_to_graph(lambda x: (x + 1, np.prod(x)), x), (0,))

@@ -228,6 +228,9 @@ def _kept(statements: Body, wanted: set[str]) -> Iterator[Statement]:
                 statement = with_bodies(statement, partial(_kept_of, wanted))
                 if not children(statement):
                     continue
+                if isinstance(statement, For):
+                    own = tuple((op, n) for op, n in statement.reductions if n in wanted)
+                    statement = replace(statement, reductions=own)
             case Declare(name=name) | Alloc(buffer=Buffer(name=name)) if name not in wanted:
                 continue
             case Update(target=Ref(name=name) | Load(buffer=name)) if name not in wanted:
