@@ -3,7 +3,7 @@
    Method: that of sort.h, for words whose upper half is the key and whose lower half the position.
    A wider key, from the least one on, is sorted by its upper 32 bits, then runs of those that are
    equal by the lower ones; complex numbers by their first key, then runs of equal first keys by the
-   second one. */
+   second one. Keys that are in order already, or in the reverse one, take one pass. */
 
 /* The longest rows of complex numbers that are sorted by the network: three words a number. Numbers
    of 64 bits take two. */
@@ -248,6 +248,62 @@ static void argsort_short_wide_U(int64_t format, int64_t n, int64_t inner, const
     }
 }
 
+/* 1 where the keys of a row ascend, -1 where each is less than the one before, 0 elsewhere. */
+__attribute__((always_inline))
+static inline int argsort_direction_as_U(int64_t format, int64_t n, const char *x, int64_t stride)
+{
+    const int64_t fraction = format < 0 ? 0 : format;
+    const U infinity = (U)((U)((U)(MAX_U >> 1) >> fraction) << fraction);
+    U falls = 0, stays = 0;
+    for (int64_t i = 0; i < n - 1; i += SORT_CHECKED) {
+        const int64_t end = i + SORT_CHECKED < n - 1 ? i + SORT_CHECKED : n - 1;
+        #pragma omp simd reduction(|:falls) reduction(|:stays)
+        for (int64_t j = i; j < end; j++) {
+            U bits = sort_load_U(x, j * stride), next = sort_load_U(x, (j + 1) * stride);
+            U key = format < 0 ? sort_key_U(format, bits) : sort_float_key_U(infinity, bits);
+            U other = format < 0 ? sort_key_U(format, next) : sort_float_key_U(infinity, next);
+            falls |= (U)(other < key);
+            stays |= (U)(other >= key);
+        }
+        if (falls && stays) {
+            return 0;
+        }
+    }
+    return falls ? -1 : 1;
+}
+
+/* The same, with loops of their own for each kind of numbers, and for adjacent ones. */
+static inline int argsort_direction_U(int64_t format, int64_t n, const char *x, int64_t stride)
+{
+    if (stride != 1) {
+        return argsort_direction_as_U(format, n, x, stride);
+    }
+    if (format == SORT_UNSIGNED) {
+        return argsort_direction_as_U(SORT_UNSIGNED, n, x, 1);
+    }
+    return format < 0 ? argsort_direction_as_U(SORT_SIGNED, n, x, 1)
+        : argsort_direction_as_U(format, n, x, 1);
+}
+
+/* True if the elements at positions order[n], which are `stride` apart as the row is, ascend. */
+static inline bool argsort_is_ordered_U(int64_t format, int64_t words, int64_t n, const char *x,
+                                        int64_t stride, const int64_t *order)
+{
+    U before[2] = {0, 0};
+    for (int64_t i = 0; i < n; i++) {
+        U key = sort_part_key_U(format, words, 0, x, stride, order[i * stride]), second = 0;
+        if (words == 2) {
+            second = sort_part_key_U(format, words, 1, x, stride, order[i * stride]);
+        }
+        if (key < before[0] || (key == before[0] && second < before[1])) {
+            return false;
+        }
+        before[0] = key;
+        before[1] = second;
+    }
+    return true;
+}
+
 /* numpy.argsort of all rows of x[outer][n][inner], stable. If `again`, `out` has the positions
    sorted by less significant keys. `scratch` has room for 2 * n words of 64 bits for each of up to
    `places` threads. */
@@ -279,11 +335,22 @@ static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t fo
         }
         for (; row < end; row++) {
             int64_t start = row / inner * n * inner + row % inner;
+            const char *from = (const char *)x + start * size;
+            const int direction = again || words == 2 ? 0
+                : argsort_direction_U(format, n, from, inner);
+            if (direction != 0) {
+                for (int64_t i = 0; i < n; i++) {
+                    out[start + i * inner] = direction > 0 ? i : n - 1 - i;
+                }
+                continue;
+            }
+            if (again && argsort_is_ordered_U(format, words, n, from, inner, out + start)) {
+                continue;
+            }
             for (int64_t i = 0; i < n; i++) {
                 own[i] = (uint64_t)(again ? out[start + i * inner] : i);
             }
-            uint64_t *sorted = argsort_row_U(format, words, n, (const char *)x + start * size,
-                                             inner, own, own + n);
+            uint64_t *sorted = argsort_row_U(format, words, n, from, inner, own, own + n);
             for (int64_t i = 0; i < n; i++) {
                 out[start + i * inner] = (int64_t)(uint32_t)sorted[i];
             }

@@ -6,6 +6,7 @@ import pytest
 from helpers import arrays, assert_same, evaluate, ordinary, values
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from thorough import one_in
 
 import transpile
 from transpile import numpy as jnp
@@ -165,3 +166,34 @@ def test_vmap_is_a_loop():
     ):
         found = transpile.vmap(f)(x)
         np.testing.assert_array_equal(found, np.stack([evaluate(f, row)[0] for row in x]))
+
+
+def orders(length):
+    """Rows in order, in the reverse one, and almost so, with ties, zeros of both signs and NaN."""
+    x = np.linspace(-1, 1, length) if length > 1 else np.zeros(length)
+    ties, zeros, swapped, with_nan = np.repeat(x, 2)[:length], x.copy(), x.copy(), x.copy()
+    zeros[length // 3 :] = np.where(np.arange(length - length // 3) % 2, 0.0, -0.0)
+    swapped[-2:] = swapped[-2:][::-1]
+    with_nan[length // 2 :] = np.nan
+    rows = [x, ties, zeros, swapped, with_nan]
+    return np.array([*rows, *(row[::-1] for row in rows)])
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u1", "c16"])
+@one_in(2)
+def test_rows_in_order_or_in_the_reverse_one_are_sorted_stably(dtype):
+    with np.errstate(invalid="ignore"):
+        many = [(orders(n) * 100).astype(dtype) for n in (1, 2, 600, 601)]
+
+    @transpile.jit
+    def sorted_in(arrays):
+        return [
+            (np.argsort(x, kind="stable"), np.lexsort((x, x)), np.argsort(x.T, 0, kind="stable"))
+            for x in arrays
+        ]
+
+    for x, (rows, twice, columns) in zip(many, sorted_in(many), strict=True):
+        want = np.argsort(x, kind="stable")
+        np.testing.assert_array_equal(rows, want)
+        np.testing.assert_array_equal(twice, want)
+        np.testing.assert_array_equal(columns, want.T)
