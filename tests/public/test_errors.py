@@ -141,7 +141,7 @@ def test_leak_into_another_trace():
 # ------------------------------------------------------------------------- arguments and results
 
 
-@pytest.mark.parametrize("value", ["text", object(), {1, 2}, int, b"x", lambda: 0])
+@pytest.mark.parametrize("value", [object(), {1, 2}, slice(2), bytearray(b"x")])
 def test_argument_that_is_no_array(value):
     def takes(x, y):
         return x
@@ -156,7 +156,7 @@ def test_argument_deep_in_a_pytree():
     assert """argument "p['layers'][1]['w']" of <lambda>""" in text
     text = message(TypeError, tp.jit(lambda *rest, **more: rest), X, "text")
     assert "argument 'rest[1]'" in text
-    text = message(TypeError, tp.jit(lambda *rest, **more: rest), X, more="text")
+    text = message(TypeError, tp.jit(lambda *rest, **more: rest), X, more=object())
     assert "argument 'more'" in text
 
 

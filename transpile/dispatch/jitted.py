@@ -18,7 +18,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from transpile import tree
-from transpile.dispatch.static_integers import StaticIntegers
+from transpile.dispatch.static_arguments import StaticArguments
 from transpile.dispatch.switches import DISABLED, is_suspended, is_suspended_or_elsewhere
 from transpile.dispatch.tracing import Config, Tracing
 from transpile.options import Options
@@ -56,9 +56,9 @@ class Wrapped(metaclass=CalledBySlot):
         "__weakref__",
         "_config",
         "_function",
-        "_integers",
         "_methods",
         "_parameters",
+        "_statics",
         "_tracing",
     )
 
@@ -79,7 +79,7 @@ class Wrapped(metaclass=CalledBySlot):
         self._config = config
         self._parameters = config.parameters
         self._tracing = Tracing(function, config)
-        self._integers = StaticIntegers(function, config, Wrapped)
+        self._statics = StaticArguments(function, config, Wrapped, (Wrapped, BoundWrapped))
         self._methods = _Methods(function, config, self._first_call())
         Dispatcher(
             self._tracing.table,
@@ -91,8 +91,8 @@ class Wrapped(metaclass=CalledBySlot):
 
     def _first_call(self) -> Callable[..., Any]:
         """What makes a call that has no executable. It does not refer to the jitted function."""
-        run, integers = self._tracing.first_call, self._integers
-        return lambda args, kwargs: integers.called(run, lambda sibling: sibling, (args, kwargs))
+        run, statics = self._tracing.first_call, self._statics
+        return lambda args, kwargs: statics.called(run, lambda sibling: sibling, (args, kwargs))
 
     @property
     def options(self) -> Options:
@@ -121,7 +121,7 @@ class Wrapped(metaclass=CalledBySlot):
         """Trace for these arguments (arrays, or any objects with `shape` and `dtype`)."""
         own = self._methods.of_call(args) or self
         own = own._methods.of_default_device() or own
-        return own._integers.called(  # type: ignore[no-any-return]
+        return own._statics.called(  # type: ignore[no-any-return]
             lambda *call: own._tracing.traced(*call)[0],
             lambda sibling: sibling.trace,
             (args, kwargs),
@@ -142,12 +142,12 @@ class Wrapped(metaclass=CalledBySlot):
         instances that these keep alive; the cache on disk stays."""
         self._tracing.table.clear()
         self._methods.clear()
-        if self._integers.sibling is not None:
-            self._integers.sibling.clear_cache()
+        if self._statics.sibling is not None:
+            self._statics.sibling.clear_cache()
 
     def _cache_size(self) -> int:
         """How many signatures (dynamic: graphs) have an executable or a trace."""
-        sibling = self._integers.sibling
+        sibling = self._statics.sibling
         others = 0 if sibling is None else sibling._cache_size()
         return len(self._tracing.table.traced) + self._methods.count() + others
 

@@ -1,0 +1,190 @@
+"""Arguments that are no arrays, and integers that Python needs while it traces, become static by
+themselves."""
+
+import enum
+import functools
+import logging
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile.errors import TracerIntegerConversionError
+
+X = np.arange(6.0).reshape(2, 3)
+
+
+def of_list(n):
+    return np.array([0.5] * n) + 1
+
+
+def of_rank(x, n):
+    return x.reshape((1,) * n + x.shape)
+
+
+def of_axis(x, *, axis=0):
+    return x.sum(axis=axis)
+
+
+def of_functions(x, which):
+    return [np.sin, np.cos][which](x)
+
+
+CALLS = [
+    (of_list, (3,), {}),
+    (of_rank, (X, 2), {}),
+    (of_axis, (X,), {"axis": 1}),
+    (of_functions, (X, 1), {}),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "kwargs"), CALLS)
+def test_results_are_those_of_python(function, args, kwargs, caplog, shared_cache):
+    f = transpile.jit(function)
+    with caplog.at_level(logging.WARNING, "transpile"):
+        for _ in range(2):
+            np.testing.assert_allclose(f(*args, **kwargs), function(*args, **kwargs), rtol=1e-15)
+    (message,) = caplog.messages
+    assert f"{function.__name__} " in message and "static_argnames" in message
+    assert f._cache_size() == 1
+
+
+def test_each_value_is_a_program():
+    f = transpile.jit(of_list)
+    assert [len(f(n)) for n in (2, 3, 2, np.int8(4), np.array(5))] == [2, 3, 2, 4, 5]
+    assert f._cache_size() == 4
+    f.clear_cache()
+    assert f._cache_size() == 0
+
+
+def test_stages():
+    f = transpile.jit(of_axis)
+    np.testing.assert_array_equal(f.lower(X, axis=1).compile()(X), X.sum(axis=1))
+    assert f.eval_shape(X, axis=0).shape == (3,)
+
+
+def test_methods():
+    class Model:
+        @transpile.jit
+        def total(self, x, axis):
+            return x.sum(axis=axis)
+
+    model = Model()
+    np.testing.assert_array_equal(model.total(X, 1), X.sum(axis=1))
+    np.testing.assert_array_equal(model.total(X, 0), X.sum(axis=0))
+
+
+@pytest.mark.parametrize("axis", [1.0, np.array([1]), np.array(1.0)])
+def test_what_is_no_integer_keeps_its_error(axis):
+    with pytest.raises(TracerIntegerConversionError, match="It comes from the argument 'axis'"):
+        transpile.jit(of_axis)(X, axis=axis)
+
+
+def test_what_also_depends_on_arrays_keeps_its_error():
+    with pytest.raises(TracerIntegerConversionError, match="the arguments 'x', 'n'"):
+        transpile.jit(lambda x, n: np.array([1.0] * (n + x.astype(int)[0])))(np.ones(2), 3)
+
+
+def test_without_conversion_the_error_stays():
+    with pytest.raises(TracerIntegerConversionError, match="It comes from the argument 'n'"):
+        transpile.jit(of_list, python_control_flow=False)(3)
+
+
+# -------------------------------------------------------------------- what is never an array
+
+
+class Kind(enum.Enum):
+    SUM = 1
+    MEAN = 2
+
+
+class Model:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def change(self, y):
+        return -self.rate * y
+
+    @transpile.jit
+    def jitted(self, y):
+        return self.rate * y * y
+
+
+def euler(change, y, steps=3):
+    for _ in range(steps):
+        y = y + 0.1 * change(y)
+    return y
+
+
+def reduced(x, kind, dtype=np.float64, *, method="plain"):
+    y = x.sum(0) if kind is Kind.SUM else x.mean(0)
+    return (y if method == "plain" else np.sqrt(y)).astype(dtype)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        np.sin,
+        lambda y: 2 * y,
+        functools.partial(np.multiply, 3.0),
+        Model(0.5).change,
+        Model(0.5).jitted,
+        transpile.jit(np.cos),
+        abs,
+    ],
+    ids=["ufunc", "lambda", "partial", "method", "jitted method", "jitted", "builtin"],
+)
+def test_functions_are_static(change):
+    f = transpile.jit(euler)
+    np.testing.assert_allclose(f(change, X), euler(change, X), rtol=1e-15)
+    size = f._cache_size()
+    np.testing.assert_allclose(f(change, X + 1), euler(change, X + 1), rtol=1e-15)
+    assert f._cache_size() == size
+    np.testing.assert_allclose(f.lower(change, X).compile()(X), euler(change, X), rtol=1e-15)
+
+
+def test_texts_types_and_members_of_enumerations_are_static(caplog):
+    f = transpile.jit(reduced)
+    calls = [
+        ((X, Kind.SUM), {}),
+        ((X, Kind.MEAN), {"method": "root"}),
+        ((X, Kind.MEAN, np.float32), {}),
+        ((X, Kind.MEAN, np.dtype("i4")), {"method": "plain"}),
+        ((X, Kind.SUM), {}),
+    ]
+    with caplog.at_level(logging.INFO, "transpile"):
+        for args, kwargs in calls:
+            found, expected = f(*args, **kwargs), reduced(*args, **kwargs)
+            np.testing.assert_allclose(found, expected, rtol=1e-15)
+            assert found.dtype == expected.dtype
+    assert any("'kind' is no array, and static" in line for line in caplog.messages)
+
+
+def test_what_a_method_reads_is_guarded():
+    model, f = Model(0.5), transpile.jit(euler)
+    f(model.change, X)
+    model.rate = 2.0
+    np.testing.assert_allclose(f(model.change, X), euler(model.change, X), rtol=1e-15)
+
+
+def test_the_same_argument_may_be_an_array_in_another_call():
+    f = transpile.jit(lambda x, other: x * 2 if isinstance(other, str) else x + other)
+    np.testing.assert_array_equal(f(X, "twice"), X * 2)
+    np.testing.assert_array_equal(f(X, X), X + X)
+    np.testing.assert_array_equal(f(X, "twice"), X * 2)
+
+
+def test_derivatives_and_batches_of_functions_of_functions():
+    f = transpile.jit(euler)
+    slope = transpile.grad(lambda y: f(np.sin, y).sum())(X)
+    np.testing.assert_allclose(slope, transpile.grad(lambda y: euler(np.sin, y).sum())(X))
+    np.testing.assert_allclose(transpile.vmap(lambda y: f(np.sin, y))(X), euler(np.sin, X))
+
+
+def test_a_function_that_is_made_anew_for_each_call_is_noticed_once(caplog):
+    f = transpile.jit(lambda g, x: g(x))
+    with caplog.at_level(logging.WARNING, "transpile"):
+        for k in range(18):
+            f.eval_shape(lambda x, k=k: x + k, X)
+    (message,) = caplog.messages
+    assert "compiled for 16 values of 'g'" in message and "make it once" in message

@@ -1,0 +1,174 @@
+"""Arguments that become static by themselves.
+
+Functions, texts, types, dtypes and members of enumerations are no arrays: a call with one of them
+is made by a sibling of the function, for which that argument is static. So is a call whose trace
+ends with a TracerIntegerConversionError that is about integer arguments alone, which decide what
+Python computes: the length of a list, a rank, an axis. What a shape alone depends on needs none of
+this: it is a size that the program finds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import operator
+from collections.abc import Callable, Iterable
+from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from transpile.errors import TracerIntegerConversionError
+from transpile.trace.call_signature import place_of
+from transpile.util.lazy.loggers import Log
+
+if TYPE_CHECKING:
+    from transpile.dispatch.jitted import Wrapped
+    from transpile.dispatch.tracing import Config
+
+logger = Log("transpile")
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+# What functions and methods read is guarded, as it is for the function itself.
+_CONSTANT = (str, bytes, enum.Enum, type, np.dtype, range, EllipsisType)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, functools.partial, np.ufunc)
+
+# With so many programs it is likely that a function is another one in each call.
+_MANY = 16
+
+
+class StaticArguments:
+    """The arguments of a function that have become static.
+
+    make     the jitted function of other settings
+    jitted   the classes of jitted functions
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        config: Config,
+        make: Callable[[Any, Config], Wrapped],
+        jitted: tuple[type, ...],
+    ) -> None:
+        self._function = function
+        self._config = config
+        self._make = make
+        self._jitted = jitted
+        self._names: frozenset[str] = frozenset()
+        parameters = config.parameters
+        positional, static = parameters.positional, parameters.static_argnums
+        numbers = {n % len(positional) for n in static if -1 - n < len(positional) > n}
+        self._positions = [
+            (n, name)
+            for n, name in enumerate(positional)
+            if n not in numbers and name not in parameters.static_argnames
+        ]
+        self._warned = False
+        self.sibling: Wrapped | None = None
+
+    def called(
+        self, run: Callable[[Any, Any], Any], of: Callable[[Wrapped], Any], arguments: Arguments
+    ) -> Any:
+        """`run` of the arguments of a call; or, where some have become static, or do so now, what
+        `of` says of the sibling, called with them."""
+        if not self._config.static:
+            return run(*arguments)
+        constant = [name for name, value in self._traced(*arguments) if self._is_constant(value)]
+        if not self._names.issuperset(constant):
+            self._become_static(constant)
+            logger.info("%s: %s is no array, and static", self._place, _listed(constant))
+        if self._names:
+            given = self._as_static(self._names, arguments)
+            if given is not None:
+                return self._of_sibling(of, given, constant)
+        try:
+            return run(*arguments)
+        except TracerIntegerConversionError as error:
+            given = None
+            if error.arguments and self._config.python_control_flow:
+                given = self._as_static(self._names | error.arguments, arguments)
+            if given is None:
+                raise
+            self._become_static(error.arguments)
+            logger.warning(
+                "%s: Python needs the value of %s while it traces %s, which has a program for each "
+                "value from here on, as with static_argnames=%r. Lengths of arrays and bounds of "
+                "loops would not need it.",
+                str(error).partition(": ")[0],
+                _listed(self._names),
+                self._place,
+                sorted(self._names),
+            )
+        return self._of_sibling(of, given, constant)
+
+    @property
+    def _place(self) -> str:
+        return place_of(self._function)
+
+    def _is_constant(self, value: Any) -> bool:
+        """True for a value that is no array and does not change."""
+        return isinstance(value, (*_CONSTANT, *_FUNCTIONS, *self._jitted))
+
+    def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+        """The arguments of a call that have names and are not static by the caller's word."""
+        given = [(name, args[n]) for n, name in self._positions if n < len(args)]
+        static = self._config.parameters.static_argnames
+        return given + [item for item in kwargs.items() if item[0] not in static]
+
+    def _as_static(self, names: frozenset[str], arguments: Arguments) -> Arguments | None:
+        """The arguments of a call, integers among those of these names as Python's; None where one
+        of them can be no static argument."""
+        args, kwargs = list(arguments[0]), dict(arguments[1])
+        positional = self._config.parameters.positional
+        positions = {name: n for n, name in enumerate(positional[: len(args)])}
+        for name in names:
+            holder: Any = kwargs if name in kwargs else args
+            place: Any = name if name in kwargs else positions.get(name)
+            if place is None:
+                continue  # the default, which the sibling has
+            if _is_integer(holder[place]):
+                holder[place] = operator.index(holder[place])
+            elif not self._is_constant(holder[place]):
+                return None
+        return tuple(args), kwargs
+
+    def _of_sibling(
+        self, of: Callable[[Wrapped], Any], given: Arguments, constant: list[str]
+    ) -> Any:
+        assert self.sibling is not None  # as some arguments are static
+        result = of(self.sibling)(*given[0], **given[1])
+        if constant and not self._warned and self.sibling._cache_size() >= _MANY:
+            self._warned = True
+            logger.warning(
+                "%s has been compiled for %d values of %s. A function that is made for each call, "
+                "such as a lambda or a partial, is another value each time: make it once.",
+                self._place,
+                self.sibling._cache_size(),
+                _listed(constant),
+            )
+        return result
+
+    def _become_static(self, names: Iterable[str]) -> None:
+        parameters = self._config.parameters
+        self._names |= frozenset(names)
+        positions = [n for n, name in enumerate(parameters.positional) if name in self._names]
+        parameters = dataclasses.replace(
+            parameters,
+            static_argnums=tuple(sorted({*parameters.static_argnums, *positions})),
+            static_argnames=parameters.static_argnames | self._names,
+            any_static=True,
+        )
+        config = dataclasses.replace(self._config, parameters=parameters)
+        self.sibling = self._make(self._function, config)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(map(repr, sorted(names)))
+
+
+def _is_integer(value: Any) -> bool:
+    is_array = isinstance(value, np.ndarray | np.generic) and value.shape == ()
+    return type(value) is int or (is_array and value.dtype.kind in "iu")
