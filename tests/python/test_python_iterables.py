@@ -191,3 +191,24 @@ def updates_in_a_while(n, b):
 def test_views_of_what_a_loop_assigns_to(n):
     check(gives_a_part_to_a_helper, 1.5, n, A)
     check(updates_in_a_while, n, A[:5])
+
+
+def test_a_variable_of_a_loop_is_as_wide_as_what_it_is_made_of_later():
+    """It is an integer in the first iteration alone; the others were truncated."""
+
+    def f(a, n):
+        last = 3
+        for item in reversed(a):
+            last, item = item, last
+            if n > 0:
+                a[:] += 1
+        first = 0
+        for i in range(100):
+            value = first
+            first = first + a[0] * 0.5
+        return item, last, value, first
+
+    a = np.array([0.25, -1.5, 0.75] * 40)
+    mine, theirs = a.copy(), a.copy()
+    np.testing.assert_allclose(transpile.jit(f)(mine, 1), f(theirs, 1), rtol=1e-12)
+    np.testing.assert_allclose(mine, theirs, rtol=1e-12)

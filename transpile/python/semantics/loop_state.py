@@ -128,7 +128,9 @@ class State:
             elif type(part) is Unbound:
                 if type(result) is not Unbound:
                     changed |= self._bind(number, part, result, region)
-            elif not part.is_new:
+            elif part.is_new:
+                changed |= self._joins(part, result)
+            else:
                 if self._ceases_to_be_row(part, result):
                     self._without_rows.add(part.name)
                     self._begin()
@@ -201,6 +203,21 @@ class State:
                 raise _unsettled(name, described(self._initial[slot]), described(leaf))
             changed |= kind != self.types[slot]
             self.types[slot] = kind
+        return changed
+
+    def _joins(self, part: _Carried, result: Any) -> bool:
+        """Widen what the body binds first: another variable, of which it is made, may be wider than
+        in the first iteration."""
+        leaves, structure = flatten_arrays(result.value if type(result) is Maybe else result)
+        if structure != part.structure:
+            return False
+        changed = False
+        for slot, leaf in zip(part.slots, leaves, strict=True):
+            if isinstance(slot, int) and is_array(leaf):
+                kind = joined(self.types[slot], array_type(leaf))
+                if kind is not None and kind != self.types[slot]:
+                    self.types[slot] = kind
+                    changed = True
         return changed
 
     def _before(self, slot: Any) -> Any:
