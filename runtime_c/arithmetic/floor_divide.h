@@ -2,7 +2,7 @@
    (the most negative number by -1) wraps around. */
 static inline S floor_divide_S(S x, S y)
 {
-    S divisor = (S)((y == 0) | (y == -1) ? 1 : y);
+    S divisor = (S)(((y == 0) | (y == -1)) ? 1 : y);
     S whole = whole_quotient_S(x, divisor);
     S rest = (S)((U)x - (U)((U)whole * (U)divisor));
     whole = (S)(whole - is_opposed_S(rest, y));

@@ -1,7 +1,7 @@
 /* numpy.fmod of integers: has the sign of x; 0 when y is 0. */
 static inline S fmod_S(S x, S y)
 {
-    S divisor = (S)((y == 0) | (y == -1) ? 1 : y);
+    S divisor = (S)(((y == 0) | (y == -1)) ? 1 : y);
     return (S)((U)x - (U)((U)whole_quotient_S(x, divisor) * (U)divisor));
 }
 
@@ -44,7 +44,7 @@ static inline float fmod_f32(float x, float y)
         double rest = quotient < 1.0 ? size : size - trunc(quotient) * step;
         return copysignf((float)(rest < 0.0 ? rest + step : rest), x);
     }
-    return (size < (double)INFINITY) & (step > 0.0) ? fmodf(x, y) : (float)NAN;
+    return ((size < (double)INFINITY) & (step > 0.0)) ? fmodf(x, y) : (float)NAN;
 }
 
 static inline double fmod_f64(double x, double y)
@@ -55,7 +55,7 @@ static inline double fmod_f64(double x, double y)
         double rest = quotient < 1.0 ? size : fma(-trunc(quotient), step, size);
         return copysign(rest < 0.0 ? rest + step : rest, x);
     }
-    return (size < (double)INFINITY) & (step > 0.0) ? fmod(x, y) : (double)NAN;
+    return ((size < (double)INFINITY) & (step > 0.0)) ? fmod(x, y) : (double)NAN;
 #else
     return fmod(x, y);
 #endif

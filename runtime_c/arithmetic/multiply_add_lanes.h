@@ -3,8 +3,9 @@
    The text is written once for the C type F where that is possible. gcc would make the same
    instruction of a loop over the lanes, but has to unroll and vectorise each of the hundreds of
    copies that matrix products and Fourier transforms have of it, and then keeps fewer operands in
-   memory. Its names of the instructions are those that <immintrin.h> calls, a header that takes it
-   0.2 seconds to read. */
+   memory. For NEON it would copy each accumulator twice: of 50 instructions for 16 such operations
+   30 are left. Its names of the instructions are those that <immintrin.h> and <arm_neon.h> call,
+   headers that take it 0.2 seconds to read. */
 
 #if defined(__AVX512F__)
 enum { LANES_BYTES = 64 };
@@ -29,6 +30,8 @@ static inline lanes_f32 multiply_add_lanes_f32(lanes_f32 a, lanes_f32 b, lanes_f
     return __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4); /* all lanes, the current rounding */
 #elif defined(__FMA__) && !defined(__clang__)
     return __builtin_ia32_vfmaddps256(a, b, c);
+#elif defined(__aarch64__) && !defined(__clang__)
+    return __builtin_aarch64_fmav4sf(a, b, c);
 #else
     for (int lane = 0; lane < LANES_f32; lane++) {
         c[lane] = multiply_add_f32(a[lane], b[lane], c[lane]);
@@ -43,6 +46,8 @@ static inline lanes_f64 multiply_add_lanes_f64(lanes_f64 a, lanes_f64 b, lanes_f
     return __builtin_ia32_vfmaddpd512_mask(a, b, c, 0xff, 4);
 #elif defined(__FMA__) && !defined(__clang__)
     return __builtin_ia32_vfmaddpd256(a, b, c);
+#elif defined(__aarch64__) && !defined(__clang__)
+    return __builtin_aarch64_fmav2df(a, b, c);
 #else
     for (int lane = 0; lane < LANES_f64; lane++) {
         c[lane] = multiply_add_f64(a[lane], b[lane], c[lane]);
@@ -56,6 +61,8 @@ static inline lanes_narrow_f32 multiply_add_narrow_f32(lanes_narrow_f32 a, lanes
 {
 #if defined(__FMA__) && !defined(__clang__)
     return __builtin_ia32_vfmaddps256(a, b, c);
+#elif defined(__aarch64__) && !defined(__clang__)
+    return __builtin_aarch64_fmav4sf(a, b, c);
 #else
     for (int lane = 0; lane < LANES_NARROW_f32; lane++) {
         c[lane] = multiply_add_f32(a[lane], b[lane], c[lane]);
@@ -69,6 +76,8 @@ static inline lanes_narrow_f64 multiply_add_narrow_f64(lanes_narrow_f64 a, lanes
 {
 #if defined(__FMA__) && !defined(__clang__)
     return __builtin_ia32_vfmaddpd256(a, b, c);
+#elif defined(__aarch64__) && !defined(__clang__)
+    return __builtin_aarch64_fmav2df(a, b, c);
 #else
     for (int lane = 0; lane < LANES_NARROW_f64; lane++) {
         c[lane] = multiply_add_f64(a[lane], b[lane], c[lane]);

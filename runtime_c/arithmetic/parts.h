@@ -5,7 +5,7 @@ static inline float frexp_mantissa_f32(float x)
     float size = fabsf(x);
     uint32_t bits = bits_f32(size < 0x1p-126f ? x * 0x1p24f : x);
     float mantissa = float_from_bits_f32((bits & 0x807fffffu) | 0x3f000000u);
-    return (size > 0.0f) & (size < INFINITY) ? mantissa : x;
+    return ((size > 0.0f) & (size < INFINITY)) ? mantissa : x;
 }
 
 static inline double frexp_mantissa_f64(double x)
@@ -13,7 +13,7 @@ static inline double frexp_mantissa_f64(double x)
     double size = fabs(x);
     uint64_t bits = bits_f64(size < 0x1p-1022 ? x * 0x1p54 : x);
     double mantissa = float_from_bits_f64((bits & 0x800fffffffffffffu) | 0x3fe0000000000000u);
-    return (size > 0.0) & (size < (double)INFINITY) ? mantissa : x;
+    return ((size > 0.0) & (size < (double)INFINITY)) ? mantissa : x;
 }
 
 /* numpy.frexp, second result: the exponent; 0 for zeros, infinities and NaN. */
@@ -22,7 +22,7 @@ static inline int32_t frexp_exponent_f32(float x)
     float size = fabsf(x);
     bool subnormal = size < 0x1p-126f;
     int32_t biased = (int32_t)(bits_f32(subnormal ? size * 0x1p24f : size) >> 23);
-    return (size > 0.0f) & (size < INFINITY) ? biased - (subnormal ? 150 : 126) : 0;
+    return ((size > 0.0f) & (size < INFINITY)) ? biased - (subnormal ? 150 : 126) : 0;
 }
 
 static inline int32_t frexp_exponent_f64(double x)
@@ -31,7 +31,7 @@ static inline int32_t frexp_exponent_f64(double x)
     bool subnormal = size < 0x1p-1022;
     int64_t biased = (int64_t)(bits_f64(subnormal ? size * 0x1p54 : size) >> 52);
     int64_t exponent = biased - (subnormal ? 1076 : 1022);
-    return (int32_t)((size > 0.0) & (size < (double)INFINITY) ? exponent : 0);
+    return (int32_t)(((size > 0.0) & (size < (double)INFINITY)) ? exponent : 0);
 }
 
 /* numpy.ldexp: x * 2^y, rounded once.

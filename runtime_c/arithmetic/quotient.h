@@ -1,7 +1,7 @@
 /* numpy.trunc(x / y), exact: C's integer division; -1 (all bits set) when y is 0. */
 static inline S quotient_S(S x, S y)
 {
-    S whole = whole_quotient_S(x, (S)((y == 0) | (y == -1) ? 1 : y));
+    S whole = whole_quotient_S(x, (S)(((y == 0) | (y == -1)) ? 1 : y));
     whole = y == -1 ? (S)(0u - (U)x) : whole;
     return (S)(y == 0 ? -1 : whole);
 }

@@ -22,6 +22,10 @@
    Tiles are shared out in ever smaller chunks: a thread that begins late, or that the system stops
    for a while, does less of them, and the others wait for no more than a chunk.
 
+   A processor without vectors has a register for each lane, and so room for two rows; so has
+   WebAssembly, which is compiled again for registers that it does not know (8 rows take 3.5 times as
+   long in double precision).
+
    Where B is the transpose of A in the same memory, C is symmetric, and what is above its diagonal
    is copied.
 
@@ -31,8 +35,10 @@
 
 #if defined(__SSE2__) && !defined(__AVX512F__)
 enum { MATMUL_ROWS = 6 };
-#else
+#elif defined(__SSE2__) || defined(__ARM_NEON) || defined(__ALTIVEC__) || defined(__riscv_vector)
 enum { MATMUL_ROWS = 8 };
+#else
+enum { MATMUL_ROWS = 2 };
 #endif
 
 enum { MATMUL_HALF = MATMUL_ROWS / 2 };

@@ -131,11 +131,16 @@ def built(place, function, arguments, directory, name="wanted"):
 def results(place, lowered, paths, arguments, like):
     """The arrays, of the shapes and dtypes of `like`, that the library gives for leaves of the
     arguments."""
-    kept = [np.ascontiguousarray(arguments[leaf]) for leaf in lowered.kept]
+    return results_of(place, paths, [arguments[leaf] for leaf in lowered.kept], like)
+
+
+def results_of(place, paths, arguments, like):
+    """The same for the arguments of the function in C."""
+    kept = [np.ascontiguousarray(x) for x in arguments]
     if place.target == "wasm32-wasi":
-        return _in_wasmtime(paths[0], lowered, kept, like)
+        return _in_wasmtime(paths[0], kept, like)
     said = _run_main(place, paths, _main(paths[0].stem, kept, like))
-    code, *lines = said.split()
+    code, *lines = said.splitlines()
     assert code == "0", said
     return [
         np.frombuffer(bytes.fromhex(line), one.dtype).reshape(one.shape)
@@ -202,7 +207,7 @@ def _run_main(place, paths, text):
     return done.stdout
 
 
-def _in_wasmtime(path, lowered, inputs, outputs):
+def _in_wasmtime(path, inputs, outputs):
     """The results of a module of WebAssembly; arrays lie in pages that are added to its memory."""
     import wasmtime
 

@@ -143,8 +143,10 @@ def flags(
     if compiler.kind == "gcc":
         chosen += [*effort_flags(effort, requested), *gcc_flags]
     else:
-        # clang warns about each loop with a simd pragma that it does not vectorise.
-        chosen.append("-Wno-pass-failed")
+        # clang warns about each loop with a simd pragma that it does not vectorise; and since its
+        # version 14 of `|` and `&` between truths, by which helpers do without branches.
+        chosen += ["-Wno-pass-failed", "-Wno-unknown-warning-option"]
+        chosen.append("-Wno-bitwise-instead-of-logical")
     if options.threaded and compiler.openmp:
         chosen.append("-fopenmp")
     elif "-fopenmp-simd" in compiler.accepted:
