@@ -275,8 +275,9 @@ class Pipeline:
         # The file has its name in it on some platforms.
         output = first.with_name(platform.file(name))
         log = finished(toolchain.linking(compiler, first, first, output, flags, words))
-        program.write_bytes(without_time(output.read_bytes()))
-        output.unlink()
+        content = without_time(output.read_bytes())
+        output.unlink()  # first: a library may be called `program`, too
+        program.write_bytes(content)
         if further := platform.import_library(name):
             first.with_name(further).rename(first.with_name(LINKED))
         return log

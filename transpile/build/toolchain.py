@@ -146,7 +146,7 @@ def flags(
         # clang warns about each loop with a simd pragma that it does not vectorise; and since its
         # version 14 of `|` and `&` between truths, by which helpers do without branches.
         chosen += ["-Wno-pass-failed", "-Wno-unknown-warning-option"]
-        chosen.append("-Wno-bitwise-instead-of-logical")
+        chosen += ["-Wno-bitwise-instead-of-logical", "-Wno-sign-conversion"]
     if options.threaded and compiler.openmp:
         chosen.append("-fopenmp")
     elif "-fopenmp-simd" in compiler.accepted:

@@ -33,7 +33,7 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 # What functions and methods read is guarded, as it is for the function itself.
 _CONSTANT = (str, bytes, enum.Enum, type, np.dtype, range, EllipsisType)
-_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, functools.partial, np.ufunc)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, np.ufunc)
 
 # With so many programs it is likely that a function is another one in each call.
 _MANY = 16
@@ -110,7 +110,9 @@ class StaticArguments:
 
     def _is_constant(self, value: Any) -> bool:
         """True for a value that is no array and does not change."""
-        return isinstance(value, (*_CONSTANT, *_FUNCTIONS, *self._jitted))
+        is_function = isinstance(value, (*_FUNCTIONS, *self._jitted))
+        # some subclasses are pytrees
+        return isinstance(value, _CONSTANT) or is_function or type(value) is functools.partial
 
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterable[tuple[str, Any]]:
         """The arguments of a call that have names and are not static by the caller's word."""
