@@ -24,13 +24,14 @@ examples: $(VENV)/.installed-examples compiler
 	    echo "--- examples/$$name.py"; $(BIN)/python examples/$$name.py || exit 1; echo; done
 
 test: $(VENV)/.installed-developer compiler
-	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not sanitized" $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not sanitized" \
+	    --ignore tests/machines $(ARGS)
 
 # Not in continuous integration: what repeats a way through the code, too, with all dtypes, all drawn
 # examples and all programs compiled as users' are. A few times as long as `make test`.
 thorough: $(VENV)/.installed-developer compiler
 	@TRANSPILE_TEST_THOROUGH=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal \
-	    -m "not sanitized" $(ARGS)
+	    -m "not sanitized" --ignore tests/machines $(ARGS)
 
 # For every commit: the shape of the code, and quick tests of each part of it. Nothing long that is
 # drawn, or that a compiler works at for long.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from places import ROOT
 from programs import needs
+from thorough import thorough
 
 pytestmark = needs("ninja")
 
@@ -43,6 +44,7 @@ def check(program):
     assert "rows is less than 3" in run(program, 2, 9, cwd="/", code=1)
 
 
+@thorough
 @needs("cmake")
 def test_cmake_compiles_the_functions_and_again_where_they_change(project):
     chosen = f"-DPython3_EXECUTABLE={sys.executable}"

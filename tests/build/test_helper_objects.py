@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from thorough import one_in
+from thorough import one_in, thorough
 
 import transpile
 from transpile.build import toolchain
@@ -162,6 +162,7 @@ def test_programs_do_without_the_object_once_they_are_linked(cache, compilers):
     assert compilers == []
 
 
+@thorough
 def test_processes_that_start_together_compile_it_once(cache):
     started = [
         subprocess.Popen([sys.executable, "-c", PROGRAM, str(n)], stdout=subprocess.PIPE, text=True)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from thorough import thorough
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = """
@@ -91,6 +92,7 @@ def test_what_is_not_there_is_an_error_that_names_both_remedies(warm, empty):
     assert "_lambda_ was not found in the cache" in error[1] and str(warm / "cache") in error[1]
 
 
+@thorough
 def test_what_differs_or_is_damaged_does_not_serve(tmp_path, empty):
     cache, compiler = tmp_path / "cache", shutil.which("gcc") or shutil.which("cc")
     for number in (1, 2):  # the same compiler under other names: other keys

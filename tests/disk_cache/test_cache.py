@@ -16,6 +16,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from thorough import thorough
 
 from transpile.disk_cache import cache as cache_module
 from transpile.disk_cache import cache_files as directories
@@ -792,6 +793,7 @@ def test_nobody_fails_in_a_storm_of_builds_evictions_and_clears(cache):
     nothing_is_left(cache)
 
 
+@thorough
 def test_killed_processes_leave_nothing_and_nothing_wrong(cache):
     moments = random.Random(3)
     for _ in range(8):

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from thorough import thorough
 
 import transpile
 from transpile.disk_cache.sealed_json import seal, unseal
@@ -97,6 +98,7 @@ def test_other_contents_of_equal_size_and_time_are_noticed(copy, how):
     assert changed != text and digest(copy) != first
 
 
+@thorough
 def test_what_is_remembered_and_damaged_is_made_anew(copy):
     first = digest(copy, SETTLED)
     (kept,) = (copy / "cache").glob("transpile-*.json")
@@ -127,6 +129,7 @@ def test_it_is_remembered_beside_compiled_modules_whatever_the_cache(copy, tmp_p
     assert digest(copy, **other(True)) != first
 
 
+@thorough
 def test_in_an_image_the_files_are_read(copy, tmp_path_factory):
     # A squashfs has one time for each file, which its maker may have chosen.
     for path in copy.rglob("*"):

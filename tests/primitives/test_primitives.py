@@ -27,7 +27,7 @@ from primitive_programs import (
     small,
 )
 from programs import run_sanitized
-from thorough import THOROUGH
+from thorough import THOROUGH, thorough
 
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
@@ -258,6 +258,7 @@ def test_no_primitive_has_undefined_behaviour(part, shared_cache):
     )
 
 
+@thorough
 def test_primitives_compile_without_warnings_in_clang(shared_cache):
     command = shutil.which("clang")
     if command is None:

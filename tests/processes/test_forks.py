@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import fresh_seed
-from thorough import THOROUGH
+from thorough import THOROUGH, thorough
 
 import transpile
 from transpile.trace.trace import current_trace
@@ -266,6 +266,7 @@ def test_a_fork_waits_for_sections_that_begin_while_it_waits():
         assert fork(child) == 0
 
 
+@thorough
 def test_forks_at_random_moments_while_others_trace_and_compile():
     code = """
         import json, os, random, signal, sys, threading, time

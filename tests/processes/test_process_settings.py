@@ -8,7 +8,7 @@ import sys
 import process_settings
 import pytest
 from places import ROOT, SUPPORT
-from thorough import THOROUGH, each
+from thorough import THOROUGH, each, thorough
 
 pytestmark = pytest.mark.full_level
 
@@ -101,6 +101,7 @@ def test_where_headers_are_searched_is_part_of_the_key_and_not_of_the_text(every
         assert {**facts, "key": ""} == {**usual, "key": ""}
 
 
+@thorough
 def test_a_program_of_a_process_that_flushes_serves_one_that_does_not(tmp_path):
     """What such a process leaves in the cache has not lost its subnormal numbers."""
     flushed = found(tmp_path, "flush to zero")["flush to zero"]

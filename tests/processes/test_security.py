@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from thorough import thorough
 
 from transpile.disk_cache.cache import Cache, key
 from transpile.disk_cache.cache_entry import DamagedError
@@ -280,6 +281,7 @@ def test_what_belongs_to_another_user_is_neither_used_nor_removed(cache):
     cache._substitute.clear()
 
 
+@thorough
 def test_fifos_in_the_place_of_small_files_are_not_waited_for(tmp_path):
     assert call(tmp_path) == ("right", 0)
     before = sorted(path.name for path in tmp_path.iterdir())
@@ -293,6 +295,7 @@ def test_fifos_in_the_place_of_small_files_are_not_waited_for(tmp_path):
     assert all(path.is_file() for path in tmp_path.glob("compiler-*.json"))
 
 
+@thorough
 def test_forged_facts_about_a_compiler_are_not_believed(tmp_path):
     assert call(tmp_path) == ("right", 0)
     (facts,) = tmp_path.glob("compiler-*.json")

@@ -100,6 +100,7 @@ def libraries(tmp_path_factory):
         yield folder
 
 
+@thorough
 def test_a_run_prints_a_table_and_a_summary_and_keeps_the_numbers(tmp_path):
     words = ("--only", "small_call", "--only", "lu_numbers", "--rounds", "2")
     done = run(*words, "--without-peers", "--results", str(tmp_path))

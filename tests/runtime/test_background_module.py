@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from interrupted import Interrupter
+from thorough import thorough
 
 from transpile.build import toolchain
 from transpile.build.commands import running
@@ -167,6 +168,7 @@ def test_a_child_that_ends_at_once_does_not_end_the_compiler(compiler, tmp_path)
     assert compilers_are_gone(tmp_path)
 
 
+@thorough
 def test_processes_that_start_together(compiler, tmp_path):
     started = [start(compiler, tmp_path, "until_in_c()") for _ in range(3)]
     assert [output(process) for process in started] == [""] * 3

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import tries
+from thorough import thorough, tries
 
 import transpile
 from transpile.build import toolchain
@@ -133,6 +133,7 @@ def expected_scores(x):
     return (shifted / shifted.sum(axis=1, keepdims=True) * x).sum()
 
 
+@thorough
 def test_calls_from_several_threads_at_once_are_safe():
     inputs = [np.random.default_rng(seed).standard_normal((256, 512)) for seed in range(8)]
     wanted = [expected_scores(x) for x in inputs]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from interrupted import Interrupter
 from places import SUPPORT, importing
-from thorough import THOROUGH
+from thorough import THOROUGH, thorough
 
 import transpile
 from transpile.intrinsics.lapack import DECOMPOSITIONS
@@ -48,6 +48,7 @@ SOME = (
 )
 
 
+@thorough
 @pytest.mark.full_level
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc/self/task")
 def test_one_thread_is_one_thread_in_every_library_call():

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from programs import run_main, run_sanitized
+from thorough import thorough
 
 import transpile
 from transpile import ShapeDtypeStruct, dims
@@ -203,6 +204,7 @@ def test_the_median_of_no_elements_is_nan():
         transpile.jit(lambda x: np.quantile(x[x > 0], 0.3))(np.zeros(3))
 
 
+@thorough
 def test_sizes_of_0_under_the_sanitizers():
     run_sanitized(
         "from test_constrained_sizes import agree_for_all_sizes as f; f(sanitize=True)", __file__

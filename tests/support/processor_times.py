@@ -10,7 +10,7 @@ from collections import defaultdict
 
 import pytest
 
-SHOWN = 60  # modules, and tests
+SHOWN = 100  # modules, and tests
 
 
 def now():

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from thorough import one_in
+from thorough import one_in, thorough
 
 import transpile
 from transpile.build.compiler_probe import find_compiler
@@ -61,6 +61,7 @@ def test_an_element_has_the_same_bits_at_any_place_among_any_number(dtype, count
     np.testing.assert_allclose(found, chain(x), rtol=1e-3 if dtype == "f4" else 1e-9)
 
 
+@thorough
 @pytest.mark.skipif(not ON_X86, reason="gcc for x86 names its copies for vectors so")
 def test_helpers_beside_choices_are_no_calls():
     x = np.random.default_rng(0).standard_normal((8, 64))
