@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from commands import Commands
+from thorough import thorough
 
 from transpile.__main__ import main
 
@@ -183,6 +184,7 @@ def test_a_function_for_several_devices_is_built_for_the_processes_of_an_mpi_pro
     assert "const transpile_communicator *communicator" in (out / "total.h").read_text()
 
 
+@thorough
 def test_what_has_no_communicator_is_refused(devices, capsys):
     function, out = devices
     words = ["build", function, "--arg", "float64[2, 3]", "-o", str(out)]

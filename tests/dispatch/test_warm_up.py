@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 import pytest
-from thorough import one_in
+from thorough import one_in, thorough
 
 import transpile
 from transpile.build.compiler_probe import find_compiler
@@ -283,6 +283,7 @@ def test_callbacks_in_loops_wait_for_the_program(compiler):
     assert seen == [-1.0, 0.0, 1.0] and is_built(f, ROW)
 
 
+@thorough
 def test_long_loops_are_left_to_the_program(compiler):
     def f(x):
         return transpile.lax.fori_loop(0, 100_000, lambda k, x: np.cos(x), x)
@@ -308,6 +309,7 @@ def test_what_needs_much_memory_is_left_to_the_program(compiler):
     assert warm_up._suits(warmed(np.exp).trace(np.ones(10_000_000)).jaxpr)
 
 
+@thorough
 def test_what_numpy_takes_longer_for_is_left_to_the_program(compiler, monkeypatch):
     f = warmed(lambda x: np.exp(np.sin(x)) + 1)
     expected = transpile.jit(lambda x: np.exp(np.sin(x)) + 1)
@@ -333,6 +335,7 @@ def test_stages_build_at_once(compiler):
     assert f(ROW).tolist() == compiled(ROW).tolist()
 
 
+@thorough
 def test_threads_begin_one_build(compiler):
     f = warmed(lambda x: np.arctan(x) - 1)
     results = []
@@ -350,6 +353,7 @@ def test_threads_begin_one_build(compiler):
         np.testing.assert_allclose(result, np.arctan(ROW) - 1, rtol=1e-14)
 
 
+@thorough
 def test_no_more_builds_than_processors(compiler, monkeypatch):
     monkeypatch.setattr(background_build, "most_commands", lambda: 1)
     one, other = warmed(lambda x: x + 1), warmed(lambda x: x + 2)

@@ -207,6 +207,7 @@ def test_a_fork_waits_for_nothing_for_ever(monkeypatch):
             assert fork(child) == 0
 
 
+@thorough
 def test_a_fork_waits_while_temporary_directories_are_looked_for(tmp_path):
     code = """
         import os, signal, sys, tempfile, threading, time

@@ -349,6 +349,7 @@ def test_whoever_renames_a_directory_above_the_cache_changes_nothing(tmp_path, m
             assert Path(name).read_text() == "machine code"
 
 
+@thorough
 def test_programs_below_a_directory_open_to_others_are_loaded_and_told_apart(tmp_path):
     shared = tmp_path / "shared"
     shared.mkdir()

@@ -112,6 +112,7 @@ def test_calls_go_on_in_python_and_then_in_c(compiler, tmp_path):
     assert output(start(compiler, tmp_path, again, *STRICT)) == ""
 
 
+@thorough
 def test_a_process_that_ends_soon_leaves_the_module_to_the_next(compiler, tmp_path):
     assert output(start(compiler, tmp_path, "assert not is_in_c()", *STRICT)) == ""
     assert len(list((tmp_path / "cache").glob("transpile_call-*/call.so"))) == 1
@@ -132,6 +133,7 @@ def test_no_call_waits_for_a_slow_compiler(compiler, tmp_path):
     assert os.listdir(tmp_path / "cache/building") == []
 
 
+@thorough
 def test_a_forked_child_leaves_the_compiler_to_its_parent(compiler, tmp_path):
     code = """
     import warnings

@@ -16,6 +16,7 @@ from types import FunctionType
 
 import numpy as np
 import pytest
+from thorough import thorough
 
 import transpile
 from transpile.build import toolchain
@@ -291,6 +292,7 @@ def test_signatures_of_few_and_of_many_arguments_in_turn():
     assert not calls
 
 
+@thorough
 def test_many_signatures():
     fast = transpile.jit(lambda x: x + 1)
     for _ in range(3):
@@ -587,6 +589,7 @@ def test_a_compiled_function_with_statics_or_written_arguments_is_called_as_befo
         np.testing.assert_array_equal(power(X), X**3)
 
 
+@thorough
 def test_threads_have_a_workspace_each():
     def f(x):
         return np.sort(np.exp(x)) + np.sort(x)[::-1].cumsum()
@@ -850,6 +853,7 @@ def test_without_headers_or_a_compiler_calls_stay_in_python(tmp_path, monkeypatc
         assert reloaded(changes, tmp_path) is None
 
 
+@thorough
 def test_a_damaged_module_is_built_again(tmp_path, monkeypatch):
     with monkeypatch.context() as changes:
         first = reloaded(changes, tmp_path)

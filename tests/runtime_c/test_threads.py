@@ -169,6 +169,7 @@ print(json.dumps([sorted(os.sched_getaffinity(int(worker))) for worker in worker
 """
 
 
+@thorough
 def test_where_workers_run_is_as_the_environment_says():
     def places(bind):
         environment = {**os.environ, "OMP_PROC_BIND": bind}
@@ -382,6 +383,7 @@ def test_a_saved_program_needs_the_systems_openmp(program, tmp_path):
     assert b"libgomp.so.1" in content and b"libtranspile-threads" not in content
 
 
+@thorough
 def test_a_damaged_pool_is_built_again(tmp_path):
     code = """
 import numpy as np

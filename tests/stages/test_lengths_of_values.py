@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import run_main
-from thorough import one_in
+from thorough import one_in, thorough
 
 import transpile
 from transpile import ShapeDtypeStruct, lax
@@ -534,6 +534,7 @@ def repeated(x, c, i):
     )
 
 
+@thorough
 def test_lengths_without_a_bound_are_of_every_size():
     fixed = {n: transpile.jit(repeated) for n in (1, 2, 7)}
     n = ShapeDtypeStruct(("n",), np.int64)
