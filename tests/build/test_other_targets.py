@@ -163,3 +163,10 @@ def test_files_that_no_loader_reads_are_refused():
     small = Library("soft", {"softmax": lowered(target="arm-none-eabi")})
     with pytest.raises(ValueError, match="a library for arm-none-eabi is an archive"):
         small.write("nowhere")
+
+
+@pytest.mark.parametrize(("target", "most"), [("", 1 << 56), ("wasm32-wasi", 1 << 31)])
+def test_arrays_are_no_larger_than_addresses_say(target, most):
+    sizes = transpile.ShapeDtypeStruct(("n", "m"), np.float64)
+    lowered = transpile.jit(lambda x: x + 1, compiler_options={"target": target}).lower(sizes)
+    assert f"has more than {most} bytes" in lowered.as_text("c")

@@ -117,14 +117,14 @@ def dispatch_source(
     asked = filled_in(
         "asked.c.j2",
         program=program,
-        checks=size_checks(program),
+        checks=size_checks(program, options),
         late_checks=length_checks(program),
         scope=scope.of_entry(),
         refusal=refusal,
         faults=(*metadata.faults, *failures_of(program)),
     )
     strided = strided_entry(program, scope, options)
-    needed = scope.needs.helpers | helpers_of_checks(program)
+    needed = scope.needs.helpers | helpers_of_checks(program, options)
     return filled_in(
         "dispatch.c.j2",
         program=program,

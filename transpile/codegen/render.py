@@ -225,7 +225,7 @@ class _Renderer:
             temporaries=list(zip(program.temporaries, program.offsets, strict=True)),
             unused=self._unused(),
             calls=self._calls(groups),
-            **_checks_of(program, metadata),
+            **_checks_of(program, self.options, metadata),
             scope=in_entry,
             identity=identity,
             devices=devices,
@@ -261,9 +261,9 @@ class _Renderer:
     def _entry_scope(self) -> Scope:
         """The scope of the program's own function. Its checks and sizes of memory are printed
         behind the helpers: those that they call are needed, too."""
-        self.scope.needs.helpers.update(helpers_of_checks(self.program))
+        self.scope.needs.helpers.update(helpers_of_checks(self.program, self.options))
         scope = self.scope.of_entry()
-        checks = (*size_checks(self.program), *length_checks(self.program))
+        checks = (*size_checks(self.program, self.options), *length_checks(self.program))
         asked = (
             i
             for c in checks
@@ -404,11 +404,13 @@ class _Renderer:
         return counted, checked
 
 
-def _checks_of(program: Program, metadata: Metadata | None) -> dict[str, Sequence[Any]]:
+def _checks_of(
+    program: Program, options: Options, metadata: Metadata | None
+) -> dict[str, Sequence[Any]]:
     """What the entry checks before it computes anything, what it checks of lengths, and the codes
     and texts of what else may be wrong."""
     return {
-        "checks": size_checks(program),
+        "checks": size_checks(program, options),
         "late_checks": length_checks(program),
         "faults": (*(metadata.faults if metadata else ()), *failures_of(program)),
     }

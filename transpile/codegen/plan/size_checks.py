@@ -29,6 +29,8 @@ from transpile.ir.indices.lengths import most_of
 from transpile.ir.indices.requirements import equal_in, neither_text
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.ir.loop_rewrite import walk
+from transpile.machine.platforms import platform_of
+from transpile.options import Options
 from transpile.util.frozen_records import dataclass, replace
 
 
@@ -56,22 +58,23 @@ class Check:
         return high.bit_length() - 1 if high > 1 << 20 and not high & (high - 1) else 0
 
 
-def size_checks(program: Program) -> list[Check]:
+def size_checks(program: Program, options: Options) -> list[Check]:
     """The checks of a program's sizes, in the order of their error codes, from -3 down."""
     if not program.sizes:
         return []
+    most_bytes = _most_bytes(program, options)
     highest: dict[Symbol, int] = {}
     arrays: list[Check] = []
     for buffer in _largest(program):
         of_size = _multiple_of_size(buffer.size_in_bytes)
         if of_size is not None:
             size, factor = of_size
-            highest[size] = min(highest.get(size, ADDRESSABLE), ADDRESSABLE // factor)
+            highest[size] = min(highest.get(size, most_bytes), most_bytes // factor)
         else:
-            text = f"{buffer.name}, {type_text(buffer)}, has more than {ADDRESSABLE} bytes"
-            most = ADDRESSABLE // buffer.dtype.itemsize
+            text = f"{buffer.name}, {type_text(buffer)}, has more than {most_bytes} bytes"
+            most = most_bytes // buffer.dtype.itemsize
             arrays.append(Check(text, high=most, shape=buffer.shape))
-    ranges = [_of_size(size, highest.get(size, ADDRESSABLE)) for size in program.sizes]
+    ranges = [_of_size(size, highest.get(size, most_bytes)) for size in program.sizes]
     facts = {fact: None for size in program.sizes for fact in size.facts}
     arrays += _of_calls(program)
     declared = dict.fromkeys(check for fact in facts for check in _of_fact(fact))
@@ -84,9 +87,16 @@ def length_checks(program: Program) -> list[Check]:
     return [Check(text, smaller=a, larger=b) for a, b, text in program.required]
 
 
-def helpers_of_checks(program: Program) -> set[str]:
+def helpers_of_checks(program: Program, options: Options) -> set[str]:
     """The functions of runtime_c that the checks call."""
-    return {"has_at_most" for check in size_checks(program) if check.shape}
+    return {"has_at_most" for check in size_checks(program, options) if check.shape}
+
+
+def _most_bytes(program: Program, options: Options) -> int:
+    """The most bytes of an array, so that addresses and the size of the workspace are exact."""
+    if platform_of(options.target).address_bits == 64:
+        return ADDRESSABLE
+    return (1 << 31) // (len(program.temporaries) + 1)
 
 
 def _of_size(size: Symbol, highest: int) -> Check:
