@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 from places import ROOT
+from thorough import thorough
 
 import transpile
 from transpile.__main__ import main
@@ -59,6 +60,7 @@ def transpile_is_x86_64():
     )
 
 
+@thorough
 @pytest.mark.parametrize("name", ["libwaves.so", "libwaves.a", "waves.json"])
 def test_a_library_says_it_of_each_function(made, name):
     wave, drink = read_provenance(made / name)

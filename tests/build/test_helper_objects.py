@@ -82,6 +82,7 @@ def drawn(data, shape, dtype):
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
+@thorough
 @pytest.mark.full_level
 @pytest.mark.parametrize(
     ("function", "dtype"),

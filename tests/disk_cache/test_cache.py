@@ -779,6 +779,7 @@ def nothing_is_left(cache):
     assert [os.listdir(folder) for folder in folders] == [[], []]
 
 
+@thorough
 def test_nobody_fails_in_a_storm_of_builds_evictions_and_clears(cache):
     processes = [start_storm(cache, str(first)) for first in range(3)]
     for process in processes:

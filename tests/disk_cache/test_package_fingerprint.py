@@ -114,6 +114,7 @@ def test_what_is_remembered_and_damaged_is_made_anew(copy):
     assert digest(copy) == first
 
 
+@thorough
 def test_it_is_remembered_beside_compiled_modules_whatever_the_cache(copy, tmp_path_factory):
     def other(keeps):
         return {"cache": tmp_path_factory.mktemp("cache"), "keeps": keeps}

@@ -145,6 +145,7 @@ def test_errors_of_the_function_are_raised_at_once(compiler):
         warmed(lambda x: x * np.uint8(2))(2**80)
 
 
+@thorough
 def test_each_signature_warms_up(compiler):
     f = warmed(lambda x: x * 2 + 1)
     f(ROW)
@@ -491,6 +492,7 @@ def run(*words):
     return subprocess.run([sys.executable, "-c", CODE, *words], capture_output=True, text=True)
 
 
+@thorough
 def test_the_end_of_a_process_lets_the_build_come_to_its_end(compiler):
     compiler.let("go")
     done = run("60")

@@ -248,6 +248,7 @@ def loops(tmp_path_factory):
     return ctypes.CDLL(str(library)), {name for k, name in places.items() if k in reported}
 
 
+@thorough
 @as_users
 def test_functions_without_loops_run_in_vector_lanes(loops):
     """A new one does as well, or says here that it does not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from thorough import thorough
 
 import transpile
 from transpile import errors
@@ -448,6 +449,7 @@ def keeps_layers(x, layers):
     return np.stack(states)
 
 
+@thorough
 def test_a_long_trace_that_cannot_be_a_loop_stays():
     draw = np.random.default_rng(0)
     layers = [draw.normal(size=(2, 2)) for _ in range(20)]

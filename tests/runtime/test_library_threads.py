@@ -59,6 +59,7 @@ def test_one_thread_is_one_thread_in_every_library_call():
     assert called >= {"Matmul", "MatmulBatch", "MatmulPanelRows", "Convolve", "Fft", "Sort"}
 
 
+@thorough
 @needs_openblas
 @pytest.mark.full_level
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc/self/task")

@@ -216,6 +216,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     subprocess.run(words, check=True, timeout=60, env=environment)
 
 
+@thorough
 @pytest.mark.parametrize("count", [1, 2])
 @one_in(2)
 def test_matrix_products_and_transforms_have_no_more_threads_than_asked_for(count):

@@ -12,6 +12,7 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 import pytest
+from thorough import thorough
 
 import transpile
 from transpile.stages import Compiled, Lowered, Traced
@@ -132,6 +133,7 @@ if __name__ == "__main__":
 """
 
 
+@thorough
 def test_functions_of_a_script(tmp_path):
     """Processes that are spawned, joblib's, and one that knows nothing of the script."""
     script = tmp_path / "script.py"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import each
+from thorough import each, thorough
 
 import transpile
 from transpile.runtime.memory import pool
@@ -231,6 +231,7 @@ except MemoryError:
 """
 
 
+@thorough
 @pytest.mark.skipif(not os.path.isfile("/proc/self/statm"), reason="there is no /proc to look at")
 @each("how", ["python", "c"], ["c"])
 def test_what_is_kept_is_given_back_before_memory_is_said_to_be_out(how):
