@@ -5,19 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from transpile.explore.pictures import graph_svg
 from transpile.explore.places import Places
+from transpile.explore.templates import file_text, filled_in
 from transpile.ir.graph import Graph
-from transpile.util.data_files import data_directory
 from transpile.util.frozen_records import dataclass
-from transpile.util.lazy.imports import Later
-
-if TYPE_CHECKING:
-    import jinja2
-else:
-    jinja2 = Later("jinja2")
 
 # More lines than this are a file to open, not a cell of a notebook.
 MOST_LINES = 1500
@@ -44,27 +38,20 @@ class Section:
 
 def fragment(title: str, facts: list[str], rows: list[tuple[str, str]], sections: Any) -> str:
     """A stage: its title, the names and types of arguments and results, and sections."""
-    folder = data_directory("templates") / "explore"
-    language = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=jinja2.FileSystemLoader(folder),
-    )
-    return language.get_template("stage.html.j2").render(
+    return filled_in(
+        "stage.html.j2",
         title=title,
         facts=facts,
         rows=rows,
         sections=[one for one in sections if one.html],
-        style=(folder / "stage.css").read_text(encoding="utf-8"),
+        style=file_text("stage.css"),
     )
 
 
 def drawing(graph: Graph) -> str:
     """The graph as a drawing with its own style; "" if it has too many equations."""
     svg = graph_svg(graph, Places(graph, None))
-    style = (data_directory("templates") / "explore" / "graph.css").read_text(encoding="utf-8")
+    style = file_text("graph.css")
     return svg.replace("<title>", f"<style>{style}</style><title>", 1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from transpile.analysis.source_lines import complete_sources
 from transpile.errors import UnsupportedError
@@ -14,17 +14,11 @@ from transpile.explore.panes import assembly_pane, c_pane, graph_pane, loops_pan
 from transpile.explore.pictures import graph_svg, memory_svg
 from transpile.explore.places import Places
 from transpile.explore.roofline import Speed, roofline_svg, roofs
+from transpile.explore.templates import file_text, filled_in
 from transpile.ir.loop_ir import to_text
 from transpile.runtime.executable import Lowering
 from transpile.util.atomic_files import replace_files
-from transpile.util.data_files import data_directory
 from transpile.util.frozen_records import replace
-from transpile.util.lazy.imports import Later
-
-if TYPE_CHECKING:
-    import jinja2
-else:
-    jinja2 = Later("jinja2")
 
 
 def write(
@@ -54,21 +48,14 @@ def page(title: str, lowering: Lowering, times: Measured | None = None) -> str:
         assembly_pane(executable.assembly(), places),
         graph_pane(graph, places),
     ]
-    folder = data_directory("templates") / "explore"
-    language = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=jinja2.FileSystemLoader(folder),
-    )
-    return language.get_template("page.html.j2").render(
+    return filled_in(
+        "page.html.j2",
         title=title,
         facts=_facts(lowering),
         commands=executable.build_info().commands,
         panes=panes,
-        style=(folder / "style.css").read_text(encoding="utf-8"),
-        script=(folder / "script.js").read_text(encoding="utf-8"),
+        style=file_text("style.css"),
+        script=file_text("script.js"),
         graph=graph_svg(graph, places),
         memory=memory_svg(lifetimes(program), tuple(k.name for k in costs)),
         kernels=costs,
