@@ -15,7 +15,7 @@ from fuzz_statements.search import (
 )
 from thorough import THOROUGH, one_in
 
-COUNT, TOGETHER = 2160, 40
+COUNT, TOGETHER = 2400, 40
 # Most are interpreted, which takes a third of the time: every so many is compiled.
 IN_C = 8 if THOROUGH else 20
 

@@ -104,6 +104,18 @@ def searched(x, wanted):
         x[i] += 2
 
 
+def made_where_it_goes_on(x, n):
+    if n <= 3:
+        b = np.zeros(5)
+        y = b + x
+    else:
+        raise Mismatch("many", n)
+    if x > 0:
+        b += x
+    b[0] = 7.0
+    return b.sum() + y.sum()
+
+
 def outcome(f, *args):
     """What a call gives: the result, or the class and the arguments of its exception."""
     try:
@@ -136,6 +148,8 @@ BAD_ROWS = np.where((ROWS == 123456) | (ROWS == 199999), -1.0, ROWS)
         (bound_where_it_goes_on, [5.0, 9]),
         (bound_where_it_goes_on, [-5.0, 9]),
         (bound_where_it_goes_on, [-5.0, 1]),
+        (made_where_it_goes_on, [1.5, 3]),
+        (made_where_it_goes_on, [1.5, 4]),
         (searched, [np.array([3, 1, -2, 8]), 1]),
         (searched, [np.array([3, 1, -2, 8]), -2]),
         (searched, [np.array([3, 1, -2, 8]), 7]),

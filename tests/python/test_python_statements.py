@@ -469,6 +469,21 @@ def test_a_swap_under_a_condition_copies_no_array():
     assert text.count("for (") == 1
 
 
+def swaps_with_the_first(a, n):
+    while n > 1:
+        n -= 1
+        if a[n] < a[0]:
+            n -= a[n] < a[n - 1]
+        else:
+            a[n], a[0] = a[0], a[n]
+
+
+def test_a_swap_with_a_known_element_in_a_branch_copies_no_array():
+    a = np.random.default_rng(0).normal(size=500)
+    check(swaps_with_the_first, a, 499)
+    assert "for (" not in transpile.jit(swaps_with_the_first).lower(a, 499).as_text()
+
+
 def two_elements_by_one_name(b, k, n, j):
     if k[k[j % 5] % 5] <= n:
         b[k[n % 5] % 5] = 7.5

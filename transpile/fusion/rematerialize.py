@@ -108,8 +108,24 @@ def _late_updates(block: Block) -> frozenset[Var]:
             x, value = node.equation.inputs[:2]
             is_late = not updates_in_time(node, block.key(x)) or _reads_earlier(block, node)
             if is_late and isinstance(value, Var) and block.values.is_inlined(value):
-                late.add(value)
+                late.add(_first_of_views(block, value))
     return frozenset(late)
+
+
+def _first_of_views(block: Block, value: Var) -> Var:
+    """What a value is a view of and has no more elements: it is computed where Python reads it,
+    perhaps before another update, and a view of it where it is put."""
+    while True:
+        equation = block.values.producers[value]
+        seen = equation.inputs[0] if equation.primitive.kind == "view" else None
+        if (
+            not isinstance(seen, Var)
+            or seen not in block.values.producers
+            or not block.values.is_inlined(seen)
+            or seen.type.size != value.type.size
+        ):
+            return value
+        value = seen
 
 
 def _reads_earlier(block: Block, node: Scatter) -> bool:

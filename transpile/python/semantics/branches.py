@@ -284,6 +284,8 @@ def _chosen(
     ended = [any(map(_ends, region.trace.equations)) for region in regions]
     if any(ended) and not all(ended):
         results = [[_Never] * len(names) if e else r for e, r in zip(ended, results, strict=True)]
+        # Arrays that the other path has made are there behind it as they are, not as results.
+        the_trace().made |= regions[ended.index(False)].trace.made
     triples = zip(names, *results, strict=True)
     parts = [_merged(name, one, other, columns) for name, one, other in triples]
     assigned: dict[Var, Tracer] = {}
