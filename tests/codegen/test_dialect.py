@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transpile.build import toolchain
-from transpile.codegen.dialect import DIALECTS, C, c_literal, suffix
+from transpile.codegen.dialect import DIALECTS, C, c_literal, c_literals, suffix
 from transpile.ir.types import DTYPES, finfo, kind_letter
 from transpile.options import Options
 
@@ -90,13 +90,23 @@ def values(dtype, random):
         return np.append(drawn, np.array(some, np.float64)).astype(dtype)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_the_literals_of_an_array_are_those_of_its_elements(dtype):
+    drawn = values(dtype, np.random.default_rng(6))
+    if dtype.kind == "f":  # NaNs with a sign and a payload, too
+        bits = drawn.view(f"u{dtype.itemsize}")
+        drawn = np.concatenate([drawn, (bits | bits[-2]).view(dtype), drawn[::-1]])
+    assert c_literals(drawn, dtype) == [c_literal(value, dtype) for value in drawn]
+    assert c_literals(drawn[::2], dtype) == [c_literal(value, dtype) for value in drawn[::2]]
+
+
 def test_the_compiler_reads_every_literal_as_the_number_it_is(tmp_path):
     random = np.random.default_rng(5)
     arrays = {suffix(d): values(d, random) for d in DTYPES}
     lines = [f"#include <{name}>" for name in (*C.includes, *C.complex_includes)]
     for dtype in DTYPES:
         name = suffix(dtype)
-        literals = ", ".join(c_literal(v, dtype) for v in arrays[name])
+        literals = ", ".join(c_literals(arrays[name], dtype))
         lines.append(f"extern const {C.types[dtype]} a_{name}[];")
         lines.append(
             f'__attribute__((visibility("default"))) const {C.types[dtype]} a_{name}[] = '

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.number_text import bits_of, nan_bits, number_text
+from transpile.ir.number_text import bits_of, float_texts, nan_bits, number_text
 from transpile.ir.types import FLOAT16, SHORT_NAMES, is_bfloat16, is_half
 from transpile.util.frozen_records import dataclass, replace
 
@@ -19,7 +19,7 @@ class Dialect:
     """One target language.
 
     types      the name of each dtype
-    literal    (value, dtype) -> its text
+    literal    (value, dtype) -> its text; `literals` (array, dtype) -> those of its elements
     template   the file that renders a program, in templates/
     includes   the headers that every program needs; `complex_includes` those for complex numbers
     is_timed   True: the program adds up the seconds of each of its kernels
@@ -28,6 +28,7 @@ class Dialect:
     name: str
     types: Mapping[DType, str]
     literal: Callable[[Any, DType], str]
+    literals: Callable[[np.ndarray[Any, Any], DType], list[str]]
     template: str
     includes: tuple[str, ...]
     complex_includes: tuple[str, ...]
@@ -62,8 +63,25 @@ def c_literal(value: Any, dtype: DType) -> str:
     return f"{number}u" if kind == "u" and dtype.itemsize >= 4 else str(number)
 
 
+def c_literals(values: np.ndarray[Any, Any], dtype: DType) -> list[str]:
+    """The literals of an array's elements, in the order of C."""
+    elements = values.ravel()
+    if dtype.kind != "f" or dtype.itemsize == 2:
+        return [c_literal(element, dtype) for element in elements]
+    ending = _ending(dtype)
+    return [
+        text + ending if text[-1].isdigit() else _float_literal(element, dtype)
+        for text, element in zip(float_texts(elements, dtype), elements, strict=True)
+    ]
+
+
+def _ending(dtype: DType) -> str:
+    """What the literals of a float end in."""
+    return "f" if dtype.itemsize == 4 else ""
+
+
 def _float_literal(value: Any, dtype: DType) -> str:
-    ending = "f" if dtype.itemsize == 4 else ""
+    ending = _ending(dtype)
     text = number_text(value, dtype)
     sign, size = ("-", text[1:]) if text.startswith("-") else ("", text)
     if size in ("inf", "nan"):
@@ -104,6 +122,7 @@ C = Dialect(
     name="c",
     types=_C_TYPES,
     literal=c_literal,
+    literals=c_literals,
     template="program.c.j2",
     includes=("math.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"),
     complex_includes=("complex.h",),

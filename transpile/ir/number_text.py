@@ -39,6 +39,13 @@ def number_text(value: Any, dtype: np.dtype[Any]) -> str:
     return _float_text(bits, 8 * dtype.itemsize, _fraction_bits(dtype))
 
 
+def float_texts(values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> list[str]:
+    """The texts of an array of floats, in the order of C: those of `number_text`, sooner."""
+    bits = np.asarray(values, dtype).ravel().view(f"u{dtype.itemsize}").tolist()
+    size, width = 8 * dtype.itemsize, _fraction_bits(dtype)
+    return [_float_text(b, size, width) for b in bits]
+
+
 def bits_of(value: Any, dtype: np.dtype[Any]) -> int:
     """The bits of a float, as an unsigned integer."""
     return int(np.asarray(value, dtype).view(f"u{dtype.itemsize}"))

@@ -278,11 +278,9 @@ def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
         if item is None:
             return
         done.update(item.names)
-        code = re.sub(r"/\*.*?\*/", "", item.text, flags=re.DOTALL)
-        for word in dict.fromkeys(_IDENTIFIER.findall(code)):
-            if find(word) is not None:
-                visit(word)
-        text = _IDENTIFIER.sub(_to_library, item.text.replace(_NUM_THREADS, clause))
+        for callee in _callees(item.text):
+            visit(callee)
+        text = _with_library_names(item.text).replace(_NUM_THREADS, clause)
         comment = "" if item.comment in comments else item.comment
         comments.add(item.comment)
         items.append(Item(item.names, text, comment))
@@ -290,6 +288,19 @@ def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
     for name in sorted(names):
         visit(name)
     return items
+
+
+@cache
+def _callees(text: str) -> list[str]:
+    """The helpers that this text names outside comments, in the order of their first use."""
+    code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    return [word for word in dict.fromkeys(_IDENTIFIER.findall(code)) if find(word) is not None]
+
+
+@cache
+def _with_library_names(text: str) -> str:
+    """The text, with the C library's names of what no helper defines."""
+    return _IDENTIFIER.sub(_to_library, text)
 
 
 @lru_cache(maxsize=1000)

@@ -155,8 +155,7 @@ def _literal(value: Any, dtype: DType, dialect: Dialect) -> str:
 
 
 def _literals(values: Any, dtype: DType, dialect: Dialect, margin: str) -> str:
-    literal = dialect.literal
-    return filled([literal(value, dtype) for value in values], margin)
+    return filled(dialect.literals(values, dtype), margin)
 
 
 MAIN = "main"  # the function of `compiler.py` for a whole template
