@@ -35,6 +35,7 @@ def classes():
     return [name for name, value in vars(errors).items() if isinstance(value, type)]
 
 
+@functools.cache
 def is_known(name):
     """True for the name of a class whose texts are listed."""
     found = getattr(builtins, name, None)

@@ -8,15 +8,15 @@ name is no list: a pass may know `select`, or that a difference is a sum with a 
 
 import ast
 import importlib
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+import sources
+from sources import PACKAGE, nodes_in, nodes_of
 
 from transpile.ir.primitive import TABLE, Primitive
 
-PACKAGE = Path(__file__).parents[2] / "transpile"
-FILES = sorted(p for p in PACKAGE.rglob("*.py") if PACKAGE / "primitives" not in p.parents)
+FILES = [p for p in sources.FILES if PACKAGE / "primitives" not in p.parents]
 
 RULES = "what is done with each primitive is the module's own matter: code, not a fact"
 API = "words of a public function, which are no primitives"
@@ -83,15 +83,14 @@ def entries(node):
             return []
 
 
-def lists(text, module):
-    """The operations of each list in a module's text, but for its public names."""
-    tree = ast.parse(text)
+def lists(nodes, module):
+    """The operations of each list among a module's nodes, but for its public names."""
     public = {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         listed = entries(node)
         named = [name for entry in listed if (name := operation(entry, module)) is not None]
         if len(named) >= 2 and 2 * len(named) >= len(listed) and id(node) not in public:
@@ -103,7 +102,7 @@ def found_in(path):
     name = module_name(path)
     module = importlib.import_module(name)
     short = name.removeprefix("transpile.")
-    return {(short, " ".join(named)) for named in lists(path.read_text("utf-8"), module)}
+    return {(short, " ".join(named)) for named in lists(nodes_of(path), module)}
 
 
 LISTS = [
@@ -124,13 +123,13 @@ OTHERS = [
 @pytest.mark.parametrize("text", LISTS)
 def test_lists_of_operations_are_found(text):
     module = importlib.import_module("transpile.passes.simplify")
-    assert list(lists(text, module))
+    assert list(lists(nodes_in(text), module))
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_others_are_not(text):
     module = importlib.import_module("transpile.passes.simplify")
-    assert not list(lists(text, module))
+    assert not list(lists(nodes_in(text), module))
 
 
 def test_no_module_lists_operations():

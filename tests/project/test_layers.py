@@ -10,8 +10,9 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+from sources import FILES, PACKAGE, nodes_of, tree_of
+
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "transpile"
 
 # The packages and public modules of transpile, in the order in which data flows through them. Each
 # may import only from those before it. ARCHITECTURE.md walks through them in the same order.
@@ -181,7 +182,6 @@ NUMBERS = {
 LONGEST_FILE = 500
 MOST_MODULES = 13  # with __init__.py
 LONGEST_FUNCTION = 60
-FILES = sorted(PACKAGE.rglob("*.py"))
 TEXTS = FILES + sorted(
     path for name in ("runtime_c", "templates") for path in (ROOT / name).rglob("*.*")
 )
@@ -199,11 +199,6 @@ def layer(module):
 
 def module_name(path):
     return ".".join(("transpile", *path.relative_to(PACKAGE).with_suffix("").parts))
-
-
-@cache  # several tests look at each file
-def tree_of(path):
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
 def imported(node):
@@ -315,7 +310,7 @@ def test_every_later_import_has_a_reason():
     found = {
         (path.stem, node.args[0].value)
         for path in FILES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Later"
     }
     assert found == set(LATER)
@@ -362,7 +357,7 @@ def test_files_are_of_a_size_to_read():
 
 def long_functions(path):
     """The functions of a file that have too many lines beside their docstring."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0]
             documented = ast.get_docstring(node) is not None
