@@ -8,7 +8,7 @@ from thorough import one_in
 import transpile
 from transpile import ShapeDtypeStruct, lax, nn
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.ir.dims import evaluate
+from transpile.ir.dims import bounds, evaluate
 from transpile.ir.indices.size_constraints import dims
 from transpile.ir.loop_ir import Alloc, For, If
 from transpile.ir.loop_rewrite import walk
@@ -118,7 +118,7 @@ def test_lanes_of_whole_short_blocks_are_counted_by_a_constant():
 
 def test_threads_share_a_loop_where_its_size_is_large_enough():
     def loops(*types):
-        program = scheduled(lambda x: np.exp(x) * 2, *types, options=ONE_VERSION)
+        program = scheduled(lambda x: x * x / (x + 2), *types, options=ONE_VERSION)
         return [s for k in program.kernels for s in walk(k.body) if isinstance(s, For)]
 
     (of_any,) = loops(struct("n"))
@@ -133,13 +133,13 @@ def test_threads_share_a_loop_where_its_size_is_large_enough():
 
 
 def test_a_loop_of_a_few_lines_has_a_version_for_one_thread():
-    program = scheduled(lambda x: np.exp(x) * 2, struct("n"))
+    program = scheduled(lambda x: x * x / (x + 2), struct("n"))
     (branch,) = [s for k in program.kernels for s in k.body]
     assert isinstance(branch, If)
     (team,), (alone,) = branch.body, branch.orelse
     assert (team.parallel, alone.parallel) == (True, False) and team.simd and alone.simd
     assert (team.body, team.slack) == (alone.body, 0)
-    (angles, huge) = scheduled(np.sin, struct("n")).kernels[0].body[-2:]
+    (angles, huge, _) = scheduled(np.sin, struct("n")).kernels[0].body[-3:]
     assert isinstance(angles.body[0], For) and isinstance(angles.orelse[0], For)
     assert [(loop.parallel, str(loop.slack != 0)) for loop in huge.body] == [(True, "True")]
 
@@ -147,7 +147,8 @@ def test_a_loop_of_a_few_lines_has_a_version_for_one_thread():
 def test_local_arrays_of_unknown_length_are_not_on_the_stack():
     program = scheduled(lambda x: nn.softmax(x, axis=1), struct("n", "m"))
     arrays = [s for k in program.kernels for s in walk(k.body) if isinstance(s, Alloc)]
-    assert all(s.slot is not None for s in arrays)
+    unknown = [s for s in arrays if bounds(s.buffer.size_in_bytes)[1] is None]
+    assert all(s.slot is not None for s in unknown)
     n, m = dims("n, m", "m <= 100")
     program = scheduled(lambda x: nn.softmax(x, axis=1), struct(n, m))
     arrays = [s for k in program.kernels for s in walk(k.body) if isinstance(s, Alloc)]

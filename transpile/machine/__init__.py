@@ -288,6 +288,8 @@ class Machine:
     packed_block: int = 128
     most_packed: int = 16
     most_row_vectors: int = 4
+    # Work on an element that makes up for copies of what is shorter than a vector.
+    least_padded_work: int = 60
 
     # Flags of NaNs beside a search for the largest float: shorter loops are over before it pays,
     # sooner where both extremes share their flag; those over columns do not wait for the iteration

@@ -35,6 +35,7 @@ from transpile.schedule.domain.delinearize import delinearize
 from transpile.schedule.domain.function_fission import fission_functions
 from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.domain.linearize import linearize
+from transpile.schedule.domain.padded_rests import pad_rests
 from transpile.schedule.domain.range_versions import version_ranges
 from transpile.schedule.domain.short_rows import coalesce_short_rows
 from transpile.schedule.domain.stride_versions import version_strides
@@ -193,6 +194,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "choices of constants are branches in scalar code, stores under conditions are choices",
     ),
     (stop_settled_searches, "a search for the first index leaves the blocks behind it out"),
+    (
+        pad_rests,
+        "the rest of a loop of unknown length is padded to a vector where iterations are dear",
+    ),
     (version_trig_loops, "multiversioning: ordinary angles skip the reduction that huge ones need"),
     (
         move_arrays_off_stack,

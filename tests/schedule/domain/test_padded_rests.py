@@ -1,0 +1,95 @@
+"""Rests of loops of a runtime length fill vectors, with the bits of a program for that length."""
+
+import numpy as np
+import pytest
+from graphs import scheduled
+from thorough import THOROUGH, one_in
+
+import transpile
+from transpile import ShapeDtypeStruct, dims
+from transpile.analysis.oracle.loop_interpreter import run
+from transpile.ir.loop_ir import For, If
+from transpile.ir.loop_rewrite import walk
+from transpile.machine import Machine
+from transpile.options import Options
+
+pytestmark = pytest.mark.full_level
+
+LENGTHS = (1, 2, 7, 8, 9, 15, 16, 17, 23, 31, 33, 70)
+
+
+def of(f, n="n", dtype="f8"):
+    return transpile.jit(f).lower(ShapeDtypeStruct((n,), dtype))
+
+
+def whole_bits(x):
+    return np.exp(x), np.cbrt(np.sin(x) * 3) ** 1.5 + np.arctan2(x, 2)
+
+
+def with_sums(x):
+    e = np.exp(x - 1)
+    return e, np.log(x * x + 1).sum(), np.tanh(x).max()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_a_rest_has_the_bits_of_a_program_for_its_length(dtype):
+    program = of(whole_bits, dtype=dtype).compile()
+    for n in LENGTHS if THOROUGH else (7, 17):
+        x = np.linspace(-3, 4, n).astype(dtype)
+        expected = transpile.jit(whole_bits, compiler_options={"opt_level": 1})(x)
+        for one, other in zip(program(x), expected, strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_sums_of_a_rest_count_each_element_once():
+    program = of(with_sums).compile()
+    for n in LENGTHS:
+        x = np.linspace(-3, 4, n)
+        for one, other in zip(program(x), with_sums(x), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+def test_an_argument_whose_memory_is_given_up_is_read_once():
+    dear = transpile.jit(
+        lambda x: np.arctan2(np.cos(x), np.exp(x)) ** 3.5 + np.sin(np.exp(np.tanh(x))),
+        donate_argnums=0,
+    )
+    program = dear.lower(ShapeDtypeStruct(("n",), float)).compile()
+    for n in LENGTHS:
+        x = np.linspace(-1, 1, n)
+        expected = np.arctan2(np.cos(x), np.exp(x)) ** 3.5 + np.sin(np.exp(np.tanh(x)))
+        np.testing.assert_allclose(program(x.copy()), expected, rtol=1e-12)
+
+
+@one_in(2)
+@pytest.mark.parametrize("n", [3, 8, 13, 70])
+def test_loops_in_blocks_have_one_rest(n):
+    options = Options(machine=Machine(sum_block=16))
+    program = scheduled(lambda x: np.exp(x).sum(), ShapeDtypeStruct(("n",), float), options=options)
+    x = np.linspace(-1, 1, n)
+    np.testing.assert_allclose(run(program, [x])[0], np.exp(x).sum(), rtol=1e-13)
+
+
+def test_short_rests_overlap_the_vector_before():
+    text = of(np.exp).as_text()
+    assert "for (int64_t i = n - 8; i < n; i++)" in text
+    assert "if (n < 8)" in text and "x_rest" not in text
+    text = of(lambda x: np.sin(np.exp(np.sin(np.tanh(np.sin(x)) ** 1.5)))).as_text()
+    assert "double x_rest[8];" in text  # two vectors of such functions take longer than copies
+
+
+@pytest.mark.parametrize("constraint", ["n % 8 == 0", "n >= 8"])
+def test_what_is_known_of_a_size_leaves_parts_of_the_rest_out(constraint):
+    (n,) = dims("n", constraint)
+    program = scheduled(np.exp, ShapeDtypeStruct((n,), float))
+    loops = [s for k in program.kernels for s in walk(k.body) if isinstance(s, For)]
+    assert all(loop.simd for loop in loops)
+    rests = [s for k in program.kernels for s in k.body if isinstance(s, If)][1:]
+    assert bool(rests) == (constraint == "n >= 8")
+
+
+def test_cheap_iterations_and_known_lengths_are_left_to_the_compiler():
+    for f, size in ((lambda x: x * 2 + 1, "n"), (np.exp, 70)):
+        program = scheduled(f, ShapeDtypeStruct((size,), float))
+        loops = {s for k in program.kernels for s in walk(k.body) if isinstance(s, For)}
+        assert all(loop.start == 0 for loop in loops)

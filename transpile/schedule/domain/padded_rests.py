@@ -1,0 +1,285 @@
+"""Compute the rest of a loop of a runtime length in whole vectors, where iterations are dear.
+
+A compiler finishes a loop in lanes one iteration at a time, and an elementary function of one number
+takes as long as one of a whole vector. So the last iterations run in a vector that overlaps the one
+before (index-set splitting), if the loop reads nothing that it writes:
+
+    for i < n simd: out[i] = exp(x[i])
+
+    for i < n // 8 * 8 simd: out[i] = exp(x[i])
+    if n // 8 * 8 < n:
+        if n >= 8: for i in n - 8..n simd: out[i] = exp(x[i])
+        else:      for i < n: out[i] = exp(x[i])
+
+Where a vector of functions takes longer than copies, what is shorter than a vector is computed in
+small arrays, whose last elements repeat the first one:
+
+        for k < 8: x_rest[k] = x[0]
+        for i < n: x_rest[i] = x[i]
+        for k < 8 simd: value[k] = exp(x_rest[k])
+        for i < n: out[i] = value[i]
+
+What accumulators are updated by is an array as well, of which the last loop has the elements that are
+there, one after the other, as compilers have them. An elementary function has the same bits in all
+lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import LANES_BOUND
+from transpile.ir.dims import Dim, Index, Symbol, bounds, floor_divide, modulo, symbols_of
+from transpile.ir.indices.values import as_value
+from transpile.ir.loop_ir import (
+    Alloc,
+    Apply,
+    Buffer,
+    Declare,
+    Expr,
+    For,
+    If,
+    IndexValue,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+    Within,
+)
+from transpile.ir.loop_rewrite import (
+    expressions,
+    loads,
+    map_bodies,
+    map_statement,
+    names_in,
+    parts,
+    subexpressions,
+    substitute_index,
+    with_bodies,
+    written,
+)
+from transpile.ir.types import BOOL
+from transpile.machine import Machine
+from transpile.options import Options
+from transpile.symbols.identifiers import Names
+from transpile.util.frozen_records import dataclass, replace
+
+Body = tuple[Statement, ...]
+Aliases = tuple[tuple[str, str], ...]
+
+
+@contract(requires=(LANES_BOUND,))
+def pad_rests(program: Program, options: Options) -> Program:
+    """The program with the rests of such loops in whole vectors."""
+    if not program.sizes:
+        return program
+    names = Names(names_in(program))
+
+    def within(body: Body) -> Body:
+        return tuple(part for s in body for part in of(s))
+
+    def of(statement: Statement) -> Iterator[Statement]:
+        found = _Rest.of(statement, program.aliases, options.machine)
+        if found is None:
+            yield with_bodies(statement, within)
+        else:
+            yield from found.statements(names)
+
+    return map_bodies(program, within)
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """A loop of which so many iterations fill a vector, where it ends, what it reads that differs by
+    iteration, whether iterations may run twice, and whether padding pays."""
+
+    loop: For
+    lanes: int
+    end: Index
+    leaves: tuple[Expr, ...]
+    overlaps: bool
+    is_dear: bool
+
+    @staticmethod
+    def of(statement: Statement, aliases: Aliases, machine: Machine) -> _Rest | None:
+        """The loop that is worth it, and may be split."""
+        if not isinstance(statement, For) or not _may_be_split(statement):
+            return None
+        inside = [part for s in statement.body for part in parts(s)]
+        lanes = machine.vector_bytes // max(part.dtype.itemsize for part in inside)
+        end = statement.stop if statement.limit is None else statement.limit
+        starts = (
+            (statement.start,) if statement.limit is None else (statement.start, statement.stop)
+        )
+        if lanes < 2 or modulo(end, lanes) == 0 or any(modulo(s, lanes) != 0 for s in starts):
+            return None
+        functions = (p.primitive for p in inside if isinstance(p, Apply))
+        cost = sum(f.weight for f in functions if f.transcendental)
+        leaves = tuple(dict.fromkeys(p for p in inside if _varies(p, statement.symbol)))
+        if cost < machine.least_packed_work:
+            return None
+        is_dear = cost >= machine.least_padded_work and len(leaves) <= machine.most_packed
+        overlaps = _may_overlap(statement, aliases)
+        if not overlaps and not is_dear:
+            return None
+        return _Rest(statement, lanes, end, leaves, overlaps, is_dear)
+
+    def statements(self, names: Names) -> Iterator[Statement]:
+        """The loop over whole vectors, and the rest, if there is one."""
+        loop = self.loop
+        whole = floor_divide(self.end, self.lanes) * self.lanes
+        is_there = _less(whole, self.end)
+        if loop.limit is None and whole != loop.start:
+            yield replace(loop, stop=whole)
+        elif loop.limit is not None:
+            yield replace(loop, limit=whole)
+            is_there = Apply("logical_and", (is_there, _less(self.end, loop.stop)), BOOL)
+        rest = tuple(self._padded(whole, names) if self.is_dear else self._one_by_one(whole))
+        if self.overlaps and (bounds(self.end)[0] or 0) >= self.lanes:
+            rest = tuple(self._overlapping(whole, names))
+        elif self.overlaps:
+            last = tuple(self._overlapping(whole, names))
+            rest = (If(_less(self.end, self.lanes), rest, last),)
+        yield If(is_there, rest)
+
+    def _one_by_one(self, first: Index) -> Iterator[Statement]:
+        """The iterations from `first` on."""
+        loop = replace(self.loop, start=first, stop=self.end, limit=None, reductions=())
+        yield replace(loop, simd=False, lanes=0, parallel=False, threads=0)
+
+    def _overlapping(self, first: Index, names: Names) -> Iterator[Statement]:
+        """The last vector of iterations, of which those before `first` have run."""
+        loop, start = self.loop, self.end - self.lanes
+        if loop.limit is None and not any(isinstance(s, Update) for s in loop.body):
+            last = replace(loop, start=start, stop=self.end, reductions=())
+            yield replace(last, parallel=False, threads=0)
+            return
+        lane = Symbol(names.new("k"), 0, self.lanes)
+        work = self._apart(lane, Dim.of(loop.symbol) - start, names)
+        yield from map(Alloc, work.arrays)
+        body = tuple(substitute_index(s, loop.symbol, start + Dim.of(lane)) for s in work.computed)
+        yield For(lane, self.lanes, body, simd=True)
+        yield For(loop.symbol, self.end, work.used, start=first)
+
+    def _padded(self, first: Index, names: Names) -> Iterator[Statement]:
+        """Copies into local arrays, the work on them, and what is done with the results."""
+        lanes, loop = self.lanes, self.loop
+        lane = Symbol(names.new("k"), 0, lanes)
+        at = Dim.of(loop.symbol) - first
+        given = {p: Buffer(names.new(_name(p)), (lanes,), p.dtype) for p in self.leaves}
+        work = self._apart(lane, at, names)
+        yield from map(Alloc, (*given.values(), *work.arrays))
+        if given:
+            copies = tuple(Store(b.name, (Dim.of(lane),), leaf) for leaf, b in given.items())
+            of_first = tuple(substitute_index(s, loop.symbol, first) for s in copies)
+            yield For(lane, lanes, of_first, simd=True)
+            copies = tuple(Store(b.name, (at,), leaf) for leaf, b in given.items())
+            yield For(loop.symbol, self.end, copies, start=first)
+        yield For(lane, lanes, tuple(_reading(s, given, lane) for s in work.computed), simd=True)
+        yield For(loop.symbol, self.end, work.used, start=first)
+
+    def _apart(self, lane: Symbol, at: Index, names: Names) -> _Work:
+        """The statements that compute values, and those that use the values of an array's element."""
+        computed: list[Statement] = []
+        used: list[Statement] = []
+        made: dict[Expr, Buffer] = {}
+        stored: set[Expr] = set()
+        for s in self.loop.body:
+            if isinstance(s, Declare):
+                computed.append(s)
+            elif isinstance(s, Update) and s.value in stored:
+                used.append(s)
+            elif isinstance(s, Store | Update):
+                if isinstance(s, Store):
+                    stored.add(Load(s.buffer, s.index, s.value.dtype))
+                if s.value not in made:
+                    made[s.value] = Buffer(names.new("value"), (self.lanes,), s.value.dtype)
+                    computed.append(Store(made[s.value].name, (Dim.of(lane),), s.value))
+                buffer = made[s.value]
+                used.append(replace(s, value=Load(buffer.name, (at,), buffer.dtype)))
+        return _Work(tuple(made.values()), tuple(computed), tuple(used))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Local arrays, the statements that compute their elements, and those that use them."""
+
+    arrays: tuple[Buffer, ...]
+    computed: Body
+    used: Body
+
+
+def _reading(statement: Statement, given: Mapping[Expr, Buffer], lane: Symbol) -> Statement:
+    """A statement that reads the local arrays."""
+
+    def read(expr: Expr) -> Expr:
+        buffer = given.get(expr)
+        return expr if buffer is None else Load(buffer.name, (Dim.of(lane),), buffer.dtype)
+
+    return map_statement(statement, read)
+
+
+def _may_overlap(loop: For, aliases: Aliases) -> bool:
+    """True if iterations may run again: none reads what one has written."""
+    stored = {name for s in loop.body for name in written(s)}
+    for pair in aliases:
+        if not stored.isdisjoint(pair):
+            stored |= set(pair)
+    elements = {Load(s.buffer, s.index, s.value.dtype) for s in loop.body if isinstance(s, Store)}
+    return all(
+        load.buffer not in stored or (isinstance(s, Update) and s.value in elements)
+        for s in loop.body
+        for load in loads(s)
+    )
+
+
+def _may_be_split(loop: For) -> bool:
+    """True for a loop in lanes whose iterations do no more than compute scalars, store them, and
+    update accumulators by them, whose elements are all there."""
+    if not loop.simd or loop.ordered or loop.collapse != 1:
+        return False
+    stored: set[str] = set()
+    elements: set[Expr] = set()
+    running = {
+        s.target.name for s in loop.body if isinstance(s, Update) and isinstance(s.target, Ref)
+    }
+    for s in loop.body:
+        match s:
+            case Declare(constant=True, symbol=None) | Update(target=Ref()):
+                pass
+            case Store(index=index) if any(loop.symbol in symbols_of(i) for i in index):
+                pass
+            case _:
+                return False
+        for value in expressions(s):
+            for p in subexpressions(value):
+                if isinstance(p, Within) or (isinstance(p, Ref) and p.name in running):
+                    return False
+        is_kept = isinstance(s, Update) and s.value in elements
+        if not is_kept and any(load.buffer in stored for load in loads(s)):
+            return False
+        if isinstance(s, Store):
+            stored.add(s.buffer)
+            elements.add(Load(s.buffer, s.index, s.value.dtype))
+    return bool(loop.body)
+
+
+def _varies(part: Expr, symbol: Symbol) -> bool:
+    match part:
+        case Load(index=index):
+            return any(symbol in symbols_of(i) for i in index)
+        case IndexValue(index=i):
+            return symbol in symbols_of(i)
+        case _:
+            return False
+
+
+def _name(leaf: Expr) -> str:
+    return f"{leaf.buffer}_rest" if isinstance(leaf, Load) else "index_rest"
+
+
+def _less(first: Index, second: Index) -> Expr:
+    return Apply("less", (as_value(first), as_value(second)), BOOL)
