@@ -1,8 +1,8 @@
 """Compute the rest of a loop of a runtime length in whole vectors, where iterations are dear.
 
-A compiler finishes a loop in lanes one iteration at a time, and an elementary function of one number
-takes as long as one of a whole vector. So the last iterations run in a vector that overlaps the one
-before (index-set splitting), if the loop reads nothing that it writes:
+A compiler finishes a loop in lanes one iteration at a time, and an elementary function of one
+number takes as long as one of a whole vector. So the last iterations run in a vector that overlaps
+the one before (index-set splitting), if the loop reads nothing that it writes:
 
     for i < n simd: out[i] = exp(x[i])
 
@@ -19,9 +19,9 @@ small arrays, whose last elements repeat the first one:
         for k < 8 simd: value[k] = exp(x_rest[k])
         for i < n: out[i] = value[i]
 
-What accumulators are updated by is an array as well, of which the last loop has the elements that are
-there, one after the other, as compilers have them. An elementary function has the same bits in all
-lanes.
+What accumulators are updated by is an array as well, of which the last loop has the elements that
+are there, one after the other, as compilers have them. An elementary function has the same bits in
+all lanes.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def pad_rests(program: Program, options: Options) -> Program:
 
 @dataclass(frozen=True)
 class _Rest:
-    """A loop of which so many iterations fill a vector, where it ends, what it reads that differs by
-    iteration, whether iterations may run twice, and whether padding pays."""
+    """A loop of which so many iterations fill a vector, where it ends, what it reads that differs
+    by iteration, whether iterations may run twice, and whether padding pays."""
 
     loop: For
     lanes: int
@@ -182,7 +182,7 @@ class _Rest:
         yield For(loop.symbol, self.end, work.used, start=first)
 
     def _apart(self, lane: Symbol, at: Index, names: Names) -> _Work:
-        """The statements that compute values, and those that use the values of an array's element."""
+        """The statements that compute values into arrays, and those that use their elements."""
         computed: list[Statement] = []
         used: list[Statement] = []
         made: dict[Expr, Buffer] = {}
