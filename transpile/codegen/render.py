@@ -201,7 +201,7 @@ class _Renderer:
         constants, binary = self._constants()
         summary = summary_of(program.kernels)
         is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
-        faults, gcc_flags = _gcc_flags(summary)
+        faults, gcc_flags = _gcc_flags(summary, any(lanes.values()))
         contract = [*self._contract(summary), *_notes(effort, faults)]
         runs_threads = summary.is_parallel or c_helpers.runs_threads(helpers)
         metadata = metadata_of(program, self.options, runs_threads, for_c) if for_c else None
@@ -445,7 +445,7 @@ def strided_entry(program: Program, scope: ProgramScope, options: Options) -> st
     )
 
 
-def _gcc_flags(summary: Summary) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _gcc_flags(summary: Summary, calls_helpers: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The flags without which gcc may err, and all of gcc's flags."""
     faults = gcc_faults.flags_around_faults(
         reduces_short_integers=summary.reduces_short_integers, loses_lanes=summary.loses_lanes
@@ -456,6 +456,7 @@ def _gcc_flags(summary: Summary) -> tuple[tuple[str, ...], tuple[str, ...]]:
         integer_choices=summary.integer_choices,
         splits_truths=summary.splits_truths,
         gathers_far_elements=summary.gathers_far_elements,
+        calls_helpers=calls_helpers,
     )
     return faults, tuple(dict.fromkeys((*faults, *lanes)))
 

@@ -167,6 +167,8 @@ class Machine:
     # cheaper to copy than to call.
     most_inlined_statements: int = 2000
     fewest_called_statements: int = 10
+    # In programs of more operations, which may call helpers, selects choose between names.
+    most_chosen_operations: int = 100
     # Routines of more characters of C, with all that they call, have an object file of their own:
     # gcc takes some 15 microseconds for each character, and 30 milliseconds for another file.
     largest_inlined_routine: int = 5000

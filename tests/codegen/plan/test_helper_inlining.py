@@ -61,12 +61,35 @@ def test_an_element_has_the_same_bits_at_any_place_among_any_number(dtype, count
     np.testing.assert_allclose(found, chain(x), rtol=1e-3 if dtype == "f4" else 1e-9)
 
 
+def chosen(x, steps=40):
+    for k in range(steps):
+        x = np.where(x > 0.5, np.exp(x * (k / 200 - 1)), np.sin(x))
+    return x
+
+
 @thorough
 @pytest.mark.skipif(not ON_X86, reason="gcc for x86 names its copies for vectors so")
-def test_helpers_beside_choices_are_no_calls():
+def test_helpers_beside_choices_are_called_in_vector_lanes():
     x = np.random.default_rng(0).standard_normal((8, 64))
-    assert calls(masked, x, "exp_f64") == (0, 0)
+    single, several = calls(masked, x, "exp_f64")
+    assert single == 0 and several > 0
     np.testing.assert_allclose(transpile.jit(masked)(x), masked(x), rtol=1e-9)
+
+
+@pytest.mark.skipif(not ON_X86, reason="gcc for x86 names its copies for vectors so")
+def test_helpers_in_arms_of_choices_are_called_in_vector_lanes():
+    x = np.random.default_rng(0).standard_normal(64)
+    single, several = calls(chosen, x, "exp_f64")
+    assert single == 0 and several > 0
+    np.testing.assert_allclose(transpile.jit(chosen)(x), chosen(x), rtol=1e-9)
+
+
+@pytest.mark.skipif(not ON_X86, reason="gcc for x86 names its copies for vectors so")
+def test_long_programs_of_half_precision_are_in_vector_lanes():
+    x = np.random.default_rng(0).uniform(0, 10, 64).astype("f2")
+    single, several = calls(np.i0, x, "round_f16")
+    assert single == 0 and several > 0
+    np.testing.assert_allclose(transpile.jit(np.i0)(x), np.i0(x), rtol=5e-3)
 
 
 @pytest.mark.parametrize(("limits", "outlined"), [((10**6, 1), False), ((0, 1), True)])

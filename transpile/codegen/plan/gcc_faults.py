@@ -44,6 +44,7 @@ _LARGEST = 2  # bytes
 _NO_STRAIGHT_LINE_VECTORS = ("-fno-tree-slp-vectorize",)
 _NO_NEW_BRANCHES = ("-fno-thread-jumps",)
 _NO_TRUTHS_OF_ARMS = ("-fno-tree-pre",)
+_NO_CALLS_IN_ARMS = ("-fno-tree-sink",)
 
 
 def is_short_reduction(op: str, dtype: DType) -> bool:
@@ -108,12 +109,14 @@ def flags_for_lanes(
     integer_choices: int,
     splits_truths: bool,
     gathers_far_elements: bool,
+    calls_helpers: bool,
 ) -> tuple[str, ...]:
     """gcc's additional flags without which it may not vectorise a program's loops in lanes, or
     makes slow lanes."""
     is_chain = is_in_lanes and not is_branched and integer_choices > 1
     flags = _NO_NEW_BRANCHES if is_chain else ()
     flags = (*flags, *_NO_TRUTHS_OF_ARMS) if splits_truths else flags
+    flags = (*flags, *_NO_CALLS_IN_ARMS) if calls_helpers else flags
     return (*flags, *_NO_STRAIGHT_LINE_VECTORS) if gathers_far_elements else flags
 
 

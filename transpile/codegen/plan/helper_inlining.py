@@ -15,7 +15,7 @@ from functools import cache
 
 from transpile.analysis.value_range import ordinary_angles
 from transpile.codegen.c_functions import Calls
-from transpile.ir.loop_ir import Apply, For, If, Kernel, Statement, While
+from transpile.ir.loop_ir import Apply, Expr, For, If, Kernel, Statement, While
 from transpile.ir.loop_rewrite import parts
 from transpile.options import Options
 from transpile.symbols import c_helpers
@@ -23,7 +23,8 @@ from transpile.symbols import c_helpers
 Body = tuple[Statement, ...]
 
 _CALL = re.compile(r"\b([a-z]\w*)\(")
-_SCALARS = r"(?:float|double|bool|u?int\d+_t)"
+# Not shorter integers: loops have more lanes of them than gcc makes copies of a helper for.
+_SCALARS = r"(?:float|double|bool|u?int(?:32|64)_t)"
 _HEAD = re.compile(rf"static inline {_SCALARS} \w+\({_SCALARS} \w+(?:, {_SCALARS} \w+)*\)\n")
 _WIDE = re.compile(r"\bu?int64_t\b|\bdouble\b")
 _BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
@@ -32,24 +33,25 @@ _BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
 def outlined(kernels: Iterable[Kernel], options: Options) -> dict[str, tuple[int, ...]]:
     """The helpers that are outlined, with the numbers of lanes of their vector versions.
 
-    gcc does not vectorise a loop with a select and a call. So helpers beside selects are inlined.
+    gcc does not vectorise a loop with a call in the arm of a select. So helpers that arms call are
+    inlined; `convert_ifs` names the arms of long programs.
     """
     counts: Counter[str] = Counter()
-    beside_choices: set[str] = set()
+    chosen: set[str] = set()
     for kernel in kernels:
         calls = Calls(options.precise_math, ordinary_angles(kernel))
         for sequence, near, lanes in _sequences(kernel.body, near=False, lanes=False):
             names = Counter(name for s in sequence for name in calls.of_statement(s, near, lanes))
             counts.update(names)
-            if any(map(_has_choice, sequence)):
-                beside_choices.update(names)
+            arms = (arm for s in sequence for arm in _arms(s))
+            chosen.update(name for arm in arms for name in calls.of_expression(arm, near, lanes))
     sizes = {name: _size(name) for name in counts}
     least = options.machine.fewest_called_statements
     heavy = {name for name, size in sizes.items() if size >= least and _is_plain(name)}
     copied = sum(counts[name] * sizes[name] for name in heavy)
     if copied <= options.machine.most_inlined_statements:
         return {}
-    return {name: _lanes(name) for name in sorted(heavy - beside_choices)}
+    return {name: _lanes(name) for name in sorted(heavy - chosen)}
 
 
 def _sequences(body: Body, near: bool, lanes: bool) -> Iterator[tuple[Body, bool, bool]]:
@@ -70,9 +72,11 @@ def _sequences(body: Body, near: bool, lanes: bool) -> Iterator[tuple[Body, bool
                 pass
 
 
-def _has_choice(statement: Statement) -> bool:
-    """True if a statement itself has a select."""
-    return any(isinstance(p, Apply) and p.op == "select" for p in parts(statement))
+def _arms(statement: Statement) -> Iterator[Expr]:
+    """The arms of the selects in a statement itself."""
+    for part in parts(statement):
+        if isinstance(part, Apply) and part.op == "select":
+            yield from part.args[1:]
 
 
 def _lanes(name: str) -> tuple[int, ...]:

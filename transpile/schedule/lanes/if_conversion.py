@@ -17,7 +17,11 @@ they guard may not exist.
 
 C loads what is chosen only where it is chosen. Where the processor has no masked load of that
 width, or the compiler cannot see that the element is there, it keeps the branch. So elements that
-are in bounds are loaded first. Runs after `vectorize_loops`.
+are in bounds are loaded first.
+
+In long programs helpers are called in place of being inlined (`codegen.plan.helper_inlining`), and
+a call that is made only where it is chosen keeps a loop out of lanes, too. So their arms are named
+where they compute something. Runs after `vectorize_loops`.
 """
 
 from __future__ import annotations
@@ -48,7 +52,9 @@ from transpile.ir.loop_rewrite import (
     map_expr,
     names_in,
     names_read,
+    parts,
     subexpressions,
+    walk,
     with_bodies,
     written,
 )
@@ -63,21 +69,29 @@ Body = tuple[Statement, ...]
 def convert_ifs(program: Program, options: Options) -> Program:
     """The program with nested selects of vector loops, and the elements they choose, named."""
     names = Names(names_in(program))
-    kernels = tuple(_kernel(program, kernel, names) for kernel in program.kernels)
+    operations = sum(isinstance(p, Apply) for k in program.kernels for p in _parts(k.body))
+    is_long = operations > options.machine.most_chosen_operations
+    kernels = tuple(_kernel(program, kernel, names, is_long) for kernel in program.kernels)
     return changed(program, kernels=same(program.kernels, kernels))
 
 
-def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
-    converter = _Converter(arrays_of(program, kernel), names)
+def _parts(body: Body) -> Iterator[Expr]:
+    return (part for statement in walk(body) for part in parts(statement))
+
+
+def _kernel(program: Program, kernel: Kernel, names: Names, is_long: bool) -> Kernel:
+    converter = _Converter(arrays_of(program, kernel), names, is_long)
     return changed(kernel, body=converter.convert(kernel.body, OUTSIDE))
 
 
 @dataclass(frozen=True)
 class _Converter:
-    """Converts the loops of a kernel. `ranges` has those of the loops around."""
+    """Converts the loops of a kernel. `ranges` has those of the loops around. In a long program
+    all arms are named."""
 
     buffers: Mapping[str, Buffer]
     names: Names
+    is_long: bool
 
     def convert(self, body: Body, ranges: Ranges) -> Body:
         """The statements of a body, with their nested selects named."""
@@ -126,16 +140,19 @@ class _Converter:
         def visit(expr: Expr, is_arm: bool) -> Expr:
             if not isinstance(expr, Apply):
                 return expr
-            if expr.op != "select":
-                args = tuple(visit(a, is_arm) for a in expr.args)
-                return changed(expr, args=same(expr.args, args))
             may_name = is_arm and self._is_speculatable(expr, ranges)
+            if expr.op != "select":
+                is_inner = is_arm and not (self.is_long and may_name)
+                args = tuple(visit(a, is_inner) for a in expr.args)
+                expr = changed(expr, args=same(expr.args, args))
+                return named(expr) if is_arm and not is_inner else expr
             test, *arms = expr.args
             is_by_data = not any(isinstance(p, IndexValue | Within) for p in subexpressions(test))
             args = (visit(test, False), *(visit(a, is_by_data) for a in arms))
             expr = changed(expr, args=same(expr.args, args))
-            if not may_name:
-                return expr
+            return named(expr) if may_name else expr
+
+        def named(expr: Apply) -> Expr:
             declared.append(Declare(self.names.new("chosen"), expr))
             return Ref(declared[-1].name, expr.dtype)
 
@@ -166,11 +183,14 @@ class _Converter:
         return same(body, tuple(after))
 
     def _is_speculatable(self, expr: Expr, ranges: Ranges) -> bool:
-        """True if the expression may be speculated."""
+        """True if the expression may be speculated. Lanes compute both arms in any case: in a long
+        program it is enough that nothing traps, which no operation on floats does."""
         return all(
             is_in_bounds(part, self.buffers, ranges)
             if isinstance(part, Load)
-            else not isinstance(part, Apply) or part.primitive.speculatable
+            else not isinstance(part, Apply)
+            or part.primitive.speculatable
+            or (self.is_long and part.dtype.kind == "f")
             for part in subexpressions(expr)
         )
 
