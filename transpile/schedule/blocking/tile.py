@@ -21,7 +21,7 @@ from transpile.ir.calls import Call, Strided
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import COALESCED, NO_LANES, OF_LOOPS, STACK_BOUNDED
 from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, substitute, symbols_of
-from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
+from transpile.ir.indices.row_major import blocks_of, product
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -49,6 +49,7 @@ from transpile.ir.loop_rewrite import (
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.lanes.column_reductions import last_axis_stride
+from transpile.schedule.strip_mine import block_of
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
@@ -133,8 +134,7 @@ def _tile_symbol(loop: For, names: Names, side: int) -> Symbol:
 
 def _window(loop: For, first: Index, side: int, body: tuple[Statement, ...]) -> For:
     """The iterations of a loop within a tile."""
-    limit = limit_of_blocks(loop.stop, loop.stop, side)
-    return replace(loop, start=first, stop=first + side, limit=limit, body=body)
+    return replace(block_of(loop, first, side), body=body)
 
 
 # --------------------------------------------------------------------------- transposed arrays

@@ -22,7 +22,7 @@ from typing import TypeGuard
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED, SUBEXPRESSIONS_SHARED
 from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of, terms_of
-from transpile.ir.indices.row_major import blocks_of, limit_of_blocks
+from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -56,6 +56,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.machine import Machine
 from transpile.options import Options
+from transpile.schedule.strip_mine import block_of
 from transpile.schedule.vectorize import has_output_dependence
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
@@ -254,8 +255,7 @@ class _Fission:
         self._part = loop
         if not is_single:
             first = loop.start + Dim.of(self._block) * size
-            limit = limit_of_blocks(loop.stop, loop.extent, size)
-            self._part = replace(loop, start=first, stop=first + size, limit=limit)
+            self._part = block_of(loop, first, size)
         self._place = (Dim.of(loop.symbol) - self._part.start,)
         self._arrays: list[Buffer] = []
 

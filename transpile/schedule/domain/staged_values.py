@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from transpile.ir.dims import Dim, Symbol
+from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import Alloc, Apply, Buffer, Expr, For, Load, Statement, Store
 from transpile.ir.loop_rewrite import map_statement
+from transpile.schedule.strip_mine import block_of
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
@@ -34,9 +36,8 @@ def staged_in_blocks(
 
     A loop whose last block would be shorter must have no limit.
     """
-    count = -(-extent // size)
+    count = blocks_of(extent, size)
     block = Symbol(names.new("block"), 0, count)
     first = loop.start + Dim.of(block) * size
-    limit = loop.limit if extent % size == 0 else loop.stop
-    part = replace(loop, start=first, stop=first + size, limit=limit)
+    part = block_of(loop, first, size)
     return For(block, count, tuple(staged(part, size, values, names)))

@@ -19,7 +19,7 @@ from transpile.analysis.loop_dependences import outer_updates, reads_accumulator
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES
 from transpile.ir.dims import Dim, Index, Symbol, symbols_of
-from transpile.ir.indices.row_major import blocks_of, limit_of_blocks
+from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import (
     Buffer,
     Declare,
@@ -43,6 +43,7 @@ from transpile.ir.loop_rewrite import (
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.product_order import may_repeat, products_in
+from transpile.schedule.strip_mine import block_of
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
@@ -105,12 +106,11 @@ def _blocked(
     parts = {name: Ref(names.inner().new(f"{name}_part"), starts[name].dtype) for name in updates}
     loop = _renamed(loop, parts)
     first = Dim.of(block) * size + loop.start
-    limit = limit_of_blocks(loop.stop, loop.extent, size)
     body: list[Statement] = [replace(starts[n], name=parts[n].name) for n in updates]
     if size == 1:
         body.append(_once(loop, first))
     else:
-        body.append(replace(loop, start=first, stop=first + size, limit=limit))
+        body.append(block_of(loop, first, size))
     body += [Store(partials[n].name, (Dim.of(block),), parts[n]) for n in updates]
     yield For(block, number, tuple(body))
     yield For(

@@ -18,7 +18,7 @@ from transpile.analysis.cost_model import trips, work
 from transpile.analysis.loop_dependences import accumulators
 from transpile.ir.dims import Dim, Index, Symbol, substitute, symbols_of
 from transpile.ir.indices.estimates import estimate
-from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
+from transpile.ir.indices.row_major import blocks_of, product
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -44,6 +44,7 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.primitives.reductions import identity
+from transpile.schedule.strip_mine import block_of
 from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.gpu import Gpu
 from transpile.targets.cuda.mapping.launches import may_be_spread
@@ -176,7 +177,6 @@ class _Slicing:
         refs = {n: Ref(own.new(f"{n}_part"), u.target.dtype) for n, u in ops.items()}
         size = blocks_of(loop.extent, slices)
         first = Dim.of(symbol) * size + loop.start
-        limit = limit_of_blocks(loop.stop, loop.extent, size)
 
         def on_expr(expr: Expr) -> Expr:
             return refs.get(expr.name, expr) if isinstance(expr, Ref) else expr
@@ -186,7 +186,7 @@ class _Slicing:
         return (
             *(s for s in nest.before if s.name not in ops),
             *(Declare(refs[n].name, _neutral(u), constant=False) for n, u in ops.items()),
-            replace(renamed, start=first, stop=first + size, limit=limit),
+            block_of(renamed, first, size),
             *(Store(x.buffer, x.index, refs[n]) for n, x in parts.items()),
         )
 
