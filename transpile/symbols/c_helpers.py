@@ -55,6 +55,8 @@ for _suffix in ("f32", "f64"):
 # Functions of the C library that helpers call, except those in the `c_library` of primitives.
 _LIBRARY = {"f": ("fma", "frexp"), "c": ("cpow",)}
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
+_NO_CODE = re.compile(r"/\*.*?\*/|//[^\n]*|^#[^\n]*", re.DOTALL | re.MULTILINE)
+_BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
 _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)
 # Up to a full stop behind a word, not behind an initial.
 _SENTENCE = re.compile(r".*?[a-z0-9|)]\.(?= [A-Z])")
@@ -307,6 +309,12 @@ def _with_library_names(text: str) -> str:
 def length(name: str) -> int:
     """The characters of a helper and of all that it uses, without comments."""
     return sum(len(item.text) for item in needed([name]))
+
+
+@lru_cache(maxsize=1000)
+def has_branches(name: str) -> bool:
+    """True if a helper, or one that it calls, has statements that branch: no vector code."""
+    return any(_BRANCHES.search(_NO_CODE.sub("", item.text)) for item in needed([name]))
 
 
 def runs_threads(helpers: Iterable[Item]) -> bool:

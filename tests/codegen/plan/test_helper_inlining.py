@@ -12,6 +12,7 @@ import transpile
 from transpile.build.compiler_probe import find_compiler
 from transpile.machine import Machine
 from transpile.options import Options
+from transpile.scipy import special
 
 pytestmark = pytest.mark.full_level
 
@@ -90,6 +91,17 @@ def test_long_programs_of_half_precision_are_in_vector_lanes():
     single, several = calls(np.i0, x, "round_f16")
     assert single == 0 and several > 0
     np.testing.assert_allclose(transpile.jit(np.i0)(x), np.i0(x), rtol=5e-3)
+
+
+def test_series_in_arms_of_choices_are_computed_only_where_they_are_chosen():
+    def iterated(x):
+        for k in range(20):
+            x = np.where(x > 0.5, special.gammainc(2.5 + k, np.abs(x)), np.exp(-x) * (x + k))
+        return x
+
+    text = transpile.jit(iterated).lower(np.ones(64)).as_text("loops")
+    assert "= exp(" in text or "= multiply(exp(" in text
+    assert "= igamma(" not in text and "igamma(" in text
 
 
 @pytest.mark.parametrize(("limits", "outlined"), [((10**6, 1), False), ((0, 1), True)])

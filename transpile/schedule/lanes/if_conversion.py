@@ -26,7 +26,9 @@ where they compute something. Runs after `vectorize_loops`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
 from transpile.ir.contracts import contract
@@ -58,11 +60,15 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
+from transpile.ir.primitive import TABLE
 from transpile.options import Options
+from transpile.symbols.c_helpers import find, has_branches
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, same
 
 Body = tuple[Statement, ...]
+
+_CALL = re.compile(r"\b([a-z]\w*)\(")
 
 
 @contract(requires=(LANES_BOUND,))
@@ -184,15 +190,25 @@ class _Converter:
 
     def _is_speculatable(self, expr: Expr, ranges: Ranges) -> bool:
         """True if the expression may be speculated. Lanes compute both arms in any case: in a long
-        program it is enough that nothing traps, which no operation on floats does."""
+        program it is enough that there is vector code and nothing traps, as on floats."""
         return all(
             is_in_bounds(part, self.buffers, ranges)
             if isinstance(part, Load)
             else not isinstance(part, Apply)
             or part.primitive.speculatable
-            or (self.is_long and part.dtype.kind == "f")
+            or (self.is_long and part.dtype.kind == "f" and _has_vector_code(part.op))
             for part in subexpressions(expr)
         )
+
+
+@cache
+def _has_vector_code(op: str) -> bool:
+    """True if the C of an operation on floats calls no helper with branches: such as series that
+    run until they converge, which are slow to speculate."""
+    columns = TABLE[op].c
+    names = _CALL.findall(columns.get("f", columns.get("", "")))
+    helpers = [f"{name}_{ending}" for name in names for ending in ("f32", "f64")]
+    return not any(find(helper) is not None and has_branches(helper) for helper in helpers)
 
 
 def _changed_by(statement: Statement) -> Iterator[str]:
