@@ -203,6 +203,21 @@ def test_loops_over_runtime_sizes():
     assert "table[i][0] = 1.0;" in text and "minimum" not in text
 
 
+def test_loops_over_the_extents_of_a_shape():
+    def above_diagonal(a):
+        rows, columns = a.shape
+        total = 0.0
+        for i in range(rows - 1, -1, -1):
+            for j in range(i + 1, columns):
+                total = 0.5 * total + a[i, j]
+        return total
+
+    f = transpile.jit(above_diagonal, dynamic_shapes={"a": ("n", "m")})
+    for shape in ((1, 1), (3, 4), (4, 3)):
+        a = np.arange(12.0)[: shape[0] * shape[1]].reshape(shape)
+        assert f(a) == above_diagonal(a)
+
+
 MAIN = """
 #include <stdio.h>
 #include "squares.h"

@@ -10,7 +10,7 @@ from helpers import ordinary
 import transpile
 from transpile import lax
 from transpile.ir.dims import Dim, Symbol
-from transpile.ir.loop_ir import Declare, Load, Ref, Store, While
+from transpile.ir.loop_ir import Declare, For, Load, Ref, Store, While
 from transpile.ir.types import INT64
 from transpile.machine import Machine
 from transpile.options import Options
@@ -136,3 +136,42 @@ def test_names_of_a_body_are_not_those_of_the_test_before():
     assert declared.name == declared.symbol.name != "at"
     assert stored.index == (Dim.of(declared.symbol),)
     assert stored.value.index == stored.index
+
+
+def shortest(d):
+    """Floyd and Warshall's algorithm: the iteration k stores d[i, k], which the others read."""
+    n = d.shape[0]
+
+    def through(k, d):
+        def row(i, d):
+            def one(j, d):
+                return d.at[i, j].set(np.minimum(d[i, j], d[i, k] + d[k, j]))
+
+            return lax.fori_loop(0, n, one, d)
+
+        return lax.fori_loop(0, n, row, d)
+
+    return lax.fori_loop(0, n, through, d)
+
+
+def shifted(x):
+    """The iteration k - 1 stores x[k], where there is one; x[3] is stored by the iteration 2."""
+    n = x.shape[0]
+
+    def through(k, x):
+        return lax.fori_loop(
+            0, n - 1, lambda j, x: x.at[j + 1].set(x[j + 1] * x[k + 1] - x[3] - x[k]), x
+        )
+
+    return lax.fori_loop(0, n - 1, through, x)
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "stops"),
+    [(shortest, ordinary("f8", (6, 6)), ["k", "6"]), (shifted, ordinary("f8", (9,)), ["k", "8"])],
+)
+def test_a_users_loop_is_cut_where_it_stores_what_it_reads_in_all_iterations(function, x, stops):
+    after = assert_steps_agree(lowered(function, x), [x], split_index_sets)
+    inner = [f for f in loops_of(after) if not any(isinstance(s, For) for s in f.body)]
+    assert [str(loop.stop) for loop in inner if loop.ordered] == stops
+    np.testing.assert_allclose(transpile.jit(function)(x), function(x), rtol=1e-13)

@@ -193,7 +193,7 @@ def _nth(numbers: range, k: Any) -> Any:
 
 def range_(*bounds: Any) -> Any:
     """`range`."""
-    if any(isinstance(b, Tracer) for b in bounds):
+    if any(isinstance(b, Tracer | Dim) for b in bounds):
         return Range(*map(_counted_bound, bounds))
     return range(*bounds)
 

@@ -10,6 +10,11 @@ So are, in loops of the user's, tests of the counter, as those for the border of
 
     for i in range(n): x[i] = 0 if i == 0 or i == n - 1 else u[i - 1] + u[i + 1]
 
+And loops of the user's that store the one element which the other iterations only read: in these
+it is read once, and they can run in lanes.
+
+    for j in range(n): d[i, j] = min(d[i, j], d[i, k] + d[k, j])        stores d[i, k] where j is k
+
 Bounded by `most_pieces` and `most_piece_statements`, because code grows with each part.
 """
 
@@ -46,12 +51,14 @@ from transpile.ir.loop_ir import (
     Ref,
     Statement,
     Store,
+    Update,
     While,
     Within,
 )
 from transpile.ir.loop_rewrite import (
     declared_name,
     is_sequence,
+    loads,
     map_kernels,
     map_statement,
     names_of_kernel,
@@ -80,7 +87,7 @@ def split_index_sets(program: Program, options: Options) -> Program:
     buffers = Names(program.buffers())
 
     def cut(kernel: Kernel) -> Kernel:
-        if not _has_choices(kernel.body):
+        if not _has_choices(kernel.body) and not _has_meetings(kernel.body):
             return kernel
         body = tuple(_body(kernel.body, machine))
         return replace(
@@ -208,6 +215,7 @@ def _cuts(loop: For, machine: Machine) -> list[Index]:
             condition = _as_range(part) if loop.ordered else part
             if isinstance(condition, Within) and own.issuperset(_symbols_of(condition)):
                 cuts.update(dict.fromkeys(_changes(condition, loop.symbol)))
+    cuts.update(dict.fromkeys(_meetings(loop)))
     inside = _in_order([c for c in cuts if _is_inside(c, loop)])
     statements = sum(1 for _ in walk(loop.body))
     total = (len(inside) + 1) * statements
@@ -310,6 +318,54 @@ def _in_order(cuts: list[Index]) -> list[Index]:
         if all(is_at_most(cut, c) for c in ordered[len(before) :]):
             ordered.insert(len(before), cut)
     return ordered
+
+
+def _meetings(loop: For) -> Iterator[Index]:
+    """The iterations of an innermost loop of the user's that store an element which the others only
+    read, and those behind them."""
+    if not loop.ordered or loop.limit is not None or not _is_plain(loop.body):
+        return
+    own = {loop.symbol, *(s.symbol for s in walk(loop.body) if isinstance(s, Declare))}
+    stored = [(name, index) for s in walk(loop.body) for name, index in _stored(s)]
+    for load in dict.fromkeys(x for s in walk(loop.body) for x in loads(s)):
+        if stored and all(own.isdisjoint(symbols_of(i)) for i in load.index):
+            for name, index in stored:
+                meeting = _meeting(index, load.index, loop) if name == load.buffer else None
+                if meeting is not None:
+                    yield meeting
+                    yield meeting + 1
+
+
+def _has_meetings(body: tuple[Statement, ...]) -> bool:
+    """True if an iteration of a loop stores what the others only read."""
+    return any(isinstance(s, For) and any(True for _ in _meetings(s)) for s in walk(body))
+
+
+def _is_plain(body: tuple[Statement, ...]) -> bool:
+    """True for elements and scalars alone, some of them under conditions."""
+    return all(isinstance(s, Declare | Store | Update | If) for s in walk(body))
+
+
+def _stored(statement: Statement) -> Iterator[tuple[str, tuple[Index, ...]]]:
+    match statement:
+        case Store(buffer=name, index=index) | Update(target=Load(buffer=name, index=index)):
+            yield name, index
+
+
+def _meeting(stored: tuple[Index, ...], read: tuple[Index, ...], loop: For) -> Index | None:
+    """The one iteration of a loop that may store an element; None if there are others, or none."""
+    moving = [(a, b) for a, b in zip(stored, read, strict=True) if loop.symbol in symbols_of(a)]
+    if len(moving) != 1:
+        return None
+    subscript, place = moving[0]
+    offset = subscript - Dim.of(loop.symbol)
+    if loop.symbol in symbols_of(offset):
+        return None
+    for one, other in zip(stored, read, strict=True):
+        least, most = bounds(one - other)
+        if one is not subscript and ((least or 0) > 0 or (most or 0) < 0):
+            return None
+    return place - offset
 
 
 def _simplified(statement: Statement) -> Statement:
