@@ -55,7 +55,8 @@ for _suffix in ("f32", "f64"):
 # Functions of the C library that helpers call, except those in the `c_library` of primitives.
 _LIBRARY = {"f": ("fma", "frexp"), "c": ("cpow",)}
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
-_NO_CODE = re.compile(r"/\*.*?\*/|//[^\n]*|^#[^\n]*", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_DIRECTIVE = re.compile(r"^#[^\n]*", re.MULTILINE)
 _BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
 _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)
 # Up to a full stop behind a word, not behind an initial.
@@ -292,11 +293,16 @@ def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
     return items
 
 
+def without_comments(text: str) -> str:
+    """C without its comments."""
+    return _COMMENT.sub("", text)
+
+
 @cache
 def _callees(text: str) -> list[str]:
     """The helpers that this text names outside comments, in the order of their first use."""
-    code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    return [word for word in dict.fromkeys(_IDENTIFIER.findall(code)) if find(word) is not None]
+    words = dict.fromkeys(_IDENTIFIER.findall(without_comments(text)))
+    return [word for word in words if find(word) is not None]
 
 
 @cache
@@ -314,7 +320,8 @@ def length(name: str) -> int:
 @lru_cache(maxsize=1000)
 def has_branches(name: str) -> bool:
     """True if a helper, or one that it calls, has statements that branch: no vector code."""
-    return any(_BRANCHES.search(_NO_CODE.sub("", item.text)) for item in needed([name]))
+    codes = (_DIRECTIVE.sub("", without_comments(item.text)) for item in needed([name]))
+    return any(map(_BRANCHES.search, codes))
 
 
 def runs_threads(helpers: Iterable[Item]) -> bool:

@@ -27,7 +27,6 @@ _CALL = re.compile(r"\b([a-z]\w*)\(")
 _SCALARS = r"(?:float|double|bool|u?int(?:32|64)_t)"
 _HEAD = re.compile(rf"static inline {_SCALARS} \w+\({_SCALARS} \w+(?:, {_SCALARS} \w+)*\)\n")
 _WIDE = re.compile(r"\bu?int64_t\b|\bdouble\b")
-_BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
 
 
 def outlined(kernels: Iterable[Kernel], options: Options) -> dict[str, tuple[int, ...]]:
@@ -84,7 +83,7 @@ def _lanes(name: str) -> tuple[int, ...]:
     for a helper with branches, which gcc does not vectorise."""
     item = c_helpers.find(name)
     assert item is not None
-    if _BRANCHES.search(item.text):
+    if c_helpers.has_branches(name):
         return ()
     widest = 8 if _WIDE.search(item.text.partition("\n")[0]) else 16
     return widest, widest // 2, widest // 4
@@ -102,6 +101,6 @@ def _size(name: str) -> int:
     item = c_helpers.find(name)
     if item is None:
         return 0
-    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", item.text, flags=re.DOTALL)
+    code = c_helpers.without_comments(item.text)
     called = [n for n in _CALL.findall(code) if n not in item.names]
     return code.count(";") + sum(map(_size, called))
