@@ -153,7 +153,7 @@ static PyObject *result_of_call(const Entry *entry, PyObject **results)
         const Node *cursor = entry->result;
         PyObject **next = results;
         PyObject *result = build_result(&cursor, &next);
-        for (; result == NULL && next < results + entry->program->output_count; next++) {
+        for (; result == NULL && next < results + entry->program->result_count; next++) {
             Py_DECREF(*next);
         }
         return result;
@@ -216,7 +216,7 @@ static int read_entry(Entry *entry, PyObject *inputs)
     if (entry->result == NULL) {
         return 0;
     }
-    if (count_leaves(entry->result, result) != entry->program->output_count) {
+    if (count_leaves(entry->result, result) != entry->program->result_count) {
         PyErr_SetString(PyExc_ValueError, "the result has other leaves than the program");
         return 0;
     }

@@ -14,6 +14,8 @@ typedef struct {
     int input_count;
     Node *outputs;
     int output_count;
+    int result_count; /* of the first outputs; the others are lengths of them */
+    int *lengths;     /* for each output the output that is its length, or -1; NULL without any */
     size_t frame_size; /* of a call with a list of inputs, in bytes */
     int *aliases;      /* for each output the donated input whose memory it takes, or -1 */
     PyObject *convert; /* (input, number) -> an array that the program can read */

@@ -211,6 +211,29 @@ INLINED int run_program(const Program *program, const Frame *frame, const int *i
     return done;
 }
 
+/* Give back the memory behind results whose lengths the program has computed, and these lengths; 0
+   with an error set. */
+static int shorten(const Program *program, PyObject **results)
+{
+    for (int n = 0; n < program->result_count; n++) {
+        if (program->lengths[n] < 0) {
+            continue;
+        }
+        PyArrayObject *length = (PyArrayObject *)results[program->lengths[n]];
+        npy_intp size = (npy_intp) * (const npy_int64 *)PyArray_DATA(length);
+        PyArray_Dims shape = {&size, 1};
+        PyObject *nothing = PyArray_Resize((PyArrayObject *)results[n], &shape, 0, NPY_CORDER);
+        if (nothing == NULL) {
+            return 0;
+        }
+        Py_DECREF(nothing);
+    }
+    for (int n = program->result_count; n < program->output_count; n++) {
+        Py_DECREF(results[n]);
+    }
+    return 1;
+}
+
 /* Allocate the results of a frame, new references, and run the program; 0 with an error set. */
 INLINED int compute(const Program *program, const Frame *frame, const int *inputs)
 {
@@ -225,7 +248,8 @@ INLINED int compute(const Program *program, const Frame *frame, const int *input
             break;
         }
     }
-    if (count == program->output_count && run_program(program, frame, inputs)) {
+    if (count == program->output_count && run_program(program, frame, inputs) &&
+        (program->lengths == NULL || shorten(program, results))) {
         return 1;
     }
     while (count > 0) {
@@ -237,8 +261,8 @@ INLINED int compute(const Program *program, const Frame *frame, const int *input
 /* The results in a list, which steals their references. */
 static PyObject *as_list(const Program *program, PyObject **results)
 {
-    PyObject *arrays = PyList_New(program->output_count);
-    for (int n = 0; n < program->output_count; n++) {
+    PyObject *arrays = PyList_New(program->result_count);
+    for (int n = 0; n < program->result_count; n++) {
         if (arrays == NULL) {
             Py_DECREF(results[n]);
         }
@@ -312,22 +336,22 @@ static PyObject *program_call(PyObject *callable, PyObject *const *args, size_t 
 }
 
 /* Program(inputs, outputs, aliases, convert, fail, address, workspace, makers, spare, is_brief,
-   callbacks, called, sizes); see the fields. A node is (kind, object, numbers): the dtype and the shape,
+   callbacks, called, sizes, lengths); see the fields. A node is (kind, object, numbers): the dtype and the shape,
    None and the count, or the names. */
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"inputs",  "outputs",   "aliases", "convert", "fail",
                             "address", "workspace", "makers",  "spare",   "is_brief",
-                            "callbacks", "called", "sizes", NULL};
+                            "callbacks", "called", "sizes", "lengths", NULL};
     PyObject *inputs, *outputs, *aliases, *convert, *on_failure, *address, *makers, *spare;
-    PyObject *callbacks, *called, *sizes = Py_None;
+    PyObject *callbacks, *called, *sizes = Py_None, *lengths = Py_None;
     Py_ssize_t workspace;
     int is_brief;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OOO!nO!O!pOO!|O", words, &PyTuple_Type,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OOO!nO!O!pOO!|OO", words, &PyTuple_Type,
                                      &inputs, &PyTuple_Type, &outputs, &PyTuple_Type, &aliases,
                                      &convert, &on_failure, &PyLong_Type, &address, &workspace,
                                      &PyTuple_Type, &makers, &PyList_Type, &spare, &is_brief,
-                                     &callbacks, &PyLong_Type, &called, &sizes)) {
+                                     &callbacks, &PyLong_Type, &called, &sizes, &lengths)) {
         return NULL;
     }
     Program *program = (Program *)type->tp_alloc(type, 0);
@@ -362,8 +386,17 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     program->output_count = (int)PyTuple_GET_SIZE(outputs);
     program->aliases =
         program->outputs == NULL ? NULL : read_numbers(aliases, -1, program->input_count);
+    program->result_count = program->output_count;
+    if (program->aliases != NULL && lengths != Py_None &&
+        (!PyTuple_Check(lengths) || PyTuple_GET_SIZE(lengths) > program->output_count)) {
+        PyErr_SetString(PyExc_ValueError, "each result has the number of its length, or -1");
+    }
+    else if (program->aliases != NULL && lengths != Py_None) {
+        program->result_count = (int)PyTuple_GET_SIZE(lengths);
+        program->lengths = read_numbers(lengths, -1, program->output_count);
+    }
     program->frame_size = frame_size(program, program->input_count);
-    if (program->aliases == NULL) {
+    if (PyErr_Occurred()) {
         Py_DECREF(program);
         return NULL;
     }
@@ -383,6 +416,7 @@ static void program_dealloc(PyObject *self)
     free_nodes(program->inputs, program->input_count);
     free_nodes(program->outputs, program->output_count);
     PyMem_Free(program->aliases);
+    PyMem_Free(program->lengths);
     Py_CLEAR(program->owned);
     Py_TYPE(self)->tp_free(self);
 }

@@ -196,8 +196,9 @@ class Specializations:
         if program is None:
             return
         call = known.specialization.call
+        is_shaped = call.shaping is None or call.numbers_of_lengths is not None
         known.run = known.specialization.runner(
-            program if call.shaping is None else lambda leaves: call.shaped(program(leaves))
+            program if is_shaped else lambda leaves: call.shaped(program(leaves))
         )
         entry = fast_call.entry(key, known.specialization, program, known.watch)
         if entry is None:

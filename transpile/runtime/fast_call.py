@@ -115,6 +115,7 @@ def program(call: ProgramCall) -> Any:
         callbacks=call.callbacks,
         called=call.callbacks.number if call.callbacks is not None else 0,
         sizes=call.sizes,
+        lengths=call.numbers_of_lengths,
     )
 
 
@@ -123,7 +124,9 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
     conversions, wrappers, containers of other classes."""
     api = module()
     arguments = _nodes(api, key)
-    if arguments is None or compiled.around is not None or compiled.call.shaping is not None:
+    call = compiled.call
+    is_shaped = call.shaping is None or call.numbers_of_lengths is not None
+    if arguments is None or compiled.around is not None or not is_shaped:
         return None
     nodes, positional, names = arguments
     leaves = [node for node in nodes if node[0] in (api.ARRAY, api.NUMBER)]

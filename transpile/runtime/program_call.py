@@ -48,10 +48,15 @@ _BYTE = np.dtype(np.uint8)
 @dataclass(frozen=True)
 class Shaping:
     """The shapes of results whose lengths depend on values: from the values of these lengths, which
-    are the last outputs of the program, pairs of the position of a result and its shape."""
+    are the last outputs of the program, pairs of the position of a result and its shape.
+
+    vectors   of results of one axis, by their positions, which of these values they have; None
+              where other results have such lengths
+    """
 
     lengths: int
     shapes: Callable[[Sequence[int]], Sequence[tuple[int, tuple[int, ...]]]]
+    vectors: dict[int, int] | None = None
 
 
 def check_sizes(given: Collection[str], wanted: Collection[str]) -> None:
@@ -88,7 +93,7 @@ def shaping(graph: Graph, lengths: Sequence[Length], sizes: dict[str, int]) -> S
     vectors: dict[Shape, int] = {(Dim.of(s),): number for number, s in enumerate(lengths)}
     are_vectors = all(shape in vectors for _, shape in shapes)  # which need no arithmetic
     numbers = [(position, vectors[shape]) for position, shape in shapes] if are_vectors else []
-    return Shaping(len(lengths), shapes_for)
+    return Shaping(len(lengths), shapes_for, dict(numbers) if are_vectors else None)
 
 
 # After so many calls that filled less than a part of the room it is made as large as they needed,
@@ -310,6 +315,15 @@ class ProgramCall:
         results = larger.run(leaves)
         self.grown = larger.grown or larger
         return results
+
+    @property
+    def numbers_of_lengths(self) -> tuple[int, ...] | None:
+        """For each result the output that is its length, or -1; None where there are no lengths,
+        or their results are no vectors."""
+        if self.shaping is None or self.shaping.vectors is None:
+            return None
+        vectors, first = self.shaping.vectors, self._results
+        return tuple(first + vectors[n] if n in vectors else -1 for n in range(first))
 
     def shaped(self, outputs: list[Array]) -> list[Array]:
         """The results, those whose lengths depend on values as long as they are: what is left of
