@@ -74,12 +74,11 @@ def for_(
         items = Items(items.length.as_value(), items.item, items.prepare)
     record("for", loop.why_rolled(items))
     items.prepare()
-    begin = loop
 
     def run() -> tuple[Any, ...]:
         return with_attributes(
             loop.site,
-            lambda also, body, _, values: begin.with_names(also).counted(items, body, values),
+            lambda also, body, _, values: loop.with_names(also).counted(items, body, values),
             body,
             None,
             values,
@@ -267,8 +266,7 @@ class _Loop(LoopStatement):
                 goes_on = and_(number < items.length, lambda: self._is_running(now))
             return if_(goes_on, lambda *x: body(items.item(number), *x), _unchanged, names, now)
 
-        whole = _Loop(names, ())
-        return whole.counted(Items(most, _same), each, values) if most != 0 else values
+        return self._so_often(most, each, values)
 
     def _until_stopped(
         self, items: Items, body: Body, values: tuple[Any, ...], at_least_once: bool
@@ -340,8 +338,7 @@ class _Loop(LoopStatement):
         at_least_once: bool,
     ) -> tuple[Any, ...]:
         """As a loop whose last variable is what its condition has said, which assigns to arrays."""
-        inner = _Loop((*self.names, ""), ())
-        inner.is_updated, inner.site = [*self.is_updated, False], self.site
+        inner = self._with_variable(())
 
         def asked(now: tuple[Any, ...]) -> Any:
             holds = and_(self._is_running(now), lambda: truth(condition(*now)))
@@ -353,6 +350,17 @@ class _Loop(LoopStatement):
 
         begin = (*values, asked(values))
         return inner._asked_before(lambda *now: now[-1], step, begin, at_least_once)[:-1]
+
+    def _with_variable(self, stops: tuple[int, ...]) -> _Loop:
+        """The statement with one more variable, the last one, which is none of the user's."""
+        inner = _Loop((*self.names, ""), stops)
+        inner.is_updated, inner.site = [*self.is_updated, False], self.site
+        return inner
+
+    def _so_often(self, most: Index, each: Body, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """As a loop of so many iterations, each of which is given its number."""
+        items, whole = Items(most, _same), _Loop(tuple(self.names), ())
+        return whole.counted(items, each, values) if most != 0 else values
 
     def _moves(self, body: Body, values: tuple[Any, ...]) -> bool:
         """True where the loop changes what may be differentiated."""
@@ -369,8 +377,7 @@ class _Loop(LoopStatement):
         traced = self._regions(condition, body, values)
         (test, step), captured = traced.graphs()
         operands = [*captured, *traced.initial()]
-        limits = [limits_of(x, None) for x in operands]
-        return most_iterations(test, step, len(captured), limits)
+        return most_iterations(test, step, len(captured), [limits_of(x, None) for x in operands])
 
     def _as_often(
         self,
@@ -380,13 +387,11 @@ class _Loop(LoopStatement):
         values: tuple[Any, ...],
     ) -> tuple[Any, ...]:
         """As a loop of so many iterations, of which those behind its end do nothing."""
-        names = tuple(self.names)
 
         def each(_: Any, *now: Any) -> tuple[Any, ...]:
-            goes_on = self._goes_on(condition, now)
-            return if_(goes_on, body, _unchanged, names, now)
+            return if_(self._goes_on(condition, now), body, _unchanged, tuple(self.names), now)
 
-        return _Loop(names, ()).counted(Items(most, _same), each, values) if most != 0 else values
+        return self._so_often(most, each, values)
 
     def _with_counter(
         self,
@@ -396,8 +401,7 @@ class _Loop(LoopStatement):
         at_least_once: bool,
     ) -> tuple[Any, ...]:
         """As a loop whose last variable is the number of its iterations so far."""
-        inner = _Loop((*self.names, ""), self.stops)
-        inner.is_updated, inner.site = [*self.is_updated, False], self.site
+        inner = self._with_variable(self.stops)
 
         def step(*now: Any) -> tuple[Any, ...]:
             return *body(*now), now[-1] + 1
@@ -467,8 +471,7 @@ class _Loop(LoopStatement):
                 return body(*first, *now)
 
             try:
-                run = partial(region.run, call)
-                results = checked(partial(unchanging, run, body), body)
+                results = checked(partial(unchanging, partial(region.run, call), body), body)
             except EndedError:  # an exception ends each iteration
                 results = tuple(now)
             if not state.absorb(results, region):
