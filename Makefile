@@ -12,7 +12,7 @@ PEER_PACKAGES ?= numba scipy jax torch==2.13.0
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test thorough check fuzz sanitize soak compat xla mpi cuda machines machines-packages docs lint format bench cliffs clean compiler
+.PHONY: demo examples test thorough check fuzz sanitize soak compat xla mpi cuda machines machines-table machines-packages docs lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -117,9 +117,15 @@ machines: compiler .venv-machines/.installed
 	@.venv-machines/bin/python -m pytest -q -rs tests/machines $(ARGS)
 	@PYTHONPATH=$(CURDIR)/tests/support .venv-machines/bin/python -m benchmarks.machines
 
-# Needs the rights of root.
+# The whole table of primitives on each of these machines and by each compiler, some minutes for one:
+# ARGS="zig --dtypes f32 f64" chooses by parts of names.
+machines-table: compiler .venv-machines/.installed
+	@PYTHONPATH=$(CURDIR)/tests/support .venv-machines/bin/python -m benchmarks.machines_table $(ARGS)
+
+# Needs the rights of root. gcc 13 and 14 are of a later Debian, and not installed: they lie in build/.
 machines-packages:
 	@apt-get install -y --no-install-recommends $$(grep -v '^#' tests/machines/debian_packages.txt)
+	@tests/machines/debian_13.sh
 
 # The documentation site, build/docs/html/index.html, by Sphinx in an environment of its own. A link
 # that leads nowhere, and anything that a page would fetch from elsewhere, is an error.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 import shutil
 import subprocess
 from dataclasses import dataclass, field
@@ -46,6 +47,13 @@ class Place:
     words: tuple[str, ...] = ()
 
     @property
+    def elsewhere(self):
+        """What of it is not this machine's: "processor", "C library", or ""."""
+        if self.target and platform_of(self.target).processor != platform.machine():
+            return "processor"
+        return "C library" if self.target or self.command else ""
+
+    @property
     def settings(self):
         """The compiler options."""
         return {**self.options, "target": self.target, "cc": self.cc}
@@ -73,9 +81,21 @@ ZIG = {"cc": "ziglang", "needs": ("ziglang:",)}
 WINE = "/usr/lib/wine/wine64"
 MUSL = "/lib/ld-musl-x86_64.so.1"
 BOARD = ("qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting", "-kernel")
+# What tests/machines/debian_13.sh unpacks.
+DEBIAN_13 = ROOT / "build" / "debian-13" / "bin"
 PLACES = (
     Place("x86-64 Linux, gcc", cc="gcc", needs=("gcc",)),
+    *(
+        Place(
+            f"x86-64 Linux, gcc {version}",
+            cc=f"{DEBIAN_13}/gcc-{version}",
+            needs=(f"{DEBIAN_13}/gcc-{version}",),
+            command=(f"{DEBIAN_13}/run",),
+        )
+        for version in (13, 14)
+    ),
     Place("x86-64 Linux, clang", cc="clang", needs=("clang",)),
+    Place("x86-64 Linux, clang 19", cc="clang-19", needs=("clang-19",)),
     Place("x86-64 Linux, zig", **ZIG),
     Place("x86-64 Linux, musl, zig", "x86_64-linux-musl", **ZIG, to_run=(MUSL,)),
     Place("x86-64 Linux, glibc 2.17, zig", "x86_64-linux-gnu.2.17", **ZIG),
