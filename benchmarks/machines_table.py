@@ -1,7 +1,7 @@
 """The table of primitives on other machines and by other compilers: what was built, what ran, and
 how many cases agree with NumPy.
 
-    PYTHONPATH=tests/support python -m benchmarks.machines_table [PART OF A NAME ...] [--dtypes f64 ...]
+    PYTHONPATH=tests/support python -m benchmarks.machines_table ["gcc 14" zig] [--dtypes f64]
 
 A program holds every elementwise primitive of a dtype, on edge values, or every primitive over
 arrays; see tests/support/primitive_programs.py. It is a saved library, and a main in C that calls

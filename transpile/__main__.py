@@ -90,6 +90,13 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="run it on drawn arguments: how long each kernel takes, and this machine's roofline",
     )
+    page.add_argument(
+        "--measure-size",
+        metavar="NAME=NUMBER",
+        action="append",
+        default=[],
+        help="a runtime size of these arguments, n=1000; runs it as --measure does",
+    )
     saved = _command(
         commands, "inspect", inspect, "say what saved files were made of, without loading them"
     )

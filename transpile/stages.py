@@ -253,19 +253,28 @@ class Lowered(_ProgramStage):
         return text(self._lowering, dialect or self._lowering.dialect, choice.DIALECTS)
 
     @api_boundary
-    def explore(self, path: str | Path, *, measure: bool | Sequence[Any] = False) -> Path:
+    def explore(
+        self, path: str | Path, *, measure: bool | Mapping[str, int] | Sequence[Any] = False
+    ) -> Path:
         """Write a page of HTML, which needs nothing else: Python, loops, C, assembly and graph side
         by side.
 
         measure   True: run the program on drawn arguments, and show how long each kernel takes and
-                  how far it is below this machine's roofline; or a tuple of arguments to run it on
+                  how far it is below this machine's roofline; {"n": 1000}: on drawn arguments of
+                  these runtime sizes; or a tuple of arguments to run it on
 
         Raises UnsupportedError on a GPU, and where drawn arguments will not do; TypeError for
         arguments of another structure, and OSError if the file cannot be written.
         """
-        given = None if isinstance(measure, bool) else self._inputs_of(tuple(measure))
-        wanted = given is not None or bool(measure)
-        return explore.write(Path(path), self._where, self._lowering, measure=wanted, given=given)
+        given = None if isinstance(measure, bool | Mapping) else self._inputs_of(tuple(measure))
+        return explore.write(
+            Path(path),
+            self._where,
+            self._lowering,
+            measure=measure is not False,
+            given=given,
+            sizes=measure if isinstance(measure, Mapping) else {},
+        )
 
     def _inputs_of(self, args: tuple[Any, ...]) -> list[Any]:
         """The inputs of the program for these arguments; TypeError for others than it takes."""

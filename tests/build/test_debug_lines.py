@@ -19,6 +19,44 @@ def blended(x, y):
     return np.where(y > b, a * y, 0.25)  # last
 
 
+MAIN = """#include <stdlib.h>
+#include "blended.h"
+int main(void)
+{
+    double *x = calloc(100, 8), *y = calloc(100 - SHORT, 8), *out = calloc(100, 8);
+    return blended(x, (double *)((char *)y + ODD), out, malloc(blended_workspace_size() + 1));
+}
+"""
+
+
+@needs("gcc")
+def test_sanitizers_name_lines_of_python_and_of_the_c_file(tmp_path):
+    """A main in C that gives too short an array, and one at an odd address."""
+    options = {"debug": True, "cc": "gcc", "extra_cflags": ("-fsanitize=address,undefined",)}
+    jitted = transpile.jit(blended, compiler_options={**options, "march": "x86-64"})
+    jitted.lower(np.ones(100), np.ones(100)).save(tmp_path)
+    (tmp_path / "main.c").write_text(MAIN)
+    words = ["-fsanitize=address,undefined", "-I.", "-L.", "-l:blended.so", "-Wl,-rpath,."]
+    said = []
+    for defined in (["-DSHORT=10", "-DODD=0"], ["-DSHORT=0", "-DODD=4"]):
+        command = ["gcc", "-g", *defined, "main.c", *words, "-o", "main"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+        done = subprocess.run(
+            "./main", cwd=tmp_path, capture_output=True, text=True, env=environment
+        )
+        said.append(done.stderr)
+    short, odd = said
+    line = f"{os.path.realpath(__file__)}:{blended.__code__.co_firstlineno + 3}"
+    frames = re.findall(r"^ +#\d+ \S+ in (\w+) (\S+)", short.partition("is located")[0], re.M)
+    assert "heap-buffer-overflow" in short and frames[0][1] == line
+    entry = next(place for name, place in frames if name == "blended")
+    number = int(entry.removeprefix("blended.c:"))
+    text = (tmp_path / "blended.c").read_text().splitlines()[number - 1]
+    assert re.match(r" +blended_(kernel|\d+)\(", text), text
+    assert re.search(rf"^{line}:\d+: runtime error: load of misaligned address", odd, re.M), odd
+
+
 @needs("objdump")
 def test_binutils_find_every_statement(tmp_path, monkeypatch):
     """By them perf and addr2line do. The statements of a loop on several threads are functions of

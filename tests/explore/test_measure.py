@@ -9,10 +9,10 @@ import pytest
 import transpile
 from transpile import lax
 from transpile.__main__ import main
-from transpile.analysis.cost_model import kernel_bytes
+from transpile.analysis.cost_model import Cost, kernel_bytes, program_cost
 from transpile.errors import UnsupportedError
 from transpile.explore import measure, roofline
-from transpile.explore.costs import KernelCost
+from transpile.explore.costs import KernelCost, for_sizes
 from transpile.explore.measure import drawn, measured
 from transpile.explore.roofline import Roof, Speed, roofline_svg
 
@@ -80,9 +80,28 @@ def test_callbacks_and_sizes():
 
     with pytest.raises(UnsupportedError, match="printing calls functions of yours"):
         measured(transpile.jit(printing).lower(1.0)._lowering, None)
-    sized = transpile.jit(centred).lower(transpile.ShapeDtypeStruct(("n", "m"), np.float32))
-    with pytest.raises(UnsupportedError, match="centred has runtime sizes"):
-        measured(sized._lowering, [X])
+
+
+def test_runtime_sizes_are_those_of_the_arguments_or_given(tmp_path):
+    sized = transpile.jit(centred).lower(transpile.ShapeDtypeStruct(("n", "m"), np.float64))
+    with pytest.raises(UnsupportedError, match=r"centred has .*, measure=\{'n': 1000, 'm': 1000\}"):
+        sized.explore(tmp_path / "a.html", measure=True)
+    with pytest.raises(TypeError, match="measure has a runtime size 'k', and centred has n, m"):
+        sized.explore(tmp_path / "a.html", measure={"n": 30, "m": 40, "k": 1})
+    assert measured(sized._lowering, [np.ones((30, 40))]).sizes == {"n": 30, "m": 40}
+    text = sized.explore(tmp_path / "a.html", measure={"n": 30, "m": 40}).read_text("utf-8")
+    assert "Runtime sizes are n = 30, m = 40." in text and "nominal" not in text
+
+
+def test_what_is_counted_is_that_of_a_program_for_these_sizes():
+    def raised(x):
+        return np.exp(x * 2.0) - x
+
+    sized = transpile.jit(raised).lower(transpile.ShapeDtypeStruct(("n", "m"), np.float64))
+    counted = for_sizes(sized._lowering.program(), {"n": 512, "m": 1024})
+    elements = 512 * 1024
+    # And the comparison by which it chooses between threads and none.
+    assert program_cost(counted) == Cost(2 * elements + 1, elements, 16 * elements)
 
 
 def test_drawn_arguments_are_of_all_dtypes():
@@ -111,8 +130,13 @@ def test_the_command_measures_and_shows_helpers_of_other_files(tmp_path, monkeyp
     (tmp_path / "uses.py").write_text(
         "from halves import half\n\n\ndef f(x):\n    return half(x) + 1.0\n"
     )
-    assert main(["explore", "uses.py:f", "--arg", "float64[1000]", "--measure"]) == 0
+    assert main(["explore", "--measure", "uses.py:f", "--arg", "float64[1000]"]) == 0
     assert capsys.readouterr().out == "f.html\n"
+    command = ["explore", "uses.py:f", "--arg", "float64[n]", "--measure-size"]
+    assert main([*command, "n"]) == 2 and "such as n=1000" in capsys.readouterr().err
+    assert main([*command, "n=500"]) == 0
+    assert "Runtime sizes are n = 500." in (tmp_path / "f.html").read_text(encoding="utf-8")
+    assert main(["explore", "uses.py:f", "--arg", "float64[1000]", "--measure"]) == 0
     text = (tmp_path / "f.html").read_text(encoding="utf-8")
     assert "Gop/s" in text and "microseconds" in text
     python = text[text.index('id="pane-python"') : text.index('id="pane-loops"')]

@@ -97,6 +97,24 @@ def test_graphs_are_drawn_unless_they_are_too_large():
     )
 
 
+def test_a_jitted_function_shows_its_python_and_what_it_was_traced_for(shared_cache):
+    @transpile.jit
+    def doubled(x):
+        return 2 * x  # <twice>
+
+    text = doubled._repr_html_()
+    assert "not yet traced" in text and "jit of " in text and Fragment(text).loaded == []
+    doubled.lower(X)
+    doubled(np.ones(3, np.float32))
+    fragment = Fragment(doubled._repr_html_())
+    assert fragment.sections["Python"].endswith("return 2 * x  # <twice>\n")
+    text = doubled._repr_html_()
+    assert "traced for 2 kinds of arguments" in text and "<twice>" not in text
+    assert text.index("(f64[8,4]) -&gt; (f64[8,4])") < text.index("(f32[3]) -&gt; (f32[3])")
+    without_source = transpile.jit(eval("lambda x: x + 1"))._repr_html_()
+    assert "<details" not in without_source
+
+
 @thorough
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium, which draws it")
 @pytest.mark.parametrize("is_dark", [False, True])

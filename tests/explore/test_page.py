@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -10,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import CHROMIUM, opened
 
 import transpile
 from transpile import lax
 from transpile.errors import UnsupportedError
 from transpile.explore.pictures import MOST_EQUATIONS
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 X = np.linspace(-1.0, 2.0, 64 * 32).reshape(64, 32)
 
 
@@ -158,3 +157,41 @@ def test_in_a_browser_a_link_to_a_line_keeps_what_it_became(page, path, tmp_path
         kept = [line for places, line, classes in lines if "kept" in classes]
         assert kept == [line for places, line, _ in lines if place in places], pane
         assert kept
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium, in which the page runs")
+def test_in_a_browser_keys_are_enough(page, path, tmp_path):
+    """Tab reaches one line of each text, the arrows the others; Enter keeps, Escape lets go."""
+    focused = "document.activeElement.closest('.pane')?.id + ' ' + document.activeElement.innerText"
+    lit = "[...document.querySelectorAll('#pane-{} .{}')].map(e => e.innerText.trim()).join('\\n')"
+    (place,) = page.places_of("python", "# the deviation")
+    with opened(f"file://{path}", tmp_path) as browser:
+        browser.press("Tab", times=5)  # one for each text
+        assert browser.value("document.activeElement.dataset.pane") == "graph"
+        browser.press(" ")
+        assert browser.value("document.getElementById('pane-graph').hidden") is False
+        browser.press("Tab")
+        assert "# the mean" in browser.value(focused)
+        browser.press("ArrowDown")
+        assert "# the deviation" in browser.value(focused)
+        assert "= sqrt(" in browser.value(lit.format("c", "lit"))
+        browser.press("Enter")
+        browser.press("ArrowDown")
+        assert "# the quotient" in browser.value(focused)
+        assert "= sqrt(" in browser.value(lit.format("c", "kept"))
+        assert browser.value("location.hash") == f"#place-{place}"
+        assert ") / s;" in browser.value(lit.format("c", "lit"))
+        # What is kept can be seen, and so can the line at which the reader is.
+        inside = """(() => {
+            const own = document.querySelector('#pane-c .kept').getBoundingClientRect();
+            const box = document.querySelector('#pane-c .lines').getBoundingClientRect();
+            return own.top >= box.top && own.bottom <= box.bottom;
+        })()"""
+        assert browser.value(inside)
+        assert browser.value("getComputedStyle(document.activeElement).outlineStyle") != "none"
+        browser.press("Escape")
+        assert browser.value("document.querySelectorAll('.kept').length") == 0
+        browser.press("Tab")
+        assert browser.value(focused).startswith("pane-loops")
+        browser.press("Tab", shift=True)
+        assert browser.value(focused).startswith("pane-python")

@@ -9,6 +9,7 @@ import pytest
 from other_machines import PLACES, built, example, gradient, results, ulps
 
 import transpile
+from transpile.artifact.provenance import read_provenance
 
 pytestmark = pytest.mark.full_level
 # Units in the last place of an array's largest number: sums are added in other orders.
@@ -43,6 +44,9 @@ def test_the_gradient_is_the_same_everywhere(place, expected, tmp_path):
         pytest.skip(f"not built: {', '.join(missing)} is not installed")
     lowered, paths = built(place, gradient, example(), tmp_path)
     assert paths[0].read_bytes().startswith(MAGIC[system_of(place)])
+    assert [path.suffix for path in paths[1:3]] == [".h", ".c"]
+    (record,) = read_provenance(paths[0])
+    assert record["function"] == "wanted" and record["compiler"].split()[0] in ("gcc", "clang")
     if place.target:
         assert f"target: {place.target}" in (tmp_path / "wanted.h").read_text()
     if missing := place.missing():

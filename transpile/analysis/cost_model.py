@@ -19,6 +19,7 @@ from transpile.ir.loop_ir import (
     Declare,
     Expr,
     For,
+    If,
     Kernel,
     Load,
     Program,
@@ -103,6 +104,9 @@ def body_cost(body: tuple[Statement, ...], symbols: dict[Symbol, int] | None = N
                 inner = inner + Cost(flops=-1)
             case Call():
                 inner = Cost(flops=estimate(statement.flops))
+            case If():  # one of its branches runs, and often both compute the same in other ways
+                branches = map(body_cost, (statement.body, statement.orelse))
+                inner = inner + max(branches, key=lambda c: c.flops + c.transcendentals)
             case _:
                 inner = inner + body_cost(children(statement))
         total = total + inner

@@ -237,7 +237,7 @@ class _Renderer:
         for_python = source(helpers=_with_lanes(inlined, lanes), linked=declared)
         whole = source(helpers=_with_lanes(helpers, lanes), linked=())
         return Text(
-            source=_with_own_lines(whole, f"{header[:-2]}.c"),
+            source=_with_own_lines(whole, f"{self.program.name if self.for_c else header[:-2]}.c"),
             header=self._header(contract, metadata),
             constants=binary,
             linked=tuple(linked.values()),

@@ -14,7 +14,7 @@ from typing import Any
 from transpile.analysis.value_range import ordinary_angles
 from transpile.codegen.c_expr import Printer, c_type
 from transpile.codegen.c_functions import accumulated, infix
-from transpile.codegen.dialect import Dialect
+from transpile.codegen.dialect import Dialect, suffix
 from transpile.errors import InternalError
 from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index, Shape, Symbol, sides, symbols_of
@@ -51,6 +51,7 @@ class Reduction:
     name: str
     dtype: DType
     start: Any
+    combine: str
 
 
 @dataclass(frozen=True)
@@ -299,12 +300,18 @@ class Scope:
     def _combiner(self, op: str, dtype: DType) -> str:
         """OpenMP's name of a reduction operation, which is declared where OpenMP has none."""
         operator = infix(op, dtype)
+        start = identity(op, dtype).value[()]
+        if operator == "&" and dtype.kind == "i":
+            # Its own begins with a number without a sign in clang, which then warns.
+            return self._declared(f"{op}_{suffix(dtype)}", dtype, start, "omp_out &= omp_in")
         if operator:
             return {"|": "||", "&": "&&"}.get(operator, operator) if dtype.kind == "b" else operator
         sign = TABLE[op].chooses
         if dtype.kind in "iu" and sign:
             return "max" if sign > 0 else "min"
         name = self.printer.function(op, dtype)
-        start = identity(op, dtype).value[()]
-        self.shared.needs.reductions[name] = Reduction(name, dtype, start)
+        return self._declared(name, dtype, start, f"omp_out = {name}(omp_out, omp_in)")
+
+    def _declared(self, name: str, dtype: DType, start: Any, combine: str) -> str:
+        self.shared.needs.reductions[name] = Reduction(name, dtype, start, combine)
         return name

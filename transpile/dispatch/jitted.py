@@ -15,7 +15,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transpile import tree
 from transpile.dispatch.static_arguments import StaticArguments
@@ -30,6 +30,12 @@ from transpile.trace.call_arguments import Parameters
 from transpile.trace.call_signature import function_name, place_of
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    from transpile.explore import notebook
+else:
+    notebook = Later("transpile.explore.notebook")
 
 
 class _Doc:
@@ -113,6 +119,11 @@ class Wrapped(metaclass=CalledBySlot):
 
     def __repr__(self) -> str:
         return f"<{'jit' if self._config.static else 'djit'} of {place_of(self._function)}>"
+
+    def _repr_html_(self) -> str:
+        with self._tracing.table.lock:
+            traced = [*self._tracing.table.traced.values()]
+        return notebook.jitted_fragment(repr(self)[1:-1], self._function, traced)
 
     # ------------------------------------------------------------------------------- stages
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from transpile.analysis.cost_model import Cost, body_cost, kernel_bytes
 from transpile.explore.places import Places
+from transpile.ir.dims import Dim, Index, Shape, substitute
 from transpile.ir.indices.estimates import estimate
-from transpile.ir.loop_ir import LOCATED, Program
-from transpile.ir.loop_rewrite import used_buffers, walk
-from transpile.util.frozen_records import dataclass
+from transpile.ir.loop_ir import LOCATED, Buffer, Kernel, Program
+from transpile.ir.loop_rewrite import map_statement, used_buffers, walk
+from transpile.util.frozen_records import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,37 @@ def kernel_costs(program: Program, places: Places) -> tuple[KernelCost, ...]:
         cost = body_cost(kernel.body) + Cost(bytes=kernel_bytes(program, kernel))
         found.append(KernelCost(kernel.name, cost, tuple(sorted(numbers))))
     return tuple(found)
+
+
+def for_sizes(program: Program, sizes: Mapping[str, int]) -> Program:
+    """A program with numbers for its runtime sizes, to be counted: what it needs of memory, and
+    what it refuses, stays as it is."""
+    known = {s: sizes[s.name] // s.unit for s in program.sizes if s.name in sizes}
+    if not known:
+        return program
+
+    def counted(index: Index) -> Index:
+        return substitute(index, known) if isinstance(index, Dim) else index
+
+    def shaped(shape: Shape) -> Shape:
+        return tuple(map(counted, shape))
+
+    def of(buffers: tuple[Buffer, ...]) -> tuple[Buffer, ...]:
+        return tuple(replace(b, shape=shaped(b.shape)) for b in buffers)
+
+    def of_kernel(kernel: Kernel) -> Kernel:
+        body = tuple(map_statement(s, lambda e: e, counted) for s in kernel.body)
+        shapes = tuple((name, shaped(shape)) for name, shape in kernel.shapes)
+        return replace(kernel, body=body, shapes=shapes)
+
+    return replace(
+        program,
+        inputs=of(program.inputs),
+        outputs=of(program.outputs),
+        temporaries=of(program.temporaries),
+        offsets=shaped(program.offsets),
+        kernels=tuple(map(of_kernel, program.kernels)),
+    )
 
 
 def lifetimes(program: Program) -> tuple[Lifetime, ...]:

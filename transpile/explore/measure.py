@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import numpy as np
 from transpile.build import driver
 from transpile.codegen.dialect import C
 from transpile.errors import UnsupportedError
+from transpile.ir.graph import Graph
+from transpile.ir.indices.size_solver import evaluated, solved
 from transpile.ir.loop_ir import Program, While
 from transpile.ir.loop_rewrite import walk
 from transpile.ir.types import ArrayType
@@ -29,10 +32,12 @@ _LEAST_RUNS, _MOST_RUNS = 3, 1000
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds: of a call from Python, and of each kernel in it, the shortest of some runs."""
+    """Seconds: of a call from Python, and of each kernel in it, the shortest of some runs, with
+    these runtime sizes."""
 
     call: float
     kernels: tuple[float, ...]
+    sizes: Mapping[str, int]
 
     @property
     def microseconds(self) -> str:
@@ -57,25 +62,29 @@ class _Timed(Lowering):
         return super()._obtain(build, use, {"for": "measuring", **(further or {})}, options)
 
 
-def measured(lowering: Lowering, given: Sequence[Any] | None) -> Measured:
-    """The times of a program for these flat arguments, or for drawn ones where there are none.
+def measured(
+    lowering: Lowering,
+    given: Sequence[Any] | None,
+    sizes: Mapping[str, int] = MappingProxyType({}),
+) -> Measured:
+    """The times of a program for these flat arguments, or where there are none for drawn ones, of
+    these runtime sizes.
 
-    UnsupportedError for a program with runtime sizes, and where drawn arguments may not do: it
-    waits for other devices, calls functions of the user, or has loops whose length depends on
-    values.
+    UnsupportedError where drawn arguments may not do: the program waits for other devices, calls
+    functions of the user, or has loops whose length depends on values, or a runtime size is not
+    among `sizes`.
     """
-    if lowering.graph.sizes:
-        raise UnsupportedError(
-            f"{lowering.graph.name} has runtime sizes, and its kernels as many operations as these "
-            "say: to be measured it is lowered for arrays of the shapes that are meant"
-        )
+    graph = lowering.graph
     if given is None:
-        _check_drawn(lowering.program(), lowering.graph.name)
-    inputs = [v.type for v in lowering.graph.inputs]
+        _check_drawn(lowering.program(), graph.name)
+        _check_sizes(graph, sizes)
+    inputs = [v.type for v in graph.inputs]
     leaves = [
-        drawn(kind) if given is None else np.asarray(given[number], kind.dtype)
+        drawn(kind, sizes) if given is None else np.asarray(given[number], kind.dtype)
         for number, kind in enumerate(inputs)
     ]
+    shapes = [(v.name, v.type.shape, x.shape) for v, x in zip(graph.inputs, leaves, strict=True)]
+    taken = solved(graph.sizes, shapes)
     timed = _Timed(lowering.graph, lowering.options, lowering.donated, lowering.record)
     entry, library = timed._obtain(timed._write, load_entry)
     executable = Executable(timed, entry, library, from_cache=False)
@@ -92,16 +101,30 @@ def measured(lowering: Lowering, given: Sequence[Any] | None) -> Measured:
         best = [min(b, s - e) for b, s, e in zip(best, seconds, before, strict=True)]
         if run + 1 >= _LEAST_RUNS and now - begin > _LEAST_SECONDS:
             break
-    return Measured(calls, tuple(best))
+    return Measured(calls, tuple(best), taken)
 
 
-def drawn(kind: ArrayType, seed: int = 0) -> np.ndarray[Any, Any]:
-    """An array of a type: floats between 1/2 and 3/2, integers 0 and 1."""
-    shape, dtype = kind.static_shape(), kind.dtype
-    generator = np.random.default_rng(seed)
+def drawn(kind: ArrayType, sizes: Mapping[str, int] = MappingProxyType({})) -> np.ndarray[Any, Any]:
+    """An array of a type, with these runtime sizes: floats between 1/2 and 3/2, integers 0 and
+    1."""
+    shape, dtype = evaluated(kind.shape, {**sizes}), kind.dtype
+    generator = np.random.default_rng(0)
     if dtype.kind in "iub":
         return generator.integers(0, 2, shape).astype(dtype)
     return (generator.random(shape) + 0.5).astype(dtype)
+
+
+def _check_sizes(graph: Graph, sizes: Mapping[str, int]) -> None:
+    known = [size.name for size in graph.sizes]
+    if wrong := [name for name in sizes if name not in known]:
+        has = f"has {', '.join(known)}" if known else "has none"
+        raise TypeError(f"measure has a runtime size {wrong[0]!r}, and {graph.name} {has}")
+    if missing := [name for name in known if name not in sizes]:
+        examples = ", ".join(f"{name!r}: 1000" for name in missing)
+        raise UnsupportedError(
+            f"{graph.name} has runtime sizes: to be measured it needs them, "
+            f"measure={{{examples}}}, or arguments, measure=(x, ...)"
+        )
 
 
 def _check_drawn(program: Program, name: str) -> None:

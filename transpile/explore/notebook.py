@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
 from transpile.explore.pictures import graph_svg
 from transpile.explore.places import Places
+from transpile.explore.stage import Stage
 from transpile.explore.templates import file_text, filled_in
 from transpile.ir.graph import Graph
 from transpile.util.frozen_records import dataclass
 
 # More lines than this are a file to open, not a cell of a notebook.
 MOST_LINES = 1500
+MOST_KINDS = 8
 _TOKENS = re.compile(
     r"(?P<comment>/\*.*?\*/|//[^\n]*)"
     r'|(?P<string>"(?:[^"\\\n]|\\.)*")'
@@ -46,6 +49,21 @@ def fragment(title: str, facts: list[str], rows: list[tuple[str, str]], sections
         sections=[one for one in sections if one.html],
         style=file_text("stage.css"),
     )
+
+
+def jitted_fragment(title: str, function: Any, traced: Sequence[Stage]) -> str:
+    """A jitted function: the types for which it has been traced, the last ones if there are many,
+    and its Python."""
+    count = len(traced)
+    fact = (
+        f"traced for {count} kind{'s' * (count != 1)} of arguments" if count else "not yet traced"
+    )
+    rows = [(str(k + 1), stage._types()) for k, stage in enumerate(traced)][-MOST_KINDS:]
+    try:
+        source = inspect.getsource(inspect.unwrap(function))
+    except (OSError, TypeError):  # it is not in a file, or not a function of Python
+        source = ""
+    return fragment(title, [fact], rows, [text_section("Python", source)])
 
 
 def drawing(graph: Graph) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from transpile.analysis.source_lines import complete_sources
 from transpile.errors import UnsupportedError
-from transpile.explore.costs import KernelCost, kernel_costs, lifetimes
+from transpile.explore.costs import KernelCost, for_sizes, kernel_costs, lifetimes
 from transpile.explore.measure import Measured, measured
 from transpile.explore.panes import assembly_pane, c_pane, graph_pane, loops_pane, python_pane
 from transpile.explore.pictures import graph_svg, memory_svg
@@ -22,13 +23,20 @@ from transpile.util.frozen_records import replace
 
 
 def write(
-    path: Path, title: str, lowering: Lowering, *, measure: bool, given: Sequence[Any] | None = None
+    path: Path,
+    title: str,
+    lowering: Lowering,
+    *,
+    measure: bool,
+    given: Sequence[Any] | None = None,
+    sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> Path:
     """Write the page of a program, which is compiled for its assembly; the path is returned. It is
-    run, too, to `measure` its kernels, with these flat arguments or with drawn ones."""
+    run, too, to `measure` its kernels, with these flat arguments or with drawn ones of these
+    runtime sizes."""
     if lowering.dialect != "c":
         raise UnsupportedError("a page shows a program for the CPU: lower it without device='cuda'")
-    times = measured(lowering, given) if measure else None
+    times = measured(lowering, given, sizes) if measure else None
     text = page(title, lowering.changed(replace(lowering.options, debug=True)), times)
     replace_files(path.parent, {path.name: text.encode()})
     return path
@@ -39,7 +47,8 @@ def page(title: str, lowering: Lowering, times: Measured | None = None) -> str:
     graph = lowering.optimised()
     program = complete_sources(lowering.program())
     places = Places(graph, program)
-    costs = kernel_costs(program, places)
+    counted = for_sizes(program, times.sizes) if times else program
+    costs = kernel_costs(counted, places)
     executable = lowering.build()
     panes = [
         python_pane(places),
@@ -57,8 +66,9 @@ def page(title: str, lowering: Lowering, times: Measured | None = None) -> str:
         style=file_text("style.css"),
         script=file_text("script.js"),
         graph=graph_svg(graph, places),
-        memory=memory_svg(lifetimes(program), tuple(k.name for k in costs)),
+        memory=memory_svg(lifetimes(counted), tuple(k.name for k in costs)),
         kernels=costs,
+        sizes=times.sizes if times else {},
         **_speed(lowering, costs, times),
         placements=program.placements,
         machine=lowering.options.machine,

@@ -36,8 +36,11 @@ class Stage:
     _where: str  # the function, and where it is defined
 
     def __repr__(self) -> str:
-        types = listed(self._signature.types), listed(self._out_types)
-        return f"<{type(self).__name__} {self._where}: {' -> '.join(types)}>"
+        return f"<{type(self).__name__} {self._where}: {self._types()}>"
+
+    def _types(self) -> str:
+        """Those of arguments and results in a line."""
+        return f"{listed(self._signature.types)} -> {listed(self._out_types)}"
 
     def _rows(self) -> list[tuple[str, str]]:
         """The names and types of arguments and results, for notebooks."""

@@ -269,7 +269,8 @@ class Lowering:
         private_libraries: bool = False,
         communicator: str | None = None,
     ) -> list[Path]:
-        """Write NAME.so, NAME.h and NAME.c, which do not need Python; returns their paths.
+        """Write NAME.so, NAME.h and NAME.c, which do not need Python; returns their paths,
+        and then those of further files, such as the import library of Windows.
 
         NAME.c includes NAME.h and, where constants are too long to write out, NAME.bin.
 
@@ -292,9 +293,9 @@ class Lowering:
             lowering.check_public()
         # Replaced in this order: what the C file includes before it, and the library, which other
         # processes load, directly after the header that it has to agree with.
-        contents = {**lowering.communicators(communicator), **lowering.sources()}
-        contents |= lowering.standalone()
-        return replace_files(Path(directory), contents)[::-1]
+        *further, library = lowering.standalone().items()
+        contents = {**lowering.communicators(communicator), **dict(further), **lowering.sources()}
+        return replace_files(Path(directory), {**contents, **dict([library])})[::-1]
 
     def called(self, name: str | None) -> Lowering:
         """The program with another name of its C function; TypeError or ValueError for what is
