@@ -269,10 +269,9 @@ class Lowering:
         private_libraries: bool = False,
         communicator: str | None = None,
     ) -> list[Path]:
-        """Write NAME.so, NAME.h and NAME.c, which do not need Python; returns their paths,
-        and then those of further files, such as the import library of Windows.
-
-        NAME.c includes NAME.h and, where constants are too long to write out, NAME.bin.
+        """Write NAME.so, NAME.h and NAME.c, which do not need Python; returns their paths, and then
+        those of further files, such as the import library of Windows. NAME.c includes NAME.h and,
+        where constants are too long to write out, NAME.bin.
 
         Files and function are called `name`, by default as the Python function. Where that is a
         name of C or its libraries (`fwrite`), the function's ends with an underscore, and the
@@ -291,11 +290,11 @@ class Lowering:
         lowering = self.called(name)
         if not private_libraries:
             lowering.check_public()
-        # Replaced in this order: what the C file includes before it, and the library, which other
-        # processes load, directly after the header that it has to agree with.
+        # In this order: what the C file includes before it, and the library, which processes load,
+        # directly after the header that it has to agree with.
         *further, library = lowering.standalone().items()
         contents = {**lowering.communicators(communicator), **dict(further), **lowering.sources()}
-        return replace_files(Path(directory), {**contents, **dict([library])})[::-1]
+        return replace_files(Path(directory), contents | dict([library]))[::-1]
 
     def called(self, name: str | None) -> Lowering:
         """The program with another name of its C function; TypeError or ValueError for what is
