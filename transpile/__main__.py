@@ -83,20 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     page = _command(
         commands, "explore", explore, "write a page of HTML: Python, loops, C and assembly"
     )
-    _add_function(page)
-    page.add_argument("-o", "--output", metavar="FILE", help="the page (default: FUNCTION.html)")
-    page.add_argument(
-        "--measure",
-        action="store_true",
-        help="run it on drawn arguments: how long each kernel takes, and this machine's roofline",
-    )
-    page.add_argument(
-        "--measure-size",
-        metavar="NAME=NUMBER",
-        action="append",
-        default=[],
-        help="a runtime size of these arguments, n=1000; runs it as --measure does",
-    )
+    _add_explored(page)
     saved = _command(
         commands, "inspect", inspect, "say what saved files were made of, without loading them"
     )
@@ -243,6 +230,23 @@ def _add_function(parser: argparse.ArgumentParser, is_optional: bool = False) ->
         help="the value of an argument that becomes part of the program: a Python literal",
     )
     _add_options(parser)
+
+
+def _add_explored(page: argparse.ArgumentParser) -> None:
+    _add_function(page)
+    page.add_argument("-o", "--output", metavar="FILE", help="the page (default: FUNCTION.html)")
+    page.add_argument(
+        "--measure",
+        action="store_true",
+        help="run it on drawn arguments: how long each kernel takes, and this machine's roofline",
+    )
+    page.add_argument(
+        "--measure-size",
+        metavar="NAME=NUMBER",
+        action="append",
+        default=[],
+        help="a runtime size of these arguments, n=1000; runs it as --measure does",
+    )
 
 
 def _add_shown(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ import pytest
 import transpile
 from transpile import lax
 from transpile.__main__ import main
-from transpile.analysis.cost_model import Cost, kernel_bytes, program_cost
+from transpile.analysis.cost_model import kernel_bytes, program_cost
 from transpile.errors import UnsupportedError
 from transpile.explore import measure, roofline
 from transpile.explore.costs import KernelCost, for_sizes
@@ -100,8 +100,11 @@ def test_what_is_counted_is_that_of_a_program_for_these_sizes():
     sized = transpile.jit(raised).lower(transpile.ShapeDtypeStruct(("n", "m"), np.float64))
     counted = for_sizes(sized._lowering.program(), {"n": 512, "m": 1024})
     elements = 512 * 1024
-    # And the comparison by which it chooses between threads and none.
-    assert program_cost(counted) == Cost(2 * elements + 1, elements, 16 * elements)
+    cost = program_cost(counted)
+    assert cost.bytes == 16 * elements
+    # And the comparisons by which it chooses between versions.
+    assert cost.flops == pytest.approx(2 * elements, rel=1e-4)
+    assert cost.transcendentals == pytest.approx(elements, rel=1e-4)
 
 
 def test_drawn_arguments_are_of_all_dtypes():

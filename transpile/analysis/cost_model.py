@@ -118,6 +118,10 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
     buffers = seen_by(program, kernel)
     accessed: dict[tuple[str, bool, tuple[Index, ...]], int] = {}
 
+    def seen(access: tuple[str, bool, tuple[Index, ...]], loops: tuple[For, ...]) -> None:
+        # Versions of a loop, and what it leaves over, have the same subscripts.
+        accessed[access] = max(accessed.get(access, 0), _elements(access[2], loops))
+
     def visit(body: tuple[Statement, ...], loops: tuple[For, ...]) -> None:
         for statement in body:
             writes, reads = written(statement), list(loads(statement))
@@ -127,10 +131,10 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
                     accessed[name, name in writes, ()] = estimate(product(buffers[name].shape))
                 continue
             for load in reads:
-                accessed[load.buffer, False, load.index] = _elements(load.index, loops)
+                seen((load.buffer, False, load.index), loops)
             for name in writes:
                 index = _target(statement)
-                accessed[name, True, index] = _elements(index, loops)
+                seen((name, True, index), loops)
             if isinstance(statement, For):
                 visit(statement.body, (*loops, statement))
             else:
