@@ -103,7 +103,6 @@ LATER = {
     ("watch", "multiprocessing"): "for one of the commands",
     ("templates", "jinja2"): "most programs are rendered without it",
     ("jitted", "transpile.explore.notebook"): "for notebooks",
-    ("jitted", "transpile.explore.notebook"): "for notebooks",
     ("stages", "transpile.explore.notebook"): "for notebooks",
     ("stages", "transpile.explore.page"): "for those who look inside",
     ("stages", "transpile.hlo.computation"): RARE,
