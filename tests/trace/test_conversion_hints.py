@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from math import sin as sine
 
@@ -145,8 +146,27 @@ def test_bincount_takes_its_length_from_minlength():
     numbers = np.array([0, 2, 2, 7])
     counts = tp.jit(lambda x: np.bincount(x, minlength=9))(numbers)
     assert np.array_equal(counts, np.bincount(numbers, minlength=9))
-    assert np.array_equal(tp.jit(lambda x: np.bincount(x, minlength=3))(numbers), [1, 0, 2])
     assert np.array_equal(tp.jit(lambda x: np.bincount(x))(numbers), np.bincount(numbers))
+
+
+NO_BIN = "bincount has no bin for {} with a minlength of 3; length= ignores larger values"
+
+
+@pytest.mark.parametrize(("numbers", "first"), [([0, 1, 2, 7], 7), ([1, -1, 9], -1)])
+def test_values_without_a_bin_are_not_lost(numbers, first):
+    numbers, weights = np.array(numbers), np.ones(len(numbers))
+    for f in (
+        tp.jit(lambda x, w: np.bincount(x, minlength=3)),
+        tp.jit(lambda x, w: np.bincount(x, w, 3)),
+        tp.jit(lambda x, w: tp.vmap(lambda x, w: np.bincount(x, w, 3))(x[None], w[None])),
+        tp.jit(lambda x, w: np.bincount(x, minlength=3), dynamic_shapes=True),
+    ):
+        with pytest.raises(ValueError, match=f"^{re.escape(NO_BIN.format(first))}"):
+            f(numbers, weights)
+    g = tp.jit(np.bincount, dynamic_shapes=True)
+    assert np.array_equal(g(np.array([0, 2, 2]), minlength=4), [1, 0, 2, 0])
+    with pytest.raises(ValueError, match=f"has no bin for {first} with a minlength of 5;"):
+        g(numbers, minlength=5)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
+    as_operand,
     convert,
     fill,
     has_tracer,
@@ -28,6 +29,7 @@ from transpile.numpy.core.runtime_sizes import extent_of
 from transpile.numpy.core.scans import added_at
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.order.searching import searchsorted, take
+from transpile.numpy.subscripts.bounds import fail_outside
 from transpile.primitives.indexing import CLIP, PROMISED
 from transpile.trace.lengths import measured, none_of
 from transpile.trace.tracer import Tracer
@@ -43,9 +45,9 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
     sum of its weights, as float64.
 
     `length` is the number of bins: larger values are ignored, negative ones count as 0, as in JAX.
-    A `minlength` above 0 is such a length for traced values, where NumPy would make more bins for
-    larger values. Without both the program finds how many there are. Raises ValueError for negative
-    values then, and TypeError for weights that float64 does not hold.
+    A `minlength` above 0 is the number of bins of traced values. Without both the program finds how
+    many there are. Raises ValueError for negative values then, and for those that need more bins
+    than `minlength`, which NumPy would make; TypeError for weights that float64 does not hold.
     """
     numbers = as_array(x)
     minlength = extent_of(minlength)
@@ -59,8 +61,11 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
         length = extent_of(length)
     elif not isinstance(numbers, Tracer):
         length = _bins(numbers, minlength)
+    elif minlength:
+        length = minlength
+        _check_bins(convert(numbers, INT64), length)
     else:
-        length = minlength or _bins_of_values(convert(numbers, INT64))
+        length = _bins_of_values(convert(numbers, INT64))
     bins = np.maximum(convert(numbers, INT64), 0)
     dtype = INT64 if weights is None or numbers.size == 0 else FLOAT64
     return added_at(bins, None if weights is None else as_array(weights), length, dtype)
@@ -71,6 +76,19 @@ def _bins(numbers: Any, minlength: int) -> int:
     if numbers.size and numbers.min() < 0:
         raise located(ValueError, "'list' argument must have no negative elements")
     return max(minlength, int(numbers.max()) + 1 if numbers.size else 0)
+
+
+def _check_bins(numbers: Any, length: Any) -> None:
+    """End the program where values have no bin."""
+    if 0 in numbers.shape:
+        return
+    count = as_operand(length) if isinstance(length, Dim) else np.int64(length)
+    known = "{}" if isinstance(length, Dim) else length
+    text = (
+        f"bincount has no bin for {{}} with a minlength of {known}; length= ignores larger values"
+    )
+    outside = np.logical_or(numbers < 0, numbers >= count)
+    fail_outside(numbers, outside, ValueError, text, *[count] * isinstance(length, Dim))
 
 
 def _bins_of_values(numbers: Any) -> Any:

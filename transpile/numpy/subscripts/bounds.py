@@ -1,4 +1,5 @@
-"""Tests that traced indices are in range, where `jit(f, check_bounds=True)` asks for them."""
+"""Tests that traced numbers are in range: indices, where `jit(f, check_bounds=True)` asks for them,
+and what has to be."""
 
 from __future__ import annotations
 
@@ -20,21 +21,28 @@ def check_bounds(index: Tracer, axis: int, size: Any) -> None:
     index = convert(index, INT64)
     extent = as_operand(size) if isinstance(size, Dim) else np.int64(size)
     outside = np.logical_or(index < -extent, index >= extent)
-    is_outside = outside.any() if index.ndim else outside
     known = "{}" if isinstance(size, Dim) else size
     text = f"index {{}} is out of bounds for axis {axis} with size {known}"
+    fail_outside(index, outside, IndexError, text, *[extent] * isinstance(size, Dim))
+
+
+def fail_outside(
+    numbers: Any, outside: Any, error: type[Exception], text: str, *further: Any
+) -> None:
+    """End the program where one of these numbers is outside a range, with an error whose text
+    tells the first that is, and further values, at its `{}`."""
 
     def raised(*values: Any) -> None:
-        raise IndexError(text.format(*values))
+        raise error(text.format(*values))
 
-    def first(index: Any, outside: Any, *extent: Any) -> list[Any]:
-        return [_first(index, outside) if index.ndim else index, *extent]
+    def first(numbers: Any, outside: Any, *further: Any) -> list[Any]:
+        return [_first(numbers, outside) if numbers.ndim else numbers, *further]
 
-    operands: list[Any] = [index, outside, *[extent] * isinstance(size, Dim)]
-    fail_where(is_outside, operands, raised, f"IndexError: {text}", first)
+    is_outside = outside.any() if numbers.ndim else outside
+    operands = [numbers, outside, *further]
+    fail_where(is_outside, operands, raised, f"{error.__name__}: {text}", first)
 
 
 def _first(index: Any, outside: Any) -> Any:
-    """The first index that is out of range, in row-major order."""
-    place = np.argmax(outside.ravel())
-    return np.where(np.arange(index.size) == place, index.ravel(), 0).sum()
+    """The first number that is out of range, in row-major order."""
+    return np.take(index.ravel(), np.argmax(outside.ravel()), mode="clip")
