@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from thorough import thorough
+from thorough import each, thorough
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = """
@@ -75,7 +75,7 @@ def run(code, cache, path, *arguments, **further):
     )
 
 
-@pytest.mark.parametrize("further", [{}, {"CC": "gcc-12"}, {"TRANSPILE_CC": "/opt/gcc/bin/gcc"}])
+@each("further", [{}, {"CC": "gcc-12"}, {"TRANSPILE_CC": "/opt/gcc/bin/gcc"}], lambda f: "CC" in f)
 def test_what_is_in_the_cache_runs(warm, empty, tmp_path, further):
     names = sorted(os.listdir(warm / "cache"))
     done = run(PROGRAMS, warm / "cache", empty, str(tmp_path / "saved"), **further)

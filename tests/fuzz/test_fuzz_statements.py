@@ -21,7 +21,7 @@ IN_C = 8 if THOROUGH else 20
 
 
 @pytest.mark.parametrize("first", range(0, COUNT, TOGETHER))
-@one_in(15)
+@one_in(30)
 def test_drawn_functions_do_what_python_does(first, tmp_path):
     options = {"opt_level": 0, "openmp": False}
     findings, ran = search(range(first, first + TOGETHER), tmp_path, options, in_c=IN_C)

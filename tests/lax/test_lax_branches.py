@@ -74,3 +74,14 @@ def test_branches_share_what_they_close_over():
 def test_platform_dependent_is_the_function_for_this_platform():
     assert lax.platform_dependent(1.0, cpu=lambda x: x + 1, tpu=lambda x: x) == 2.0
     assert lax.platform_dependent(1.0, tpu=lambda x: x, default=lambda x: x + 2) == 3.0
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_a_number_that_a_routine_of_a_branch_finds(condition):
+    """It has no axes, and stands in the branch alone."""
+
+    def function(x, condition):
+        return lax.cond(condition, lambda x: x[np.argmax(x > 3)], lambda x: x.sum(), x)
+
+    x = np.array([0, 3, 7, 5])
+    assert transpile.jit(function)(x, condition) == (7 if condition else 15)

@@ -86,7 +86,7 @@ def test_modes_are_those_that_the_table_means(everything):
         assert differing, setting
 
 
-@pytest.mark.parametrize("name", SURROUNDINGS)
+@each("name", SURROUNDINGS, lambda name: name == next(iter(SURROUNDINGS)))
 def test_environment_variables_and_switches_of_python_reach_nothing(name, everything, tmp_path):
     variables, switches = SURROUNDINGS[name]
     here = found(tmp_path, "none", variables=variables, switches=switches)

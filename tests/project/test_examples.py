@@ -42,6 +42,7 @@ def numbers(pattern, text):
 
 
 @needs_digits
+@thorough
 def test_the_network_learns_to_read_digits(tmp_path):
     text = output("digits.py", tmp_path)
     learnt, tested = numbers(r"^(\d+) images to learn from, (\d+) to be tested with$", text)
@@ -121,6 +122,7 @@ def test_the_hessian_of_the_valley_is_tridiagonal_and_agrees_with_its_products(n
     assert worst < 1e-13
 
 
+@thorough
 def test_the_rates_of_the_ode_are_found(tmp_path):
     text = output("fit_an_ode.py", tmp_path)
     losses = [float(loss) for loss in re.findall(r"^ +\d+ +([\d.]+)$", text, re.MULTILINE)]

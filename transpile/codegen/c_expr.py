@@ -148,9 +148,12 @@ class Printer:
         return buffer + "".join(f"[{self.index(i)}]" for i in index)
 
     def address(self, load: Load) -> str:
-        """The address of an element; an array's first element is the array itself."""
+        """The address of an element; an array's first element is the array itself, and that of a
+        buffer without axes its only one."""
         buffer, index = load.buffer, load.index
-        if index and index[-1] == 0:
+        if not index:
+            return f"&{buffer}" if buffer in self.values else buffer
+        if index[-1] == 0:
             return self.element(buffer, index[:-1]) if len(index) > 1 else buffer
         return f"&{self.element(buffer, index)}"
 
