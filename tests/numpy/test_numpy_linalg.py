@@ -127,7 +127,7 @@ def test_functions_equal_numpys(function, make, shapes):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "c16", "i4"])
-@one_in(2)
+@one_in(3)
 def test_c_gives_what_numpy_gives(dtype, shared_cache):
     """All functions in one program."""
     functions = [(f, make(dtype, 2, 3, 3)) for family, make, _ in FAMILIES for f in family.values()]
