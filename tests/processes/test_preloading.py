@@ -200,7 +200,12 @@ def test_an_interrupt_in_pythons_import_leaves_its_lock_to_nobody():
     def attempt():
         importlib.import_module("colorsys")
 
-    for repair in preloading._Preloading().stop, lambda: imports.importing(int):
+    repairs = (
+        preloading._Preloading().stop,
+        lambda: preloading.begin(attempt),
+        lambda: imports.importing(int),
+    )
+    for repair in repairs:
         _imp.acquire_lock()  # as where an interrupt comes directly behind
         _imp.acquire_lock()
         sys.modules.pop("colorsys", None)

@@ -84,6 +84,7 @@ _state = _Preloading()
 def begin(function: Any) -> None:
     """Begin to import what compiling this function needs, unless the cache is likely to have its
     programs, or this process has begun before."""
+    free_import_lock()  # which an interrupt in a callback of importlib, that Python ignores, keeps
     state = _state
     if state.has_begun:
         return
