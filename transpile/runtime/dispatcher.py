@@ -196,9 +196,8 @@ class Specializations:
         if program is None:
             return
         call = known.specialization.call
-        is_shaped = call.shaping is None or call.numbers_of_lengths is not None
         known.run = known.specialization.runner(
-            program if is_shaped else lambda leaves: call.shaped(program(leaves))
+            (lambda leaves: call.shaped(program(leaves))) if call.is_shaped_in_python else program
         )
         entry = fast_call.entry(key, known.specialization, program, known.watch)
         if entry is None:

@@ -124,9 +124,7 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
     conversions, wrappers, containers of other classes."""
     api = module()
     arguments = _nodes(api, key)
-    call = compiled.call
-    is_shaped = call.shaping is None or call.numbers_of_lengths is not None
-    if arguments is None or compiled.around is not None or not is_shaped:
+    if arguments is None or compiled.around is not None or compiled.call.is_shaped_in_python:
         return None
     nodes, positional, names = arguments
     leaves = [node for node in nodes if node[0] in (api.ARRAY, api.NUMBER)]

@@ -325,6 +325,12 @@ class ProgramCall:
         vectors, first = self.shaping.vectors, self._results
         return tuple(first + vectors[n] if n in vectors else -1 for n in range(first))
 
+    @property
+    def is_shaped_in_python(self) -> bool:
+        """True if results have lengths that depend on values, and the C call path does not give
+        them these."""
+        return self.shaping is not None and self.numbers_of_lengths is None
+
     def shaped(self, outputs: list[Array]) -> list[Array]:
         """The results, those whose lengths depend on values as long as they are: what is left of
         the memory in which the program wrote them is given back."""

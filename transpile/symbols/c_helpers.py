@@ -58,6 +58,7 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DIRECTIVE = re.compile(r"^#[^\n]*", re.MULTILINE)
 _BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
+_CALL = re.compile(r"\b([a-z]\w*)\(")
 _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)
 # Up to a full stop behind a word, not behind an initial.
 _SENTENCE = re.compile(r".*?[a-z0-9|)]\.(?= [A-Z])")
@@ -293,15 +294,20 @@ def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
     return items
 
 
-def without_comments(text: str) -> str:
-    """C without its comments."""
-    return _COMMENT.sub("", text)
+def calls_in(text: str) -> list[str]:
+    """The names that C calls outside comments, as often as it does."""
+    return _CALL.findall(_COMMENT.sub("", text))
+
+
+def statements_in(text: str) -> int:
+    """The number of statements of C."""
+    return _COMMENT.sub("", text).count(";")
 
 
 @cache
 def _callees(text: str) -> list[str]:
     """The helpers that this text names outside comments, in the order of their first use."""
-    words = dict.fromkeys(_IDENTIFIER.findall(without_comments(text)))
+    words = dict.fromkeys(_IDENTIFIER.findall(_COMMENT.sub("", text)))
     return [word for word in words if find(word) is not None]
 
 
@@ -320,7 +326,7 @@ def length(name: str) -> int:
 @lru_cache(maxsize=1000)
 def has_branches(name: str) -> bool:
     """True if a helper, or one that it calls, has statements that branch: no vector code."""
-    codes = (_DIRECTIVE.sub("", without_comments(item.text)) for item in needed([name]))
+    codes = (_DIRECTIVE.sub("", _COMMENT.sub("", item.text)) for item in needed([name]))
     return any(map(_BRANCHES.search, codes))
 
 

@@ -22,7 +22,6 @@ from transpile.symbols import c_helpers
 
 Body = tuple[Statement, ...]
 
-_CALL = re.compile(r"\b([a-z]\w*)\(")
 # Not shorter integers: loops have more lanes of them than gcc makes copies of a helper for.
 _SCALARS = r"(?:float|double|bool|u?int(?:32|64)_t)"
 _HEAD = re.compile(rf"static inline {_SCALARS} \w+\({_SCALARS} \w+(?:, {_SCALARS} \w+)*\)\n")
@@ -101,6 +100,5 @@ def _size(name: str) -> int:
     item = c_helpers.find(name)
     if item is None:
         return 0
-    code = c_helpers.without_comments(item.text)
-    called = [n for n in _CALL.findall(code) if n not in item.names]
-    return code.count(";") + sum(map(_size, called))
+    called = [n for n in c_helpers.calls_in(item.text) if n not in item.names]
+    return c_helpers.statements_in(item.text) + sum(map(_size, called))

@@ -26,7 +26,6 @@ where they compute something. Runs after `vectorize_loops`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -62,13 +61,11 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.primitive import TABLE
 from transpile.options import Options
-from transpile.symbols.c_helpers import find, has_branches
+from transpile.symbols.c_helpers import calls_in, find, has_branches
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, same
 
 Body = tuple[Statement, ...]
-
-_CALL = re.compile(r"\b([a-z]\w*)\(")
 
 
 @contract(requires=(LANES_BOUND,))
@@ -206,7 +203,7 @@ def _has_vector_code(op: str) -> bool:
     """True if the C of an operation on floats calls no helper with branches: such as series that
     run until they converge, which are slow to speculate."""
     columns = TABLE[op].c
-    names = _CALL.findall(columns.get("f", columns.get("", "")))
+    names = calls_in(columns.get("f", columns.get("", "")))
     helpers = [f"{name}_{ending}" for name in names for ending in ("f32", "f64")]
     return not any(find(helper) is not None and has_branches(helper) for helper in helpers)
 
