@@ -43,11 +43,22 @@ def test_convolution_through_c_is_numpys():
         np.testing.assert_allclose(found, np.convolve(x, y, mode), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("mode", ["full", "same"])
+def test_convolution_of_many_complex_numbers_through_c_is_numpys(mode):
+    """Inside as a real convolution of the parts, at the ends as sums of their products."""
+    x, y = ordinary("i1", (900,), 1), ordinary("c16", (41,), 2)
+    found = transpile.jit(lambda a, v: np.convolve(a, v, mode))(x, y)
+    np.testing.assert_allclose(found, np.convolve(x, y, mode), rtol=1e-12, atol=1e-9)
+    found = transpile.jit(lambda a, v: np.correlate(a, v, mode))(y, x)
+    np.testing.assert_allclose(found, np.correlate(y, x, mode), rtol=1e-12, atol=1e-9)
+
+
 @pytest.mark.parametrize("count", [3, 20])
 def test_derivative_of_a_convolution_is_right(count):
     x, y = np.linspace(-1, 1, 25), np.cos(np.arange(count))
     for mode in ("full", "same", "valid"):
         check_grads(lambda a, v, mode=mode: np.convolve(a, v, mode), (x, y), order=2)
+    check_grads(lambda a, v: np.abs(np.convolve(a * 1j, v, "same")), (x, y), order=1)
 
 
 FUNCTIONS = [

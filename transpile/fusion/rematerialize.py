@@ -14,6 +14,8 @@ graphs have reached it after the first round.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from transpile.fusion.diagonal_arrays import diagonals
 from transpile.fusion.in_place_updates import updates_in_time
 from transpile.fusion.loop_fusion import fuse, own_cost
@@ -50,18 +52,18 @@ def _loops_of(scope: Scope) -> Loops:
     choices = Choices()
     for _ in range(ROUNDS):
         loops = fuse(materialise(known, choices))
-        better = _better_choices(loops)
+        better = _better_choices(loops, known.often)
         if better == Choices():
             break
         choices |= better
     return loops
 
 
-def _better_choices(loops: Loops) -> Choices:
-    """What should be materialised otherwise."""
+def _better_choices(loops: Loops, often: Set[Var]) -> Choices:
+    """What should be materialised otherwise, but for what is read so often that it is stored."""
     block = loops.block
     fixed = {*block.graph.outputs, *_array_operands(block)}
-    inlined = _cheap_again(loops, fixed) | diagonals(block, fixed)
+    inlined = _cheap_again(loops, fixed | often) | diagonals(block, fixed)
     return Choices(inlined, _late_updates(block) | _slices_before(block))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from transpile.fusion.inlining.cost import inline_costs, updates_in_place
+from transpile.fusion.inlining.cost import inline_costs, read_often, updates_in_place
 from transpile.fusion.inlining.reshape_cuts import tangled
 from transpile.fusion.nodes import Loops, array_operands
 from transpile.fusion.scopes import Bodies, Scope
@@ -40,6 +40,7 @@ class Survey:
     updates  the slices that are put into arrays in memory
     uses     how often each value is read, results included
     costs    for each value the cost and the number of parts of its expression
+    often    those that are stored however cheap they are
     tangled  the reshaped values that are put into memory
     views    what values are views of
     calls    the equations that are calls of a library
@@ -51,6 +52,7 @@ class Survey:
     updates: Set[Var]
     uses: Mapping[Var, int]
     costs: Mapping[Var, tuple[int, int]]
+    often: Set[Var]
     tangled: Set[Var]
     views: Views
     calls: Mapping[Equation, CallPlan]
@@ -63,10 +65,11 @@ def survey(scope: Scope, parts: Parts) -> Survey:
     updates = updates_in_place(scope, producers)
     uses = graph.uses()
     costs = inline_costs(scope, producers, updates, uses)
+    often = read_often(graph, scope.machine)
     cut = tangled(graph)
     views = Views(producers, cut)
     calls = plan_calls(graph, views, scope.machine)
-    return Survey(scope, parts, fixed, updates, uses, costs, cut, views, calls)
+    return Survey(scope, parts, fixed, updates, uses, costs, often, cut, views, calls)
 
 
 def _fixed(equation: Equation, bodies: Bodies, parts: Sequence[Loops]) -> Fixed:

@@ -52,6 +52,8 @@ class Machine:
 
     # A value of no more operations an element is computed again rather than kept, or read.
     cheap_weight: int = 2
+    # Where each element is read so often, a value of any operations is kept.
+    often_read: int = 8
     # Branches with no more operations than this in them all are computed, and one chosen, where so
     # many results differ: a branch that is predicted costs less than more choices.
     cheap_branches: int = 8

@@ -12,6 +12,7 @@ from transpile.fusion.elements import is_by_elements
 from transpile.fusion.inlining.decisions import materialised
 from transpile.fusion.materialize import materialise
 from transpile.fusion.nodes import Choices
+from transpile.fusion.rematerialize import loops_of_graph
 from transpile.fusion.scopes import scope_of
 from transpile.fusion.survey import survey
 from transpile.ir.graph import Var
@@ -62,6 +63,21 @@ def test_a_value_that_has_memory_for_a_reason_of_its_own_is_not_inlined_by_a_cho
             or var in operands
             or not is_by_elements(equation, known.scope.machine)
         )
+
+
+def test_what_windows_take_again_and_again_is_stored_however_cheap_it_is():
+    def stored(f, *args):
+        return {e.primitive.name for e in nodes_of(f, *args)}
+
+    def nodes_of(f, *args):
+        block = loops_of_graph(optimise(trace_to_graph(f, *args), USUAL)).block
+        return [block.values.producers[v] for v in block.values.materialised]
+
+    k, z = np.add.outer(np.arange(50), np.arange(12)), np.arange(12) * 1j
+    assert "multiply" in stored(lambda x: np.sum((x * 2)[k], axis=1), np.ones(61))
+    assert "multiply" not in stored(lambda x: np.sum((x * 2)[k[:4]], axis=1), np.ones(61))
+    assert "real" in stored(lambda x, z: x + z.real, np.ones((50, 12)), z)
+    assert "real" not in stored(lambda x, z: x + z.real, np.ones((5, 12)), z)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -39,9 +39,12 @@ def test_gaps_become_phases_with_the_taps_that_they_meet():
     assert windows == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
-def test_complex_numbers_go_by_parts():
-    counts, found = equations(conv, X.astype(np.complex64), W.astype(np.complex64))
-    assert len(found) == 4
+@pytest.mark.parametrize("groups", [1, 2])
+def test_complex_numbers_go_by_parts(groups):
+    """In one group as one convolution of twice the channels and features."""
+    x, w = X.astype(np.complex64), np.concatenate([W[:, : 8 // groups]] * 2).astype(np.complex64)
+    counts, found = equations(lambda x, w: conv(x, w, feature_group_count=groups), x, w)
+    assert len(found) == (1 if groups == 1 else 4)
     assert all(e.output.type.dtype == np.float32 for e in found)
     assert counts["complex"] == 1
 

@@ -119,6 +119,16 @@ def test_border_windows_are_sums_of_what_is_there(count):
     assert len(inner) == 2 and all(len(loop.body) == 1 for loop in inner)
 
 
+def test_border_windows_of_complex_numbers_have_no_sums_of_zeros():
+    """The zeros have names, as two products read them."""
+    x, y = (np.arange(n) % 5 + 1j * (np.arange(n) % 7) for n in (30, 20))
+    program = split_index_sets(lowered(lambda x, y: np.convolve(x, y), x, y), Options())
+    after = assert_steps_agree(program, [x, y], split_triangles)
+    inner = [loop for loop in loops_of(after) if not isinstance(loop.extent, int)]
+    assert len(inner) == 2
+    assert all(len([s for s in loop.body if isinstance(s, Update)]) == 4 for loop in inner)
+
+
 def test_a_sum_that_may_be_negative_zero_keeps_its_zeros():
     """x + 0.0 is x, but for -0.0; a sum from -0.0 on is what a single term may leave as it is."""
     start = Declare("acc", Literal(-0.0, X.dtype), constant=False)

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from transpile.fusion.elements import is_by_elements, is_unrolled
 from transpile.fusion.index_lambda import is_known_scalar
 from transpile.fusion.scopes import Scope
-from transpile.ir.graph import Atom, Const, Equation, Var
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import product
+from transpile.machine import Machine
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general
@@ -64,6 +65,30 @@ def spreads(equation: Equation, atom: Atom) -> bool:
         size, taken = atom.type.size, equation.output.type.size
         return not (isinstance(size, int) and isinstance(taken, int)) or taken > size
     return equation.primitive is dot_general and equation.output.type.ndim > 0
+
+
+def read_often(graph: Graph, machine: Machine) -> frozenset[Var]:
+    """The values that are stored however cheap they are, as each element is read so many times:
+    what overlapping windows or a table of few elements are taken from, and parts of broadcast
+    complex numbers, which lie apart in memory."""
+    taken: set[Atom] = set()
+    broadcast: set[Atom] = set()
+    stored: set[Var] = set()
+    for equation in reversed(graph.equations):
+        is_gather = equation.primitive is indexing.gather
+        if equation.primitive.kind == "view" or is_gather:
+            x, out = equation.inputs[0], equation.output
+            is_often = is_at_most(x.type.size * machine.often_read, out.type.size)
+            if out in taken or (is_often and is_gather):
+                taken.add(x)
+            if out in broadcast or is_often:
+                broadcast.add(x)
+        elif equation.primitive.kind == "elementwise":
+            (x, *_), out = equation.inputs, equation.output
+            is_part = x.type.dtype.kind == "c" and out.type.dtype.kind == "f"
+            if out in taken or (is_part and out in broadcast):
+                stored.add(out)
+    return frozenset(stored)
 
 
 def inline_costs(

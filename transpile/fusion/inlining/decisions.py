@@ -83,6 +83,8 @@ def _deserves_memory(
         return True
     if var in choices.inlined or (readers > 1 and is_index(scope.values, var)):
         return False
+    if var in survey.often:
+        return not is_index(scope.values, var)
     cost, size = survey.costs[var]
     if is_spread and cost > scope.machine.cheap_weight:
         return True

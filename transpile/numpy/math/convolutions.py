@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.transposes import flip
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise, reductions
+from transpile.primitives.convolution import conv_general_dilated
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace.trace import bind
 
@@ -35,6 +37,16 @@ from transpile.trace.trace import bind
 WRITTEN_OUT = 16
 # Where windows have elements beyond the ends, each element is another sum.
 WRITTEN_OUT_AT_BORDER = 8
+# One image of one channel, and one feature.
+_CONVOLUTION = {
+    "window_strides": (1,),
+    "padding": ((0, 0),),
+    "lhs_dilation": (1,),
+    "rhs_dilation": (1,),
+    "dimension_numbers": ((0, 1, 2),) * 3,
+    "feature_group_count": 1,
+    "batch_group_count": 1,
+}
 _MODES = ("valid", "same", "full")
 
 
@@ -123,8 +135,7 @@ def _exactly_correlated(x: Any, y: Any, mode: str) -> Any:
 
 def _correlated(x: Any, y: Any, mode: str) -> Any:
     """The inner products of y with the windows of x, which is not shorter, but in mode "full" it
-    may be. Elements of a window
-    beyond the ends of x are omitted: 0 times an infinity would be NaN."""
+    may be. Elements of a window beyond the ends of x are omitted: 0 times an infinity is NaN."""
     count, length = y.shape[0], x.shape[0]
     if mode == "full" and _are_open(x, y):
         return _at_border(x, y, count - 1, length + count - 1)
@@ -145,6 +156,11 @@ def _inner_products(x: Any, y: Any) -> Any:
     """The inner products of y with the windows that lie inside x."""
     count = y.shape[0]
     total = x.shape[0] - count + 1
+    if _is_long_and_complex(y):
+        if not (isinstance(count, int) and isinstance(total, int)):
+            return _by_parts(_inner_products, x, y)
+        images = (reshape_to(z, (1, 1, *z.shape)) for z in (x, y))
+        return reshape_to(bind(conv_general_dilated, *images, **_CONVOLUTION), (total,))
     if not isinstance(count, int) or count > WRITTEN_OUT:
         return _sum_over_windows(x, broadcast_in_dim(y, (total, count), (1,)))
     return _written_out(x, y, 0, total)
@@ -153,6 +169,8 @@ def _inner_products(x: Any, y: Any) -> Any:
 def _at_border(x: Any, y: Any, missing: int, total: int) -> Any:
     """The inner products of y with `total` windows of x, the first of which begins `missing`
     elements before x."""
+    if _is_long_and_complex(y):
+        return _by_parts(lambda a, b: _at_border(a, b, missing, total), x, y)
     if isinstance(y.shape[0], int) and y.shape[0] <= WRITTEN_OUT_AT_BORDER:
         return _written_out(x, y, missing, total)
     zero = Const(np.zeros((), x.dtype))
@@ -161,6 +179,20 @@ def _at_border(x: Any, y: Any, missing: int, total: int) -> Any:
     inside = call(np.logical_and, position >= missing, position < missing + x.shape[0])
     weights = broadcast_in_dim(y, position.shape, (1,))
     return _sum_over_windows(padded, bind(elementwise.select, inside, weights, zero))
+
+
+def _is_long_and_complex(y: Any) -> bool:
+    """True for so many complex numbers that products are summed in their parts, which fill vector
+    lanes."""
+    return y.dtype.kind == "c" and not is_at_most(y.shape[0], WRITTEN_OUT)
+
+
+def _by_parts(products: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """Sums of complex products as those of the products of real and imaginary parts."""
+    (a, b), (c, d) = ([bind(part, z) for part in elementwise.COMPLEX_PARTS] for z in (x, y))
+    real = call(np.subtract, products(a, c), products(b, d))
+    imag = call(np.add, products(a, d), products(b, c))
+    return bind(elementwise.make_complex, real, imag)
 
 
 def _written_out(x: Any, y: Any, missing: int, total: int) -> Any:

@@ -63,7 +63,10 @@ def _zeros(builder: Builder, shape: Sequence[Index], dtype: np.dtype[Any]) -> At
 
 
 def _complex_convolution(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
-    """A complex convolution as four real ones."""
+    """A complex convolution as real ones: one of twice the channels and features where that is a
+    call of the library, or else four."""
+    if _is_one_call(builder.machine, x, w, params):
+        return _joint_convolution(builder, x, w, params)
     parts = [
         _convolution(builder, builder.apply(p, x), builder.apply(q, w), params)
         for p in elementwise.COMPLEX_PARTS
@@ -72,6 +75,50 @@ def _complex_convolution(builder: Builder, x: Atom, w: Atom, params: dict[str, A
     real = builder.apply(elementwise.subtract, parts[0], parts[3])
     imag = builder.apply(elementwise.add, parts[1], parts[2])
     return builder.apply(elementwise.make_complex, real, imag)
+
+
+def _is_one_call(machine: Machine, x: Atom, w: Atom, params: Mapping[str, Any]) -> bool:
+    """True if the library convolves the parts of these complex operands, in one group."""
+    groups = params["feature_group_count"] * params["batch_group_count"]
+    if groups > 1 or any(b != 1 for b in params["lhs_dilation"]):
+        return False
+    lhs, rhs, to = params["dimension_numbers"]
+    (kind,) = conv_general_dilated.result_types([x.type, w.type], params)
+    real = np.dtype(f"f{kind.dtype.itemsize // 2}")
+
+    def doubled(of: ArrayType, axes: Sequence[int]) -> ArrayType:
+        return ArrayType(tuple(d * (1 + axes.count(a)) for a, d in enumerate(of.shape)), real)
+
+    types = doubled(x.type, lhs[1:2]), doubled(w.type, rhs[:2]), doubled(kind, to[1:2])
+    terms = product(types[1].shape) // types[1].shape[rhs[0]]
+    is_written_out = isinstance(terms, int) and terms <= machine.most_written_terms
+    return not is_written_out and _is_in_library(types, terms, machine)
+
+
+def _joint_convolution(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
+    """A complex convolution as one real one: the parts of x are channels, those of the result
+    features, and the weights of these are the rows of a matrix, w.real, -w.imag and w.imag, w.real.
+    """
+    lhs, rhs, to = params["dimension_numbers"]
+    x_parts = [builder.apply(p, x) for p in elementwise.COMPLEX_PARTS]
+    real, imag = (builder.apply(p, w) for p in elementwise.COMPLEX_PARTS)
+    rows = (real, builder.apply(elementwise.negative, imag)), (imag, real)
+    joined = builder.apply(axes.concatenate, *x_parts, dimension=lhs[1])
+    features = [builder.apply(axes.concatenate, *row, dimension=rhs[1]) for row in rows]
+    weights = builder.apply(axes.concatenate, *features, dimension=rhs[0])
+    both = _convolution(builder, joined, weights, params)
+    count = w.type.shape[rhs[0]]
+    sliced = [
+        builder.apply(
+            axes.slice_,
+            both,
+            start=tuple(first if a == to[1] else 0 for a in range(both.type.ndim)),
+            limit=tuple(first + count if a == to[1] else d for a, d in enumerate(both.type.shape)),
+            strides=(1,) * both.type.ndim,
+        )
+        for first in (0, count)
+    ]
+    return builder.apply(elementwise.make_complex, *sliced)
 
 
 # ---------------------------------------------------------------------------------- base dilation

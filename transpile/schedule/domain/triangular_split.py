@@ -124,8 +124,22 @@ def _cut_up(
             test: Literal(np.bool_(_holds(changes, cuts[:number])), BOOL)
             for test, changes in tests.items()
         }
-        body = tuple(map_statement(s, partial(_resolved, values)) for s in loop.body)
+        body = tuple(_resolved_statements(loop.body, values))
         yield from pieces(replace(loop, body=body), start, end, machine)
+
+
+def _resolved_statements(
+    body: tuple[Statement, ...], values: dict[Expr, Expr]
+) -> Iterator[Statement]:
+    """The statements with these values, without scalars that turn out to be numbers."""
+    values = dict(values)
+    for statement in body:
+        after = map_statement(statement, partial(_resolved, values))
+        match after:
+            case Declare(name=name, constant=True, symbol=None, value=Literal() as number):
+                values[Ref(name, number.dtype)] = number
+            case _:
+                yield after
 
 
 def _resolved(values: dict[Expr, Expr], expr: Expr) -> Expr:
