@@ -1,25 +1,26 @@
 /* How fast this machine moves memory and multiplies: what no kernel can exceed. */
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 double seconds_of_triad(const double *a, const double *b, double *c, ptrdiff_t n, int threads);
 double seconds_of_products(long rounds, int threads, int is_single, double *kept);
 
-static double clock_now(void)
+static int64_t clock_now(void)
 {
     struct timespec now;
     timespec_get(&now, TIME_UTC);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return INT64_C(1000000000) * (int64_t)now.tv_sec + (int64_t)now.tv_nsec;
 }
 
 /* Three arrays of n elements: two are read, one is written. */
 double seconds_of_triad(const double *a, const double *b, double *c, ptrdiff_t n, int threads)
 {
-    const double begin = clock_now();
+    const int64_t begin = clock_now();
     #pragma omp parallel for simd num_threads(threads)
     for (ptrdiff_t i = 0; i < n; i++)
         c[i] = a[i] + 0.5 * b[i];
-    return clock_now() - begin;
+    return 1e-9 * (double)(clock_now() - begin);
 }
 
 /* Each thread multiplies and adds in ten chains of vectors: 2 * 10 * (512 bits) a round. */
@@ -40,13 +41,13 @@ double seconds_of_triad(const double *a, const double *b, double *c, ptrdiff_t n
 double seconds_of_products(long rounds, int threads, int is_single, double *kept)
 {
     double total = 0.0;
-    const double begin = clock_now();
+    const int64_t begin = clock_now();
     #pragma omp parallel num_threads(threads) reduction(+:total)
     if (is_single)
         CHAINS(float)
     else
         CHAINS(double)
-    const double seconds = clock_now() - begin;
+    const double seconds = 1e-9 * (double)(clock_now() - begin);
     *kept = total;
     return seconds;
 }

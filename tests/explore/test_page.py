@@ -14,7 +14,9 @@ from browser import CHROMIUM, opened
 import transpile
 from transpile import lax
 from transpile.errors import UnsupportedError
-from transpile.explore.pictures import MOST_EQUATIONS
+from transpile.explore.colours import coloured
+from transpile.explore.costs import Lifetime
+from transpile.explore.pictures import MOST_EQUATIONS, memory_svg
 
 X = np.linspace(-1.0, 2.0, 64 * 32).reshape(64, 32)
 
@@ -128,6 +130,28 @@ def test_sources_that_are_gone_and_large_graphs(tmp_path):
     exec(compile(f"def f(x):\n{steps}\n    return x\n", "<gone>", "exec"), space)
     text = transpile.jit(space["f"]).lower(X[0]).explore(tmp_path / "b.html").read_text()
     assert "too many equations to be drawn" in text and "# &lt;gone&gt;" in text
+
+
+def test_colours_end_with_their_lines():
+    """A line of a text is a line of its HTML: it stands in an element of its own."""
+    text = "/* a < b\n   c */\nreturn 1;"
+    assert coloured(text, "c").splitlines() == [
+        '<span class="comment">/* a &lt; b</span>',
+        '<span class="comment">   c */</span>',
+        '<span class="keyword">return</span> <span class="number">1</span>;',
+    ]
+    assert coloured('x = "#"  # y', "python") == (
+        'x = <span class="string">&quot;#&quot;</span>  <span class="comment"># y</span>'
+    )
+    assert coloured("addq $1, %rax  # <", "assembly") == "addq $1, %rax  # &lt;"
+
+
+def test_labels_of_the_workspace_stay_in_their_columns():
+    names = ("value_and_grad_network_1", "value_and_grad_network_2")
+    arrays = (Lifetime("x", 0, 4096, 0, 1), Lifetime("a_name_that_is_long", 4096, 4096, 1, 1))
+    shown = re.findall(r"<text [^>]*>([^<]*)<", memory_svg(arrays, names))
+    assert shown[:2] == ["…rad_network_1", "…rad_network_2"]
+    assert shown[2:] == ["x: 4,096 bytes at 0", "…that_is_long"]
 
 
 def test_programs_for_gpus_are_refused(tmp_path):

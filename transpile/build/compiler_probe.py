@@ -394,8 +394,11 @@ class _Probe:
             self._directory = Path(stack.enter_context(scratch_directory()))
             (self._directory / "probe.c").write_text(_PROBE)
             (self._directory / "openmp.c").write_text(_PROBE_OPENMP)
-            # Beside the versions. Most compilers accept all of it, so that one trial is enough.
-            self._trial = _Trial(stack, words, self._directory, "openmp.c", "all", _ALL)
+            # Beside the versions. Most compilers accept all of it, so that one trial is enough. zig
+            # never does, and first builds all of a C library for the processor that it names.
+            self._trial = None
+            if not _is_zig(command):
+                self._trial = _Trial(stack, words, self._directory, "openmp.c", "all", _ALL)
             self._version = _asked(stack, [*command, "--version"], self._directory)
             self._machine = _asked(stack, [*command, "-dumpmachine"], self._directory)
             self._stack = stack.pop_all()
@@ -411,8 +414,10 @@ class _Probe:
         with advising(), self._stack:
             version, machine = _said(self._version), _said(self._machine).strip()
             linked, accepted = True, _PROBED
-            if not self._trial.succeeds():
-                linked, accepted = _accepted_in_parts(self._stack, self._words, self._directory)
+            if self._trial is None or not self._trial.succeeds():
+                linked, accepted = _accepted_in_parts(
+                    self._stack, command, self._words, self._directory
+                )
         kind = "clang" if "clang" in version.lower() else "gcc"
         if _is_zig(command):
             kind = "zig"
@@ -436,32 +441,28 @@ def _said(process: ChildProcess | None) -> str:
 
 
 def _accepted_in_parts(
-    stack: ExitStack, command: tuple[str, ...], directory: Path
+    stack: ExitStack, command: tuple[str, ...], shared: tuple[str, ...], directory: Path
 ) -> tuple[bool, tuple[str, ...]]:
     """Whether the compiler has OpenMP, and which of the optional flags it accepts; raises
-    _NotACompiler, with the reason, where it compiles nothing."""
+    _NotACompiler, with the reason, where it makes no library. Flags are tried on object files:
+    with `-march=native` zig would build the C library that it links for this processor alone."""
+    words = (*command, "-std=c11", "-O2", "-c", "-Werror")
     # Started together, they take as long as the slowest of them.
-    every = _Trial(stack, command, directory, "probe.c", "every", ("-Werror", *_PROBED))
-    openmp = _Trial(stack, command, directory, "openmp.c", "openmp", ("-fopenmp",))
+    every = _Trial(stack, words, directory, "probe.c", "every", _PROBED)
+    openmp = _Trial(stack, shared, directory, "openmp.c", "openmp", ("-fopenmp",))
     linked = openmp.succeeds()
+    if not linked:
+        plain = _Trial(stack, shared, directory, "probe.c", "plain", ())
+        if not plain.succeeds():
+            check_space(directory)
+            raise _NotACompiler(plain.problem)
     if every.succeeds():
         return linked, _PROBED
-    plain = _Trial(stack, command, directory, "probe.c", "plain", ())
-    if not plain.succeeds():
-        check_space(directory)
-        raise _NotACompiler(plain.problem)
-    return linked, _accepted_one_by_one(stack, command, directory)
-
-
-def _accepted_one_by_one(
-    stack: ExitStack, command: tuple[str, ...], directory: Path
-) -> tuple[str, ...]:
-    """The optional flags that the compiler accepts, each tried by itself."""
     trials = [
-        (flag, _Trial(stack, command, directory, "probe.c", f"flag{n}", ("-Werror", flag)))
+        (flag, _Trial(stack, words, directory, "probe.c", f"flag{n}", (flag,)))
         for n, flag in enumerate((*_PROBED, "-mcpu=native"))
     ]
-    return tuple(flag for flag, trial in trials if trial.succeeds())
+    return linked, tuple(flag for flag, trial in trials if trial.succeeds())
 
 
 class _Trial:

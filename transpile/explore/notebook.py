@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from transpile.explore.colours import coloured
 from transpile.explore.pictures import graph_svg
 from transpile.explore.places import Places
 from transpile.explore.stage import Stage
@@ -18,16 +19,6 @@ from transpile.util.frozen_records import dataclass
 # More lines than this are a file to open, not a cell of a notebook.
 MOST_LINES = 1500
 MOST_KINDS = 8
-_TOKENS = re.compile(
-    r"(?P<comment>/\*.*?\*/|//[^\n]*)"
-    r'|(?P<string>"(?:[^"\\\n]|\\.)*")'
-    r"|(?P<directive>^[ \t]*#[^\n]*)"
-    r"|(?P<keyword>\b(?:break|case|const|continue|default|do|double|else|enum|extern|float|for|if"
-    r"|inline|int|restrict|return|sizeof|static|struct|switch|typedef|void|while|bool|char|size_t"
-    r"|u?int(?:8|16|32|64)_t)\b)"
-    r"|(?P<number>\b(?:0[xX][0-9a-fA-F]+|\d[\d.]*(?:[eE][+-]?\d+)?)\w*)",
-    re.MULTILINE | re.DOTALL,
-)
 
 
 @dataclass(frozen=True)
@@ -85,7 +76,7 @@ def _c_section(title: str, text: str) -> Section:
     lines = text.splitlines()
     shown = "\n".join(lines[:MOST_LINES])
     rest = f"\n({len(lines) - MOST_LINES} more lines)" if len(lines) > MOST_LINES else ""
-    html = f'<pre class="code">{"".join(_coloured(shown))}{rest}</pre>'
+    html = f'<pre class="code">{coloured(shown, "c")}{rest}</pre>'
     return Section(f"{title}, {len(lines)} lines", html)
 
 
@@ -101,12 +92,3 @@ def graph_section(graph: Graph) -> Section:
 def text_section(title: str, text: str) -> Section:
     """A text as it is."""
     return Section(title, f"<pre>{escape(text)}</pre>" if text else "")
-
-
-def _coloured(text: str) -> Iterator[str]:
-    end = 0
-    for match in _TOKENS.finditer(text):
-        yield escape(text[end : match.start()])
-        yield f'<span class="{match.lastgroup}">{escape(match[0])}</span>'
-        end = match.end()
-    yield escape(text[end:])

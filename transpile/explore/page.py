@@ -16,6 +16,7 @@ from transpile.explore.pictures import graph_svg, memory_svg
 from transpile.explore.places import Places
 from transpile.explore.roofline import Speed, roofline_svg, roofs
 from transpile.explore.templates import file_text, filled_in
+from transpile.ir.dims import Index
 from transpile.ir.loop_ir import to_text
 from transpile.runtime.executable import Lowering
 from transpile.util.atomic_files import replace_files
@@ -69,6 +70,7 @@ def page(title: str, lowering: Lowering, times: Measured | None = None) -> str:
         memory=memory_svg(lifetimes(counted), tuple(k.name for k in costs)),
         kernels=costs,
         sizes=times.sizes if times else {},
+        has_sizes=bool(program.sizes),
         **_speed(lowering, costs, times),
         placements=program.placements,
         machine=lowering.options.machine,
@@ -97,6 +99,10 @@ def _facts(lowering: Lowering) -> list[str]:
     kernels, arrays = len(program.kernels), len(program.temporaries)
     return [
         f"{kernels} kernel{'s' * (kernels != 1)}",
-        f"{arrays} temporar{'ies' if arrays != 1 else 'y'} in {program.workspace} bytes",
+        f"{arrays} temporar{'ies' if arrays != 1 else 'y'} in {_bytes(program.workspace)}",
         *(f"{value:,.0f} {name}" for name, value in counts.items()),
     ]
+
+
+def _bytes(size: Index) -> str:
+    return f"{size:,} bytes" if isinstance(size, int) else f"{size} bytes"

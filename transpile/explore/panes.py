@@ -8,12 +8,15 @@ import linecache
 import re
 from collections.abc import Iterable, Iterator
 
+from transpile.explore.colours import coloured
 from transpile.explore.places import Places
 from transpile.ir.graph import Graph, to_text
 from transpile.util.frozen_records import dataclass
 
 # More lines of assembly than this are cut: a browser has to lay out all of them.
 MOST_LINES = 6000
+
+_LEAST_WIDTH, _MOST_WIDTH = 40, 100  # columns
 
 _DIRECTIVE = re.compile(r'#line (\d+) (".*")$')
 _SHOWN = re.compile(r"  # (.*)$")
@@ -38,6 +41,16 @@ class Pane:
     name: str
     title: str
     lines: tuple[Line, ...]
+
+    @property
+    def html(self) -> list[str]:
+        """The lines, with colours for what they are written in."""
+        return coloured("\n".join(line.text for line in self.lines), self.name).split("\n")
+
+    @property
+    def width(self) -> int:
+        """Its share of the page: the columns of its longest line, within limits."""
+        return min(max(_LEAST_WIDTH, *(len(line.text) for line in self.lines)), _MOST_WIDTH)
 
 
 # ---------------------------------------------------------------------------------------- Python

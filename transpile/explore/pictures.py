@@ -19,6 +19,7 @@ from transpile.util.frozen_records import dataclass
 MOST_EQUATIONS = 250
 
 _WIDTH, _HEIGHT, _GAP, _STEP = 150, 38, 18, 74
+_COLUMN = 7.4  # pixels of a letter, at most
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,13 @@ def _drawn(box: _Box, x: float, y: float) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 22 else f"{text[:21]}…"
+    return text if len(text) <= 20 else f"{text[:19]}…"
+
+
+def _end_of(text: str, width: int) -> str:
+    """As much of the end of a text as fits: kernels of a program differ in their last letters."""
+    most = int(width / _COLUMN)
+    return text if len(text) <= most else f"…{text[1 - most :]}"
 
 
 def _edge(x: float, depth: int, to_x: float, to_depth: int) -> str:
@@ -115,15 +122,19 @@ def memory_svg(arrays: tuple[Lifetime, ...], kernels: tuple[str, ...]) -> str:
         return ""
     width, height = 110, 220
     parts = [
-        f'<text class="type" x="{k * width + width / 2}" y="12">{escape(_short(name))}</text>'
+        f'<g><title>{escape(name)}</title><text class="type" x="{k * width + width / 2}" y="12">'
+        f"{escape(_end_of(name, width))}</text></g>"
         for k, name in enumerate(kernels)
     ]
     for array in arrays:
         x, columns = array.first * width, array.last - array.first + 1
         y = 20 + height * array.offset / total
         tall = max(height * array.size / total, 3.0)
-        label = f"{array.name}: {array.size} bytes at {array.offset}"
-        text = f'<text x="{x + 8}" y="{y + 13:.1f}">{escape(label)}</text>' if tall > 15 else ""
+        label = f"{array.name}: {array.size:,} bytes at {array.offset:,}"
+        wide = columns * width - 12
+        fitting = (x for x in (label, f"{array.name}: {array.size:,}") if _COLUMN * len(x) <= wide)
+        written = next(fitting, _end_of(array.name, wide))
+        text = f'<text x="{x + 8}" y="{y + 13:.1f}">{escape(written)}</text>' if tall > 15 else ""
         size = f'width="{columns * width - 4}" height="{tall:.1f}"'
         parts.append(
             f'<g class="array"><title>{escape(label)}</title>'

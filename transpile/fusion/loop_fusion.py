@@ -296,7 +296,8 @@ def explain(loops: Loops) -> Iterator[str]:
             continue
         match loops.homes[nodes[var]]:
             case InScalar(depth=depth):
-                yield f"{label}: scalar, its readers share all {depth} loops with it"
+                shared = "loop" if depth == 1 else f"{depth} loops"
+                yield f"{label}: scalar, its readers share its {shared}"
             case InRow(depth=depth, shape=shape):
                 kept = f"{list(shape)} is kept, {_bytes(shape, var)}"
                 yield f"{label}: row, its readers share {depth} of its loops; {kept}"
