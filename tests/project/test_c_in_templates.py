@@ -43,7 +43,7 @@ JUSTIFIED = {
     ("build/compiler_probe.py", "int probe(int x);"): PROBE,
     ("build/compiler_probe.py", "#include <omp.h>"): PROBE,
     ("codegen/plan/helper_inlining.py", "static inline HOLE \\w+"): READS,
-    ("explore/notebook.py", "(?P<comment>"): READS,
+    ("explore/colours.py", "(?P<comment>"): READS,
     ("hlo/stablehlo.py", "  func.func public @main("): "the language of MLIR",
     ("runtime/callbacks.py", "void *"): CFFI,
     ("runtime/loader.py", "void *"): CFFI,
