@@ -2,7 +2,8 @@
    its cache. The results are those of matmul, to the bit.
 
    B either has rows of whole vectors and is read in place, or is packed by matmul_panels: for each
-   of the parts into which matmul splits k, panels of MATMUL_COLUMNS columns. */
+   of the parts into which matmul splits k, panels of MATMUL_COLUMNS columns. Where both will do, the
+   number of rows of all products decides: more than MATMUL_IN_PLACE repay the packing. */
 
 /* Packs B[k][n] into panels, in parallel: k times n, rounded up to a multiple of 32, elements. */
 static inline void matmul_panels_F(int64_t n, int64_t k, const F *b, int64_t b_row, int64_t b_col,
@@ -17,6 +18,15 @@ static inline void matmul_panels_F(int64_t n, int64_t k, const F *b, int64_t b_r
             matmul_pack_F(wide, matmul_min(wide, n - j), count, b + p * b_row + j * b_col,
                           b_col, b_row, panels + p * across * wide + j * count);
         }
+    }
+}
+
+/* matmul_panels for products of `rows` rows in all, if these are many. */
+static inline void matmul_panels_of_many_F(int64_t rows, int64_t n, int64_t k,
+                                           const F *b, int64_t b_row, int64_t b_col, F *panels)
+{
+    if (rows > MATMUL_IN_PLACE) {
+        matmul_panels_F(n, k, b, b_row, b_col, panels);
     }
 }
 
@@ -42,4 +52,14 @@ static inline void matmul_rows_F(int64_t m, int64_t n, int64_t k,
             }
         }
     }
+}
+
+/* matmul_rows for products of `rows` rows in all, after matmul_panels_of_many. */
+static inline void matmul_either_rows_F(int64_t rows, int64_t m, int64_t n, int64_t k,
+                                        const F *a, int64_t a_row, int64_t a_col,
+                                        const F *b, int64_t b_row, const F *panels,
+                                        F *c, int64_t c_row)
+{
+    bool packed = rows > MATMUL_IN_PLACE;
+    matmul_rows_F(m, n, k, a, a_row, a_col, packed ? panels : b, packed ? 0 : b_row, c, c_row);
 }

@@ -23,7 +23,7 @@ typedef struct {
     int (*function)(void *const *);
     npy_intp workspace;
     PyObject *makers; /* a tuple: the constructor of each output and of the workspace, or None */
-    PyObject *spare;  /* a list of free workspaces: a call takes one and returns it */
+    PyObject *spare;  /* a list of free workspaces: a call takes one and returns it; NULL: none is kept */
     int is_brief;     /* a few microseconds on one thread: the GIL is kept */
     PyObject *callbacks; /* runtime/callbacks.py, or NULL */
     void *called;        /* their trampoline */

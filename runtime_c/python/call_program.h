@@ -102,21 +102,21 @@ static int has_freed_memory(void)
 
 static PyObject *take_workspace(const Program *program)
 {
+    const Py_ssize_t count = program->spare == NULL ? 0 : PyList_GET_SIZE(program->spare);
+    if (count != 0) {
+        PyObject *workspace = Py_NewRef(PyList_GET_ITEM(program->spare, count - 1));
+        if (PyList_SetSlice(program->spare, count - 1, count, NULL) < 0) {
+            Py_CLEAR(workspace);
+        }
+        return workspace;
+    }
     if (has_maker(program, program->output_count)) {
         PyArray_Descr *dtype = PyArray_DescrFromType(NPY_UINT8);
         PyObject *made = made_array(program, program->output_count, dtype, 1, &program->workspace);
         Py_DECREF(dtype);
         return made;
     }
-    const Py_ssize_t count = PyList_GET_SIZE(program->spare);
-    if (count == 0) {
-        return PyArray_SimpleNew(1, &program->workspace, NPY_UINT8);
-    }
-    PyObject *workspace = Py_NewRef(PyList_GET_ITEM(program->spare, count - 1));
-    if (PyList_SetSlice(program->spare, count - 1, count, NULL) < 0) {
-        Py_CLEAR(workspace);
-    }
-    return workspace;
+    return PyArray_SimpleNew(1, &program->workspace, NPY_UINT8);
 }
 
 /* Begin a call of a program with callbacks: append the trampoline and its context to the pointers.
@@ -202,10 +202,8 @@ INLINED int run_program(const Program *program, const Frame *frame, const int *i
     }
     *next++ = PyArray_DATA((PyArrayObject *)workspace);
     int done = enter_program(program, frame->pointers, next);
-    if (!has_maker(program, program->output_count)) {
-        if (done) {
-            done = PyList_Append(program->spare, workspace) == 0;
-        }
+    if (done && program->spare != NULL) {
+        done = PyList_Append(program->spare, workspace) == 0;
     }
     Py_DECREF(workspace);
     return done;
@@ -347,10 +345,10 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     PyObject *callbacks, *called, *sizes = Py_None, *lengths = Py_None;
     Py_ssize_t workspace;
     int is_brief;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OOO!nO!O!pOO!|OO", words, &PyTuple_Type,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OOO!nO!OpOO!|OO", words, &PyTuple_Type,
                                      &inputs, &PyTuple_Type, &outputs, &PyTuple_Type, &aliases,
                                      &convert, &on_failure, &PyLong_Type, &address, &workspace,
-                                     &PyTuple_Type, &makers, &PyList_Type, &spare, &is_brief,
+                                     &PyTuple_Type, &makers, &spare, &is_brief,
                                      &callbacks, &PyLong_Type, &called, &sizes, &lengths)) {
         return NULL;
     }
@@ -368,13 +366,16 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     program->called = PyLong_AsVoidPtr(called);
     program->workspace = workspace;
     program->makers = makers;
-    program->spare = spare;
+    program->spare = spare == Py_None ? NULL : spare;
     program->is_brief = is_brief;
     program->callbacks = callbacks == Py_None ? NULL : callbacks;
     program->sizes = sizes == Py_None ? NULL : PyArray_DATA((PyArrayObject *)sizes);
     if (PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs) ||
         PyTuple_GET_SIZE(makers) != PyTuple_GET_SIZE(outputs) + 1) {
         PyErr_SetString(PyExc_ValueError, "each output has an alias and a maker");
+    }
+    if (spare != Py_None && !PyList_Check(spare)) {
+        PyErr_SetString(PyExc_TypeError, "spare workspaces are a list, or None");
     }
     if (program->owned == NULL || PyErr_Occurred()) {
         Py_DECREF(program);

@@ -181,12 +181,14 @@ class ComplexMatmul(Product):
 
 @dataclass(frozen=True)
 class MatmulPanels(Call):
-    """Pack a right operand into panels, in the layout that the kernel reads."""
+    """Pack a right operand into panels, in the layout that the kernel reads; where `rows` is given,
+    only if the products have many rows in all, which is known at run time."""
 
     n: Index
     k: Index
     b: Strided
     panels: Strided
+    rows: Index | None = None
 
     name = "matmul_panels"
     signature = "b(k,n) -> panels(k,n)"
@@ -196,7 +198,10 @@ class MatmulPanels(Call):
 
     def in_c(self) -> Invocation:
         arrays = (*self.b.with_strides, self.panels.first)
-        return Invocation(f"matmul_panels_{SHORT_NAMES[self.b.dtype]}", (self.n, self.k, *arrays))
+        name, sizes = "matmul_panels", (self.n, self.k)
+        if self.rows is not None:
+            name, sizes = "matmul_panels_of_many", (self.rows, *sizes)
+        return Invocation(f"{name}_{SHORT_NAMES[self.b.dtype]}", (*sizes, *arrays))
 
 
 @dataclass(frozen=True)
@@ -237,3 +242,29 @@ class MatmulPanelRows(Product):
     def in_c(self) -> Invocation:
         arrays = (*self.a.with_strides, self.panels.first, 0, *self.c.with_row_strides)
         return self.calling("matmul_rows", self.m, self.n, self.k, *arrays)
+
+
+@dataclass(frozen=True)
+class MatmulEitherRows(Product):
+    """A matrix product of one thread whose right operand is read from panels if the products have
+    many rows in all, `rows`, for which `MatmulPanels` has packed it, and where it is otherwise."""
+
+    m: Index
+    n: Index
+    k: Index
+    a: Strided
+    b: Strided
+    panels: Strided
+    c: Strided
+    rows: Index
+
+    name = "matmul_either_rows"
+    signature = "a(m,k), b(k,n), panels(k,n) -> c(m,n)"
+
+    def numpy(self, a: Any, b: Any, panels: Any) -> Any:
+        return super().numpy(a, b)
+
+    def in_c(self) -> Invocation:
+        right = (*self.b.with_row_strides, self.panels.first)
+        arrays = (*self.a.with_strides, *right, *self.c.with_row_strides)
+        return self.calling("matmul_either_rows", self.rows, self.m, self.n, self.k, *arrays)

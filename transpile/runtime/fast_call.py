@@ -108,7 +108,7 @@ def program(call: ProgramCall) -> Any:
         convert=call.converted,
         fail=call.fail,
         address=call.address,
-        workspace=call.workspace,
+        workspace=call.room,
         makers=call.makers,
         spare=call.spare,
         is_brief=call.is_brief,

@@ -160,11 +160,11 @@ class ProgramCall:
     address    of the entry
     inputs     (dtype, shape) of each input; `outputs` of each output
     aliases    for each output the donated input whose memory it takes if that is writable, or -1
-    workspace  its size in bytes
+    workspace  its size in bytes; `room` is that of the arrays that serve as one
     makers     for each output and the workspace the constructor of its array, if that is large
                enough for the memory pool; else None
-    spare      free arrays for a workspace that is not large. A call takes one and returns it; list
-               methods are atomic
+    spare      free arrays for a workspace, shared by programs of like sizes. A call takes one and
+               returns it; list methods are atomic. None where none is kept
     tiers_up   True: it may be called from C
     communicates  True if a call is given a communicator, which only `run_into` does
     is_brief   True if the program takes a few microseconds, on one thread
@@ -202,11 +202,12 @@ class ProgramCall:
         self.is_brief = is_brief
         self.is_limited = False
         self.communicates = communicates
-        self.spare: list[Array] = []
+        self.room = pool.workspace_room(workspace)
         self.makers = (
             *(None if shaping else pool.maker(shape, dtype) for dtype, shape in outputs),
-            pool.maker((workspace,), _BYTE),
+            pool.maker((self.room,), _BYTE),
         )
+        self.spare = pool.MEMORY_POOL.spare(workspace)
         self.callbacks = Callbacks(library.ffi, name, sites) if sites else None
         self.shaping = shaping
         self.rooms = rooms
@@ -221,7 +222,7 @@ class ProgramCall:
         self._pointer = partial(library.ffi.cast, library.ffi.typeof(library.ffi.NULL))
         self._from_buffer = library.ffi.from_buffer
         self.address = int(library.ffi.cast("intptr_t", self._function))
-        kinds = (*outputs, (_BYTE, (workspace,)))
+        kinds = (*outputs, (_BYTE, (self.room,)))
         new: list[Maker] = [
             partial(np.empty, shape, dtype)
             if maker is None
@@ -232,8 +233,6 @@ class ProgramCall:
         self._dtypes = tuple(dtype for dtype, _ in inputs)
         self._donated = tuple(alias for alias in aliases if alias >= 0)
         self._count = len(inputs)
-        # True if its workspaces are kept in `spare`.
-        self._keeps = bool(workspace) and self.makers[-1] is None
         self._name = name
 
     def around(
@@ -294,7 +293,7 @@ class ProgramCall:
             pointers += (callbacks.address, running.context)
         pointers += self._sizes
         code = self._function(pointers)
-        if scratch is not None and self._keeps:
+        if scratch is not None and self.spare is not None:
             self.spare.append(scratch)
         if callbacks is not None:
             running.finish()
@@ -361,7 +360,7 @@ class ProgramCall:
             pointers.append(self._pointer(communicator))
         pointers += self._sizes
         code = int(self._function(pointers))
-        if scratch is not None and self._keeps:
+        if scratch is not None and self.spare is not None:
             self.spare.append(scratch)
         if running is not None:
             running.finish()
@@ -375,7 +374,7 @@ class ProgramCall:
 
     def _scratch(self) -> Array:
         """A workspace: one of `spare`, or a new one."""
-        if self._keeps:
+        if self.spare is not None:
             with contextlib.suppress(IndexError):
                 return self.spare.pop()
         return self._new_workspace()

@@ -4,6 +4,10 @@ The system maps the pages of a new large array at their first writes, and unmaps
 is freed. That can take longer than computing the values. So freed blocks are kept for later arrays
 of about the same size. `clear_caches` frees them, and so does a call that runs out of memory. The
 environment variable TRANSPILE_RESERVE_BYTES limits the bytes that are kept; 0 keeps nothing.
+
+Workspaces of up to MOST_SPARE bytes, which no user sees, wait for the next call in lists that all
+programs with workspaces of about that size share: to take one from a list is the work of some
+nanoseconds, and to make one of a block that of microseconds.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import numpy as np
 # system, where freed arrays lie beside each other at the end of its memory.
 LARGE = 1 << 18
 DEFAULT_MOST_KEPT = 512 << 20
+MOST_SPARE = 4 << 20  # bytes
 # Arrays are aligned to pages. Processors take a load to depend on an earlier store if the low 12
 # bits of their addresses are equal (4K aliasing). NumPy's own large arrays begin 16 bytes behind a
 # page, so that loads from them are ahead of the stores to an array of the pool.
@@ -38,6 +43,7 @@ class MemoryPool:
         self.most_kept = most_kept
         # Blocks by size; the least recently freed sizes come first.
         self._unused: dict[int, list[Array]] = {}
+        self._spare: dict[int, list[Array]] = {}  # workspaces by size
 
     def bytes_kept(self) -> int:
         """The bytes of all free blocks."""
@@ -57,6 +63,14 @@ class MemoryPool:
         # Not block.ctypes, which imports: at the end of a process that fails.
         address, _ = block.__array_interface__["data"]
         return np.ndarray(shape, dtype, owner, offset=-address % _PAGE)
+
+    def spare(self, size: int) -> list[Array] | None:
+        """The free workspaces of `workspace_room(size)` bytes, to take from and to return to; None
+        where programs do not keep any."""
+        room = workspace_room(size)
+        if room >= LARGE and room > min(MOST_SPARE, self.most_kept):
+            return None
+        return self._spare.setdefault(room, [])
 
     def _new(self, size: int) -> Array:
         """A new block; where the system has no memory, after the free blocks have been released."""
@@ -87,8 +101,11 @@ class MemoryPool:
 
     def release_all(self) -> bool:
         """Release all free blocks to the system; True if there were any."""
-        had = self.bytes_kept() > 0
+        spare = tuple(self._spare.values())  # the lists are those of programs
+        had = self.bytes_kept() > 0 or any(spare)
         self._unused.clear()
+        for workspaces in spare:
+            workspaces.clear()
         return had
 
 
@@ -116,6 +133,12 @@ def _most_kept() -> int:
     if given and not given.isdecimal():
         raise ValueError(f"TRANSPILE_RESERVE_BYTES takes a number of bytes, not {given!r}")
     return int(given) if given else DEFAULT_MOST_KEPT
+
+
+def workspace_room(size: int) -> int:
+    """The bytes of the arrays that serve as workspaces of `size` bytes: a power of two up
+    to MOST_SPARE."""
+    return size if size > MOST_SPARE or not size else 1 << (size - 1).bit_length()
 
 
 def maker(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Array] | None:

@@ -22,7 +22,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from itertools import accumulate
 
-from transpile.intrinsics.products import MatmulPanelRows, MatmulPanels, MatmulRows
+from transpile.intrinsics.products import (
+    MatmulEitherRows,
+    MatmulPanelRows,
+    MatmulPanels,
+    MatmulRows,
+)
 from transpile.ir.calls import Call, Strided
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import (
@@ -65,6 +70,12 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.types import INT64
 from transpile.machine import Machine
 from transpile.options import Options
+from transpile.schedule.blocking.panels import (
+    is_local,
+    needs_panels,
+    panels_of,
+    rows_that_decide,
+)
 from transpile.schedule.blocking.row_regions import (
     Lead,
     RowNest,
@@ -336,8 +347,8 @@ class _Fusion:
                 shape = (rows, *row_shape(buffer.shape, group.lead))
                 self.local[name] = Buffer(name, shape, buffer.dtype)
         machine = group.machine
-        wanting = (p for p in group.products if _needs_panels(p, machine))
-        self.panels = {p: _panels(p, names, machine) for p in wanting}
+        wanting = (p for p in group.products if needs_panels(p, machine))
+        self.panels = {p: panels_of(p, names, machine) for p in wanting}
 
     def kernel(self, options: Options) -> Kernel:
         """The fused kernel."""
@@ -360,16 +371,17 @@ class _Fusion:
         gone = {*self.group.local, *(p.scratch for p in self.group.products)}
         kept = (b for b in self.group.program.temporaries if b.name not in gone)
         machine = self.group.machine
-        return (*kept, *(b for p, b in self.panels.items() if not _is_local(p, b, machine)))
+        return (*kept, *(b for p, b in self.panels.items() if not is_local(p, b, machine)))
 
     def _before(self, depth: int) -> Iterator[Statement]:
         """The packing of right operands that are invariant inside `depth` loops."""
         for part, buffer in self.panels.items():
             if part.stack == depth:
-                if _is_local(part, buffer, self.group.machine):
+                if is_local(part, buffer, self.group.machine):
                     yield Alloc(buffer)
-                panels = Strided(self._panels(part))
-                yield MatmulPanels(part.call.n, part.call.k, self._right(part), panels)
+                n, k, panels = part.call.n, part.call.k, Strided(self._panels(part))
+                rows = rows_that_decide(part, self.group.machine)
+                yield MatmulPanels(n, k, self._right(part), panels, rows)
 
     def _block(self) -> Iterator[Statement]:
         """The statements of one block."""
@@ -400,9 +412,13 @@ class _Fusion:
         home = self._home(part.call.c.buffer)
         out = _start(self.local[home]) if home in self.local else part.out(index, buffers[home])
         a, c = Strided(left, (a_row, a_column)), Strided(out, (n, 1))
-        if part in self.panels:
-            return MatmulPanelRows(self._count, n, k, a, Strided(self._panels(part)), c)
-        return MatmulRows(self._count, n, k, a, self._right(part), c)
+        if part not in self.panels:
+            return MatmulRows(self._count, n, k, a, self._right(part), c)
+        panels = Strided(self._panels(part))
+        rows = rows_that_decide(part, self.group.machine)
+        if rows is None:
+            return MatmulPanelRows(self._count, n, k, a, panels, c)
+        return MatmulEitherRows(self._count, n, k, a, self._right(part), panels, c, rows)
 
     @property
     def _count(self) -> Index:
@@ -454,34 +470,6 @@ class _Fusion:
 
 def _start(buffer: Buffer) -> Load:
     return Load(buffer.name, (0,) * len(buffer.shape), buffer.dtype)
-
-
-def _needs_panels(part: RowProduct, machine: Machine) -> bool:
-    """True if a right operand is packed: if its rows are not whole vectors, or lie far apart and
-    all blocks read them often enough."""
-    _, b_row, b_column = part.call.b.strides
-    is_in_rows = b_column == 1 and part.call.n % machine.lanes == 0 and b_row != 0
-    rows = product(part.lead)
-    is_often = not isinstance(rows, int) or rows > machine.rows_in_place
-    distance = b_row * part.call.c.dtype.itemsize
-    is_near = isinstance(distance, int) and 0 < distance <= machine.near_row_bytes
-    return not is_in_rows or (is_often and not part.stack and not is_near)
-
-
-def _panels(part: RowProduct, names: Names, machine: Machine) -> Buffer:
-    """The buffer for packed right operands, with panels for the widest vectors: one for each
-    product of a batch unless it fits into a local array."""
-    width = 2 * machine.lanes  # of a panel
-    columns = -(-part.call.n // width) * width
-    panels = Buffer(names.new("panels"), (columns * part.call.k,), part.call.c.dtype)
-    if part.stack and not _is_local(part, panels, machine):
-        return replace(panels, shape=(*part.lead[: part.stack], *panels.shape))
-    return panels
-
-
-def _is_local(part: RowProduct, panels: Buffer, machine: Machine) -> bool:
-    size = product(panels.shape) * panels.dtype.itemsize
-    return part.stack > 0 and isinstance(size, int) and size <= machine.block_bytes
 
 
 def _parallel(statement: Statement) -> Statement:
