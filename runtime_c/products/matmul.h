@@ -56,6 +56,11 @@ static inline int64_t matmul_min(int64_t x, int64_t y)
     return x < y ? x : y;
 }
 
+static inline int64_t matmul_max(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
 /* The length of each part when `size` > 0 is split into as few nearly equal parts <= `limit` as
    possible. */
 static inline int64_t matmul_part_length(int64_t size, int64_t limit)
@@ -64,149 +69,33 @@ static inline int64_t matmul_part_length(int64_t size, int64_t limit)
     return (size + parts - 1) / parts;
 }
 
-/* to[i] = from[i] for i < count < LANES, in moves of 1, 2, 4, ... elements. */
-static inline void matmul_copy_few_F(int64_t count, const F *from, F *to)
-{
-    #pragma GCC unroll 4
-    for (int64_t part = LANES_F / 2; part > 0; part /= 2) {
-        if (count & part) {
-            memcpy(to, from, (size_t)part * sizeof(F));
-            from += part;
-            to += part;
-        }
-    }
-}
-
-/* C[rows][columns] = (or += if `add`) sums[rows][columns], of row stride MATMUL_COLUMNS. */
+/* to[p * to_row + i] = x[i * x_row + p * x_col] for i < size and p < k. Blocks of an x that is
+   contiguous along p are transposed in registers; the last one overlaps that before, so that it is
+   whole. */
 __attribute__((noinline))
-static void matmul_store_F(int64_t rows, int64_t columns, const F *sums,
-                           F *c, int64_t c_row, bool add)
+static void matmul_transpose_F(int64_t size, int64_t k, const F *x, int64_t x_row, int64_t x_col,
+                               F *to, int64_t to_row)
 {
-    int64_t whole = columns / LANES_F * LANES_F, left = columns - whole;
-    for (int64_t i = 0; i < rows; i++, sums += MATMUL_COLUMNS_F, c += c_row) {
-        for (int64_t j = 0; j < whole; j += LANES_F) {
-            lanes_F sum = *(const lanes_F *)(sums + j);
-            if (add) {
-                sum += *(const lanes_F *)(c + j);
+    const int64_t block = TRANSPOSE_LANES_U;
+    if (x_col == 1 && size >= block && k >= block) {
+        for (int64_t p = 0; p < k; p += block) {
+            int64_t first = matmul_min(p, k - block);
+            for (int64_t i = 0; i < size; i += block) {
+                int64_t row = matmul_min(i, size - block);
+                transpose_block_U((const transpose_word_U *)(x + row * x_row + first), x_row,
+                                  (transpose_word_U *)(to + first * to_row + row), to_row);
             }
-            *(lanes_F *)(c + j) = sum;
         }
-        const F *rest = sums + whole;
-        lanes_F sum = {0}, before = {0};
-        if (add) {
-            matmul_copy_few_F(left, rest, (F *)&sum);
-            matmul_copy_few_F(left, c + whole, (F *)&before);
-            sum += before;
-            rest = (const F *)&sum;
-        }
-        matmul_copy_few_F(left, rest, c + whole);
+        return;
     }
-}
-
-/* C[rows][columns] = (or += if `add`) A[rows][k] @ B[k][columns] for up to `tall` rows and up to
-   `vectors` * LANES columns, or LANES_NARROW if `vectors` is 0. Callers pass constants for
-   both, so that the sums are in registers. Missing rows repeat the last one. Rows are addressed
-   from two base pointers, which takes fewer registers than a pointer for each. */
-static inline __attribute__((always_inline)) void matmul_accumulate_F(
-    int64_t tall, int64_t vectors, int64_t rows, int64_t columns, int64_t k,
-    const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
-    F *c, int64_t c_row, bool add)
-{
-    int64_t from[MATMUL_ROWS];
-    lanes_F sum[MATMUL_ROWS][2] = {{{0}}};
-    lanes_narrow_F narrow[MATMUL_ROWS] = {{0}};
-    #pragma GCC unroll 8
-    for (int64_t i = 0; i < tall; i++) {
-        from[i] = (matmul_min(i, rows - 1) - (i < MATMUL_HALF ? 0 : MATMUL_HALF)) * a_row;
-    }
-    for (int64_t p = 0; p < k; p++) {
-        const lanes_F *b_p = (const lanes_F *)(b + p * b_row);
-        const F *upper = a + p * a_col, *lower = a + MATMUL_HALF * a_row + p * a_col;
-        #pragma GCC unroll 8
-        for (int64_t i = 0; i < tall; i++) {
-            F x = i < MATMUL_HALF ? upper[from[i]] : lower[from[i]];
-            if (vectors == 0) {
-                lanes_narrow_F y = *(const lanes_narrow_F *)b_p;
-                narrow[i] = multiply_add_narrow_F(x - (lanes_narrow_F){0}, y, narrow[i]);
-            }
-            if (vectors > 0) {
-                sum[i][0] = multiply_add_lanes_F(lanes_of_F(x), b_p[0], sum[i][0]);
-            }
-            if (vectors == 2) {
-                sum[i][1] = multiply_add_lanes_F(lanes_of_F(x), b_p[1], sum[i][1]);
+    /* 16 of k at a time: each cache line of x is read once, what is written stays in cache */
+    for (int64_t start = 0; start < k; start += 16) {
+        for (int64_t i = 0; i < size; i++) {
+            for (int64_t p = start; p < matmul_min(k, start + 16); p++) {
+                to[p * to_row + i] = x[i * x_row + p * x_col];
             }
         }
     }
-    F sums[MATMUL_ROWS * MATMUL_COLUMNS_F];
-    bool whole = rows == tall && columns == (vectors == 0 ? LANES_NARROW_F : vectors * LANES_F);
-    F *to = whole ? c : sums;
-    int64_t to_row = whole ? c_row : MATMUL_COLUMNS_F;
-    if (whole && add) {
-        #pragma GCC unroll 8
-        for (int64_t i = 0; i < tall; i++) {
-            const F *before = c + i * c_row;
-            if (vectors == 0) {
-                narrow[i] += *(const lanes_narrow_F *)before;
-            }
-            #pragma GCC unroll 2
-            for (int64_t v = 0; v < vectors; v++) {
-                sum[i][v] += ((const lanes_F *)before)[v];
-            }
-        }
-    }
-    #pragma GCC unroll 8
-    for (int64_t i = 0; i < tall; i++) {
-        if (vectors == 0) {
-            *(lanes_narrow_F *)(to + i * to_row) = narrow[i];
-        }
-        #pragma GCC unroll 2
-        for (int64_t v = 0; v < vectors; v++) {
-            ((lanes_F *)(to + i * to_row))[v] = sum[i][v];
-        }
-    }
-    if (!whole) {
-        matmul_store_F(rows, columns, sums, c, c_row, add);
-    }
-}
-
-/* The microkernel: matmul_accumulate, instantiated for each size. Not inlined, as it is long. */
-static __attribute__((noinline)) void matmul_microkernel_F(
-    int64_t rows, int64_t columns, int64_t k,
-    const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
-    F *c, int64_t c_row, bool add)
-{
-    const int64_t tall = MATMUL_ROWS, half = MATMUL_HALF;
-    const int64_t lanes = LANES_F, narrow = LANES_NARROW_F % LANES_F;
-    if (columns > lanes && rows > half) {
-        matmul_accumulate_F(tall, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else if (columns > lanes) {
-        matmul_accumulate_F(half, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else if (columns > narrow && rows > half) {
-        matmul_accumulate_F(tall, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else if (columns > narrow) {
-        matmul_accumulate_F(half, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else if (rows > half) {
-        matmul_accumulate_F(tall, 0, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else {
-        matmul_accumulate_F(half, 0, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    }
-}
-
-/* C[rows][columns] = (or += if `add`) A[rows][k] @ B[k][columns], for rows in 1 .. MATMUL_ROWS and
-   columns in 1 .. MATMUL_COLUMNS. Rows of B must be readable in whole vectors, the last one narrow
-   where that fits. */
-static inline void matmul_tile_F(int64_t rows, int64_t columns, int64_t k,
-                                 const F *a, int64_t a_row, int64_t a_col,
-                                 const F *b, int64_t b_row, F *c, int64_t c_row, bool add)
-{
-    const int64_t lanes = LANES_F, narrow = LANES_NARROW_F % LANES_F;
-    if (columns > lanes && columns <= lanes + narrow) {
-        matmul_microkernel_F(rows, lanes, k, a, a_row, a_col, b, b_row, c, c_row, add);
-        b += lanes;
-        c += lanes;
-        columns -= lanes;
-    }
-    matmul_microkernel_F(rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
 }
 
 /* Packs a panel: panel[p][i] = x[i][p] for p < k and i < size, and 0 for size <= i < width. Not
@@ -226,14 +115,10 @@ static void matmul_pack_F(int64_t width, int64_t size, int64_t k,
             }
         }
     } else {
-        /* 16 of k at a time: each cache line of x is read once, the panel stays in cache */
-        for (int64_t start = 0; start < k; start += 16) {
-            for (int64_t i = 0; i < width; i++) {
-                for (int64_t p = start; p < matmul_min(k, start + 16); p++) {
-                    panel[p * width + i] = i < size ? x[i * x_row + p * x_col] : 0;
-                }
-            }
+        if (size < width) {
+            memset(panel, 0, (size_t)(k * width) * sizeof(F));
         }
+        matmul_transpose_F(size, k, x, x_row, x_col, panel, width);
     }
 }
 
@@ -253,15 +138,20 @@ static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
 static inline void matmul_pad_rows_F(int64_t n, int64_t k,
                                      const F *b, int64_t b_row, int64_t b_col, F *rows)
 {
+    if (b_col != 1) {
+        memset(rows, 0, (size_t)(k * LANES_F) * sizeof(F));
+        matmul_transpose_F(n, k, b, b_col, b_row, rows, LANES_F);
+        return;
+    }
     int64_t p = 0;
-    for (; b_col == 1 && b_row >= n && p * b_row + LANES_F <= (k - 1) * b_row + n; p++) {
+    for (; b_row >= n && p * b_row + LANES_F <= (k - 1) * b_row + n; p++) {
         lanes_F row = *(const lanes_F *)(b + p * b_row);
         *(lanes_F *)(rows + p * LANES_F) = row;
     }
     for (; p < k; p++) {
         lanes_F row = {0};
         for (int64_t j = 0; j < n; j++) {
-            ((F *)&row)[j] = b[p * b_row + j * b_col];
+            ((F *)&row)[j] = b[p * b_row + j];
         }
         *(lanes_F *)(rows + p * LANES_F) = row;
     }
@@ -282,15 +172,15 @@ static void matmul_small_F(int64_t m, int64_t n, int64_t k,
         b = packed;
         b_row = LANES_F;
     } else if (b_col != 1) {
-        for (int64_t p = 0; p < k; p++) {
-            for (int64_t j = 0; j < n; j++) {
-                packed[p * n + j] = b[p * b_row + j * b_col];
-            }
-        }
+        matmul_transpose_F(n, k, b, b_col, b_row, packed, n);
         b = packed;
         b_row = n;
     }
-    for (int64_t column = 0; column < n;) {
+    int64_t flat = slim || m > MATMUL_FLAT ? 0 : n / MATMUL_FLAT_COLUMNS_F * MATMUL_FLAT_COLUMNS_F;
+    if (flat > 0) {
+        matmul_flat_tiles_F(m, flat, k, a, a_row, a_col, b, b_row, c, c_row, false);
+    }
+    for (int64_t column = flat; column < n;) {
         int64_t left = n - column, columns = slim ? n : narrow;
         if (n >= 2 * lanes && left > lanes + rest) {
             columns = 2 * lanes;
@@ -339,7 +229,7 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     F *packed_a = packed + (n_part + wide - 1) / wide * wide * k_part;
     bool pack_a = a_col != 1 && n > 2 * wide;
     bool is_near = b_row >= 0 && b_row * (int64_t)sizeof(F) <= MATMUL_NEAR;
-    bool pack_b = b_col != 1 || (m > 8 * tall && !is_near);
+    bool pack_b = b_col != 1 || b_row == 0 || (m > 8 * tall && !is_near);
     /* A and B are transposes of each other; the order of two factors does not matter */
     bool is_gram = a == b && m == n && a_row == b_col && a_col == b_row;
     for (int64_t j0 = 0; j0 < n; j0 += n_part) {
@@ -367,15 +257,15 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                         int64_t end = matmul_min(columns, group + MATMUL_GROUP * wide);
                         /* of a symmetric C the tiles that are not above the diagonal */
                         end = is_gram ? matmul_min(end, i0 + i + tall - j0) : end;
-                        for (int64_t j = group; j < end; j += wide) {
-                            matmul_tile_F(
-                                matmul_min(tall, rows - i), matmul_min(wide, columns - j), depth,
-                                pack_a ? packed_a + i * depth : a_block + i * a_row,
-                                pack_a ? 1 : a_row, pack_a ? tall : a_col,
-                                j < in_place ? b_block + j : packed + j * depth,
-                                j < in_place ? b_row : wide,
-                                c + (i0 + i) * c_row + j0 + j, c_row, p0 > 0);
-                        }
+                        int64_t near = matmul_min(matmul_max(in_place, group), end);
+                        int64_t count = matmul_min(tall, rows - i);
+                        const F *a_rows = pack_a ? packed_a + i * depth : a_block + i * a_row;
+                        int64_t a_step = pack_a ? 1 : a_row, a_next = pack_a ? tall : a_col;
+                        F *c_rows = c + (i0 + i) * c_row + j0;
+                        matmul_group_F(count, near - group, depth, a_rows, a_step, a_next,
+                                       b_block + group, b_row, c_rows + group, c_row, p0 > 0);
+                        matmul_group_F(count, end - near, depth, a_rows, a_step, a_next,
+                                       packed + near * depth, 0, c_rows + near, c_row, p0 > 0);
                     }
                 }
             }

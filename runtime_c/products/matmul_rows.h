@@ -43,12 +43,10 @@ static inline void matmul_rows_F(int64_t m, int64_t n, int64_t k,
         for (int64_t group = 0; group < n; group += MATMUL_GROUP * wide) {
             int64_t end = matmul_min(n, group + MATMUL_GROUP * wide);
             for (int64_t i = 0; i < m; i += MATMUL_ROWS) {
-                for (int64_t j = group; j < end; j += wide) {
-                    matmul_tile_F(matmul_min(MATMUL_ROWS, m - i), matmul_min(wide, n - j),
-                                  depth, a + i * a_row + p * a_col, a_row, a_col,
-                                  b_row == 0 ? b + p * whole + j * depth : b + p * b_row + j,
-                                  b_row == 0 ? wide : b_row, c + i * c_row + j, c_row, p > 0);
-                }
+                matmul_group_F(matmul_min(MATMUL_ROWS, m - i), end - group, depth,
+                               a + i * a_row + p * a_col, a_row, a_col,
+                               b_row == 0 ? b + p * whole + group * depth : b + p * b_row + group,
+                               b_row, c + i * c_row + group, c_row, p > 0);
             }
         }
     }
