@@ -232,13 +232,15 @@ def test_product_is_exact_when_the_numbers_are_small_integers(
 @pytest.mark.parametrize("march", ["native", *(["x86-64", "x86-64-v3"] if X86_64 else [])])
 @one_in(3)
 def test_every_edge_of_a_tile_is_exact(tmp_path, march):
-    """Rows and columns that fill no tile, no vector or a narrow one; in place, and over parts of k
-    whose sums are added."""
+    """Rows and columns that fill no tile, no vector or a narrow one, or flat tiles; in place, and
+    over parts of k whose sums are added."""
     kernel = Kernel(tmp_path, f"-march={march}")
     rng = np.random.default_rng(2)
-    a, b = rng.integers(-3, 4, (70, 390)), rng.integers(-3, 4, (390, 70))
+    a, b = rng.integers(-3, 4, (70, 390)), rng.integers(-3, 4, (390, 200))
     sizes = [(m, n, k) for m in range(1, 18) for n in range(1, 50) for k in (1, 6)]
     sizes += [(m, n, k) for m in (1, 5, 8, 13, 70) for n in range(1, 70) for k in (12, 390)]
+    flat = (127, 128, 129, 143, 144, 160, 192, 200)  # and tiles of few rows beside others
+    sizes += [(m, n, k) for m in (1, 2, 3, 4, 5, 11) for n in flat for k in (12, 390)]
     for m, n, k in sizes:
         expected = a[:m, :k] @ b[:k, :n]
         for dtype in (np.float32, np.float64):

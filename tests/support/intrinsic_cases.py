@@ -17,6 +17,7 @@ from transpile.intrinsics.products import (
     ComplexMatmul,
     Matmul,
     MatmulBatch,
+    MatmulEitherRows,
     MatmulPanelRows,
     MatmulPanels,
     MatmulRows,
@@ -140,6 +141,15 @@ def matmul_rows(draw):
     b = replace(b, strides=(max(n, abs(b.strides[0])), 1))
     b = replace(b, first=draw.dense(draw.numbers(draw.dtype, k * b.strides[0])).first)
     yield MatmulRows(m, n, k, draw.array((m, k)), b, draw.written(c))
+
+
+def matmul_either_rows(draw):
+    """Of so few rows in all that nothing is packed, or of more."""
+    (rows,) = matmul_rows(draw)
+    panels = draw.temporary(-(-rows.n // (2 * LANES)) * 2 * LANES * rows.k, draw.dtype)
+    for in_all in (128, 129):
+        yield MatmulPanels(rows.n, rows.k, rows.b, panels, in_all)
+        yield MatmulEitherRows(rows.m, rows.n, rows.k, rows.a, rows.b, panels, rows.c, in_all)
 
 
 def matmul_panels(draw):
@@ -351,6 +361,7 @@ FAMILIES = {
         (MatmulRows,): matmul_rows,
         (ComplexMatmul,): complex_matmul,
         (MatmulPanels, MatmulPanelRows): matmul_panels,
+        (MatmulEitherRows,): matmul_either_rows,
     },
     "convolutions": {
         (Convolve,): convolve,

@@ -5,8 +5,13 @@ import pytest
 from graphs import assert_steps_agree, loops_of, lowered
 from thorough import one_in
 
-from transpile import jit, lax
-from transpile.intrinsics.products import MatmulPanelRows, MatmulPanels, MatmulRows
+from transpile import ShapeDtypeStruct, dims, jit, lax
+from transpile.intrinsics.products import (
+    MatmulEitherRows,
+    MatmulPanelRows,
+    MatmulPanels,
+    MatmulRows,
+)
 from transpile.ir.calls import Call
 from transpile.ir.loop_ir import Alloc
 from transpile.ir.loop_rewrite import walk
@@ -127,6 +132,26 @@ def test_a_right_operand_is_read_where_it_is_if_its_rows_are_near(dtype, columns
     after = fuse_products(lowered(lambda x, w: np.abs(x @ w), x, w), Options())
     calls = {type(c) for k in after.kernels for c in walk(k.body) if isinstance(c, Call)}
     assert calls == ({MatmulPanels, MatmulPanelRows} if is_packed else {MatmulRows})
+
+
+@pytest.mark.parametrize(
+    ("declared", "columns", "expected"),
+    [
+        ([], 512, {MatmulPanels, MatmulEitherRows}),
+        (["n <= 128"], 512, {MatmulRows}),
+        (["n >= 129"], 512, {MatmulPanels, MatmulPanelRows}),
+        ([], 500, {MatmulPanels, MatmulPanelRows}),
+        ([], 256, {MatmulRows}),
+    ],
+)
+def test_a_runtime_number_of_rows_decides_in_each_call_whether_packing_pays(
+    declared, columns, expected
+):
+    (n,) = dims("n", *declared)
+    x, w = ShapeDtypeStruct((n, 128), "f4"), np.ones((128, columns), "f4")
+    after = fuse_products(lowered(lambda x, w: np.abs(x @ w), x, w), Options())
+    calls = {type(c) for k in after.kernels for c in walk(k.body) if isinstance(c, Call)}
+    assert calls == expected
 
 
 def columns_too(x, w):

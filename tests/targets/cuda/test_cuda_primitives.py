@@ -35,7 +35,8 @@ from transpile.transforms.interpret import interpret
 # Intrinsics without a routine: those that only passes of C's schedule make, or that become other
 # loops; those that wait for their turn, some of them for the functions of LAPACK; those for which a
 # kernel would have to call the host.
-OF_C = {"matmul_panel_rows", "matmul_panels", "matmul_rows", "transpose_tile", "conv"}
+OF_C = {"matmul_panel_rows", "matmul_panels", "matmul_either_rows", "matmul_rows"}
+OF_C |= {"transpose_tile", "conv"}
 OF_C |= {"conv_planes_image", "conv_planes_panels"}
 TO_COME = {"fft_of_size", "eig", "eigvals", "schur", "sqrtm", "svd", "svdvals"}
 OF_HOST = {"call_back"}
