@@ -43,7 +43,8 @@ class Product(Call):
         panels = min(m, _BLOCK) + min(n, _BLOCK) + _FURTHER
         return panels * min(k, _DEPTH) * self.c.dtype.itemsize + 128
 
-    def numpy(self, a: Any, b: Any) -> Any:
+    def numpy(self, *arrays: Any) -> Any:
+        a, b = arrays[:2]  # panels hold what b does
         # Sums of halves are float32.
         return np.matmul(a.astype(self.c.dtype), b.astype(self.c.dtype))
 
@@ -198,9 +199,9 @@ class MatmulPanels(Call):
 
     def in_c(self) -> Invocation:
         arrays = (*self.b.with_strides, self.panels.first)
-        name, sizes = "matmul_panels", (self.n, self.k)
-        if self.rows is not None:
-            name, sizes = "matmul_panels_of_many", (self.rows, *sizes)
+        name = "matmul_panels" if self.rows is None else "matmul_panels_of_many"
+        in_all = () if self.rows is None else (self.rows,)
+        sizes = (*in_all, self.n, self.k)
         return Invocation(f"{name}_{SHORT_NAMES[self.b.dtype]}", (*sizes, *arrays))
 
 
@@ -260,9 +261,6 @@ class MatmulEitherRows(Product):
 
     name = "matmul_either_rows"
     signature = "a(m,k), b(k,n), panels(k,n) -> c(m,n)"
-
-    def numpy(self, a: Any, b: Any, panels: Any) -> Any:
-        return super().numpy(a, b)
 
     def in_c(self) -> Invocation:
         right = (*self.b.with_row_strides, self.panels.first)
