@@ -218,6 +218,50 @@ def test_loops_over_the_extents_of_a_shape():
         assert f(a) == above_diagonal(a)
 
 
+def sifted(a):
+    """Heapsort (Floyd 1964)."""
+    n = len(a)
+    for end in range(n - 1, 0, -1):
+        a[0], a[end] = a[end], a[0]
+        root = 0
+        while 2 * root + 1 < end:
+            child = 2 * root + 1
+            if child + 1 < end and a[child] < a[child + 1]:
+                child += 1
+            if a[root] >= a[child]:
+                break
+            a[root], a[child] = a[child], a[root]
+            root = child
+    return a
+
+
+def shortest_paths(d):
+    """Floyd and Warshall's algorithm."""
+    n = len(d)
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                s = d[i, k] + d[k, j]
+                if s < d[i, j]:
+                    d[i, j] = s
+    return d
+
+
+@pytest.mark.full_level
+@pytest.mark.parametrize(("function", "rank"), [(sifted, 1), (shortest_paths, 2)])
+def test_arrays_of_runtime_sizes_are_assigned_to_where_they_lie(function, rank):
+    """Without copies, clamps, or elements that are read again behind each store."""
+    f = transpile.jit(function, dynamic_shapes={"ad"[rank - 1]: ("n",) * rank})
+    for n in (2, 3, 9):
+        a = np.random.default_rng(n).random((n,) * rank)
+        np.testing.assert_array_equal(f(a.copy()), function(a.copy()))
+    lowered = transpile.jit(function).lower(transpile.ShapeDtypeStruct(("n",) * rank, float))
+    text = lowered.as_text()
+    assert not any(word in text for word in ("subscript", "minimum", "workspace, "))
+    if rank == 2:
+        assert "for (int64_t k = 0; k < i; k++)" in text
+
+
 MAIN = """
 #include <stdio.h>
 #include "squares.h"

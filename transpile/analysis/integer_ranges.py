@@ -368,11 +368,16 @@ class Facts(Sums):
         self.forget(name)
         if found is not None:
             self.bound(name, found)
-            read = names_of(value) if constant else ()
-            if constant and name not in read:
-                self.values[name] = value
-                for other in read:
-                    self.readers[other] = (*self.readers.get(other, ()), name)
+            if constant:
+                self.equate(name, value)
+
+    def equate(self, name: str, value: Expr) -> None:
+        """A scalar is an expression, until what that is made of changes."""
+        read = names_of(value)
+        if name not in read:
+            self.values[name] = value
+            for other in read:
+                self.readers[other] = (*self.readers.get(other, ()), name)
 
     def assign(self, name: str, interval: Interval | None, shift: Interval | None) -> None:
         """A scalar changes to a value of an interval; None: of any."""

@@ -143,10 +143,8 @@ class Sums:
                 return None
             case Literal(value=value):
                 return constant(int(value))
-            case Ref(name=name):
+            case Ref(name=name) | Load(buffer=name, index=()):
                 return self._sum_of_name(name)
-            case Load(buffer=name, index=()):
-                return {name: 1}
             case IndexValue(index=index):
                 return self.sum_of_index(index)
             case Apply(op="convert_element_type", args=(x,)) if is_integer(x.dtype):

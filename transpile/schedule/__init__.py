@@ -26,7 +26,7 @@ from transpile.schedule.cleanup.narrow_sums import narrow_sums
 from transpile.schedule.cleanup.predicted_subscripts import predict_subscripts
 from transpile.schedule.cleanup.range_checks import simplify_range_checks
 from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
-from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
+from transpile.schedule.cleanup.settled_comparisons import settle_comparisons, settle_subscripts
 from transpile.schedule.cleanup.stack_promotion import promote_to_stack
 from transpile.schedule.cleanup.unreachable import remove_unreachable
 from transpile.schedule.dead_fills import remove_dead_fills
@@ -68,6 +68,10 @@ from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import changed, replace, same
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
+    (
+        settle_subscripts,
+        "subscripts of the user's loops are plain where ranges say so, as later passes read them",
+    ),
     (
         remove_dead_fills,
         "an array is not filled before a loop that stores each element of it",

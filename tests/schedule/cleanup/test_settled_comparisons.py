@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import tries
 
+import transpile
 from transpile import lax
 from transpile.ir.loop_ir import Apply, Declare, If
 from transpile.ir.loop_rewrite import parts, walk
@@ -95,6 +96,22 @@ def test_a_product_below_a_bound_bounds_its_factor():
         return lax.while_loop(lambda s: s[0] * s[0] < 100, step, (np.int64(2), flags))
 
     assert left(settled(f, np.ones(10, bool))) == []
+
+
+def test_a_sum_below_a_runtime_size_bounds_its_terms():
+    """The children of a binary heap: neither `2 * p + 1` nor `p` wraps around."""
+
+    def f(x, least):
+        def step(p):
+            child = 2 * p + 1
+            return np.where(x[child] < least, child, 2 * child)
+
+        return lax.while_loop(lambda p: 2 * p + 1 < x.shape[0], step, np.int64(0))
+
+    program = lowered(f, transpile.ShapeDtypeStruct(("n",), float), np.float64(0.5))
+    after = settle_comparisons(program, Options())
+    check(after)
+    assert "minimum" in str(program) and "minimum" not in str(after)
 
 
 def test_elements_of_constants_are_known():

@@ -70,6 +70,27 @@ def test_both_versions_compute_the_same(capacity, weight):
         assert_same_results(run(after, list(args)), run(before, list(args)))
 
 
+def strided(flags, start, stride, stop):
+    """The multiples of a number, as a sieve strikes them out."""
+    return lax.fori_loop(0, stop, lambda j, x: x.at[start + j * stride].set(j + 1.0), flags)
+
+
+def test_the_multiple_of_a_counter_may_be_an_argument():
+    """The subscripts of the first and the last iteration say where all are."""
+    args = np.zeros(N), np.int64(0), np.int64(1), np.int64(3)
+    before, after = versioned(strided, *args)
+    ((fast, _),) = versions(after)
+    assert not {"minimum", "less", "select", "equal"} & set(fast.replace("'", " ").split())
+    cases = [
+        (0, 1, N), (1, 2, 3), (1, 2, 4), (6, -2, 4), (6, -2, 5), (3, 0, 4), (0, 2**62, 5),
+        (2, 2**63 - 1, 3), (-N, 1, 5), (2**63 - 1, 2, 3), (0, -(2**63), 3), (0, 1, 0), (0, 1, -3),
+    ]  # fmt: skip
+    with np.errstate(over="ignore"):
+        for case in cases:
+            args = [np.zeros(N), *map(np.int64, case)]
+            assert_same_results(run(after, args), run(before, args))
+
+
 def test_what_changes_in_the_loop_is_no_end_of_it():
     """A subscript that depends on an element that the loop stores, or on a carry."""
 

@@ -8,6 +8,7 @@ from transpile.fusion.elements import is_by_elements, is_unrolled
 from transpile.fusion.index_lambda import is_known_scalar
 from transpile.fusion.scopes import Scope
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import product
 from transpile.machine import Machine
@@ -38,7 +39,8 @@ def updates_in_place(scope: Scope, producers: Mapping[Var, Equation]) -> set[Var
         if equation.primitive is not indexing.dynamic_update_slice:
             continue
         x, update, *starts = equation.inputs
-        is_small = is_at_most(update.type.size * machine.parts_of_updated, x.type.size)
+        parts = machine.parts_of_updated
+        is_small = estimate(update.type.size * parts) <= estimate(x.type.size)
         is_known = all(isinstance(s, Const) for s in starts)
         is_link = var in followed or length > 1
         is_handed_on = (x in handed or _is_of_statement(x, producers)) and is_small

@@ -31,6 +31,7 @@ from transpile.ir.dims import (
     symbols_of,
     terms_of,
 )
+from transpile.ir.indices.estimates import greatest
 from transpile.ir.loop_ir import (
     Declare,
     Expr,
@@ -63,15 +64,27 @@ _LEAST, _LARGEST = -(2**63), 2**31  # what is outside is no bound
 
 class ExactIndices:
     """Which scalars of a kernel are symbols, or may become some, while its statements are visited
-    in order. A scalar whose name is declared twice stands for nothing."""
+    in order. A scalar whose name is declared twice stands for nothing.
 
-    def __init__(self, body: Body, sizes: Iterable[Symbol]) -> None:
+    names_symbols  whether a constant scalar may become a symbol
+    """
+
+    def __init__(self, body: Body, sizes: Iterable[Symbol], names_symbols: bool = True) -> None:
         counts = Counter(name for statement in body for name in _names(statement))
         self._unique = frozenset(name for name, count in counts.items() if count == 1)
         self._symbols = {size.name: size for size in sizes if size.name not in counts}
         self._sizes = frozenset(self._symbols)
+        self._names_symbols = names_symbols
         self._constants: dict[str, Symbol] = {}
         self._needed: set[str] = set()
+
+    def bound_sizes(self, facts: Facts) -> None:
+        """Note the ranges of the runtime sizes, which an entry checks: sums of a few do not wrap
+        around."""
+        for symbol in self._symbols.values():
+            most = greatest(Dim.of(symbol))
+            if most is not None:
+                facts.bound(symbol.name, (symbol.lower, most))
 
     @contextmanager
     def loop(self, symbol: Symbol) -> Iterator[None]:
@@ -89,7 +102,7 @@ class ExactIndices:
             return
         if statement.symbol is not None:
             self._symbols[statement.name] = statement.symbol
-        elif statement.constant and statement.dtype == INT64:
+        elif self._names_symbols and statement.constant and statement.dtype == INT64:
             low, high = facts.range_of(Ref(statement.name, INT64))
             extent = high + 1 if high < _LARGEST else None
             self._constants[statement.name] = Symbol(statement.name, max(low, _LEAST), extent)

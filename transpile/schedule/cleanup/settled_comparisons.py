@@ -57,8 +57,9 @@ from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
 # Ends of intervals that grow from iteration to iteration. Squares of the inner ones do not wrap
-# around, so that `p * p < n` bounds p.
-_THRESHOLDS = (-(2**31), 2**31)
+# around, so that `p * p < n` bounds p. The outer ones are larger than runtime sizes, and sums of a
+# few do not wrap around, so that `2 * p + 1 < n` bounds p.
+_THRESHOLDS = (2**31, 2**58)
 _MOST_ROUNDS = 5
 # A loop without a bound has fewer iterations than this, at one in a nanosecond for a year: its
 # counters do not wrap around.
@@ -68,12 +69,26 @@ _MOST_TRIPS = 2**55
 @contract(destroys=(NO_DEAD_SCALARS,))
 def settle_comparisons(program: Program, options: Options) -> Program:
     """The program without comparisons of integers whose result is known."""
+    return _settled(program)
+
+
+@contract(destroys=(NO_DEAD_SCALARS,))
+def settle_subscripts(program: Program, options: Options) -> Program:
+    """The same, before other passes, for programs with loops of the user's. Trip counts that are
+    scalars stay such: those passes take a symbol of an unknown range for a runtime size."""
+    loops = (s for k in program.kernels for s in walk(k.body) if isinstance(s, For))
+    return _settled(program, names_symbols=False) if any(f.ordered for f in loops) else program
+
+
+def _settled(program: Program, names_symbols: bool = True) -> Program:
     if not any(_compares(p) for k in program.kernels for s in walk(k.body) for p in parts(s)):
         return program
     known: Facts | None = Facts(constant_ranges(program.buffers()))
     kernels: list[Kernel] = []
     for kernel in program.kernels:
-        exact = ExactIndices(kernel.body, program.sizes)
+        exact = ExactIndices(kernel.body, program.sizes, names_symbols)
+        if known is not None:
+            exact.bound_sizes(known)
         body, known = _Walk(exact).body(kernel.body, known)
         body = exact.propagated(same(kernel.body, body))
         kernels.append(changed(kernel, body=body))
@@ -225,7 +240,7 @@ def _settle(
     }
     known = facts.copy()
     known.shifts = {}
-    for name in updated:
+    for name in updated.union(*map(written, walk((loop,)))):
         known.forget(name)
     names = updated & facts.ranges.keys()
     for name in names:
@@ -283,10 +298,15 @@ def _widened(
     is_last = number >= _MOST_ROUNDS - 2
     if is_last and moved is not None:
         return hull(now, moved)
-    least, most = full(INT64) if is_last else _THRESHOLDS
-    low = now[0] if end[0] >= now[0] else min(end[0], least)
-    high = now[1] if end[1] <= now[1] else max(end[1], most)
+    least, most = full(INT64) if is_last else (-_threshold(-end[0]), _threshold(end[1]))
+    low = now[0] if end[0] >= now[0] else least
+    high = now[1] if end[1] <= now[1] else most
     return low, high
+
+
+def _threshold(end: int) -> int:
+    """The least threshold that an interval's end has not passed; behind all of them the end."""
+    return next((t for t in _THRESHOLDS if t >= end), end)
 
 
 def _behind(
@@ -313,20 +333,12 @@ def _behind(
     return known
 
 
-def _changed(statement: Statement) -> tuple[str, ...]:
-    """The scalars and arrays that a statement itself changes."""
-    match statement:
-        case Update(target=Ref(name=name)):
-            return (name,)
-        case _:
-            return written(statement)
-
-
 def _store(statement: Store | Update, value: Expr, facts: Facts) -> None:
     """Note what a store does, if it is of an array of one number."""
     match statement:
         case Store(buffer=name, index=()) if is_integer(value.dtype):
             facts.assign(name, facts.range_of(value), None)
+            facts.equate(name, value)
         case Store(buffer=name) | Update(target=Load(buffer=name)):
             facts.forget(name)
 

@@ -5,11 +5,12 @@
                                                         for j in range(n): x[first + j] += 1
                                                     else: the loop as it was
 
-A subscript that is a constant multiple of the counter, plus what is the same in all iterations, is
-in range where those of the first and the last iteration are. The arithmetic of Python's integers
-wraps around; but where both ends are in range, and the trip count is small, nothing in between
-does. The innermost loops of users have versions; where ranges say that a subscript is in range
-(`settle_comparisons`), no test is needed, and then the loop that follows has only what is left.
+A subscript that is a multiple of the counter, plus what is the same in all iterations, is in range
+where those of the first and the last iteration are; the multiple, too, is a constant or the same in
+all iterations. The arithmetic of Python's integers wraps around; but where both ends are in range,
+and the multiple and the trip count are small, nothing in between does. The innermost loops of users
+have versions; where ranges say that a subscript is in range (`settle_comparisons`), no test is
+needed, and then the loop that follows has only what is left.
 """
 
 from __future__ import annotations
@@ -78,13 +79,13 @@ class _Clamp:
     """A subscript that is clamped.
 
     inner  the integer
-    least  what the clamped value is at least, if it is clamped from below
-    most   what it is at most
+    least  what the clamped value is at least; 0 if it is not clamped from below
+    most   what it is at most: the least of these
     """
 
     inner: Expr
-    least: int | None
-    most: int | None
+    least: int
+    most: tuple[Index, ...]
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class _Line:
 
     first: Expr
     last: Expr
-    slope: int
+    slope: int | Expr
 
 
 class _Versions:
@@ -122,12 +123,12 @@ class _Versions:
 
     def _versions(self, loop: For) -> Body:
         """The loop, or the test and two loops."""
-        start, trips = loop.start, bounds(loop.extent)[1]
+        trips = bounds(loop.extent)[1]
         is_short = trips is not None and trips <= _SHORTEST
         is_long = sum(1 for _ in walk(loop.body)) > self._most
-        if is_short or is_long or loop.limit is not None or not _is_near(start):
+        if is_short or is_long or loop.limit is not None:
             return (loop,)
-        lines = _Lines(loop, start)
+        lines = _Lines(loop)
         clamps = {
             statement: clamp
             for statement in walk(loop.body)
@@ -138,38 +139,58 @@ class _Versions:
             line = lines.line(inner)
             if line is not None:
                 known[inner] = line
-        if not any(line.slope for line in known.values()):
+        if all(line.slope == 0 for line in known.values()):
             return (loop,)
-        return self._tested(loop, {s: c for s, c in clamps.items() if c.inner in known}, known)
+        clamps = {s: c for s, c in clamps.items() if c.inner in known}
+        return self._tested(loop, clamps, known, lines)
 
     def _tested(
-        self, loop: For, clamps: Mapping[Declare, _Clamp], known: Mapping[Expr, _Line]
+        self,
+        loop: For,
+        clamps: Mapping[Declare, _Clamp],
+        known: Mapping[Expr, _Line],
+        lines: _Lines,
     ) -> Body:
         """Both versions, given the lines of what is clamped."""
         declared: list[Declare] = []
         tests: list[Expr] = []
         places: dict[Expr, Index] = {}
+
+        def symbol_of(word: str, value: Expr) -> Symbol:
+            symbol = Symbol(self._names.new(word), _UNKNOWN)
+            declared.append(Declare(symbol.name, value, symbol=symbol))
+            return symbol
+
         for inner, line in known.items():
-            symbol = Symbol(self._names.new("first"), _UNKNOWN)
-            declared.append(Declare(symbol.name, line.first, symbol=symbol))
+            symbol, slope = symbol_of("first", line.first), line.slope
+            multiple: Index = slope if isinstance(slope, int) else 0
             low, high = _range_of([c for c in clamps.values() if c.inner == inner])
             first = Ref(symbol.name, INT64)
-            for end in (first, line.last) if line.slope else (first,):
+            for end in (first,) if slope == 0 else (first, line.last):
                 tests.append(_compared("greater_equal", end, low))
-                tests.append(_compared("less_equal", end, high))
-            places[inner] = Dim.of(symbol) + (Dim.of(loop.symbol) - loop.start) * line.slope
-        most = bounds(loop.stop)[1]
-        if most is None or most > _FAR:
-            tests.append(_compared("less_equal", IndexValue(loop.stop), _FAR))
+                tests += [_compared("less_equal", end, most) for most in high]
+            if not isinstance(slope, int):
+                stride = symbol_of("stride", slope)
+                tests += _are_near(Ref(stride.name, INT64), _STEEPEST)
+                multiple = Dim.of(stride)
+            places[inner] = Dim.of(symbol) + (Dim.of(loop.symbol) - loop.start) * multiple
+        for bound in (loop.start, loop.stop):
+            if not _is_near(bound):
+                tests += _are_near(IndexValue(bound), _FAR)
         test = reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), tests)
         inside = Declare(self._names.new("is_inside"), test)
-        fast = _unclamped(loop.body, {s: places[c.inner] for s, c in clamps.items()})
-        fast_loop = changed(loop, body=fast)
+        fast = _Unclamped({s: (places[c.inner], c.inner) for s, c in clamps.items()}, lines)
+        fast_loop = changed(loop, body=fast.body(loop.body))
         return (*declared, inside, If(Ref(inside.name, BOOL), (fast_loop,), (loop,)))
 
 
-def _is_near(start: Index) -> TypeGuard[int]:
-    return isinstance(start, int) and abs(start) <= _FAR
+def _is_near(index: Index) -> bool:
+    low, high = bounds(index)
+    return low is not None and low >= -_FAR and high is not None and high <= _FAR
+
+
+def _are_near(x: Expr, most: int) -> list[Expr]:
+    return [_compared("greater_equal", x, -most), _compared("less_equal", x, most)]
 
 
 def _is_innermost(statement: Statement) -> TypeGuard[For]:
@@ -181,24 +202,52 @@ def _is_innermost(statement: Statement) -> TypeGuard[For]:
     )
 
 
-def _compared(op: str, x: Expr, y: int) -> Expr:
-    return Apply(op, (x, Literal(np.int64(y), INT64)), BOOL)
+def _compared(op: str, x: Expr, y: Index) -> Expr:
+    other = Literal(np.int64(y), INT64) if isinstance(y, int) else IndexValue(y)
+    return Apply(op, (x, other), BOOL)
 
 
-def _range_of(clamps: list[_Clamp]) -> tuple[int, int]:
-    """The range in which none of the clamps of an integer does anything."""
-    least = [c.least for c in clamps if c.least is not None]
-    most = [c.most for c in clamps if c.most is not None]
-    return max([0, *least]), min([_FAR, *most])
+def _range_of(clamps: list[_Clamp]) -> tuple[int, list[Index]]:
+    """The range in which none of the clamps of an integer does anything, by its upper ends."""
+    known = dict.fromkeys(most for clamp in clamps for most in clamp.most)
+    numbers = [_FAR, *(most for most in known if isinstance(most, int))]
+    others = [most for most in known if not isinstance(most, int)]
+    return max(c.least for c in clamps), [min(numbers), *others]
 
 
-def _unclamped(body: Body, places: Mapping[Declare, Index]) -> Body:
-    def one(statement: Statement) -> Statement:
-        if isinstance(statement, Declare) and statement in places:
-            return changed(statement, value=IndexValue(places[statement]))
-        return with_bodies(statement, lambda inner: _unclamped(inner, places))
+class _Unclamped:
+    """Rewrites statements for subscripts that are in range.
 
-    return same(body, tuple(map(one, body)))
+    places  of what declares one: where it is, and the integer that it was made of
+    """
+
+    def __init__(self, places: Mapping[Declare, tuple[Index, Expr]], lines: _Lines) -> None:
+        self._places = places
+        self._lines = lines
+        self._integers: dict[Expr, Expr] = {}  # of the subscripts that have been declared
+
+    def body(self, body: Body) -> Body:
+        """The statements with such subscripts, which equal the integers that they were made of."""
+        return same(body, tuple(map(self._statement, body)))
+
+    def _statement(self, statement: Statement) -> Statement:
+        if isinstance(statement, Declare) and statement in self._places:
+            place, integer = self._places[statement]
+            symbol = statement.symbol
+            name = Ref(statement.name, INT64) if symbol is None else IndexValue(Dim.of(symbol))
+            self._integers[name] = integer
+            return changed(statement, value=IndexValue(place))
+        if isinstance(statement, If) and self._is_known(statement.condition):
+            statement = changed(statement, condition=Literal(np.bool_(True), BOOL))
+        return with_bodies(statement, self.body)
+
+    def _is_known(self, condition: Expr) -> bool:
+        """True for the test that a subscript is the integer that was clamped."""
+        match condition:
+            case Apply(op="equal", args=(subscript, x)) if subscript in self._integers:
+                own = self._integers.get(x) or self._lines.expanded(x)
+                return own == self._integers[subscript]
+        return False
 
 
 def _sum(x: Expr, y: Expr) -> Expr:
@@ -230,11 +279,10 @@ def _total(index: Index, own: Symbol, counter: Expr) -> Expr:
 class _Lines:
     """Which integers a loop steps through."""
 
-    def __init__(self, loop: For, start: int) -> None:
+    def __init__(self, loop: For) -> None:
         inside = list(walk(loop.body))
         counts = Counter(filter(None, map(declared_name, inside)))
         self._loop = loop
-        self._start = start
         self._values = {
             s.name: s.value
             for s in inside
@@ -248,8 +296,8 @@ class _Lines:
 
     def clamped(self, value: Expr) -> _Clamp | None:
         """The clamps around an integer, of which there is one at least."""
-        least: int | None = None
-        most: int | None = None
+        least = 0
+        most: list[Index] = []
         outer = value
         while True:
             match value:
@@ -258,43 +306,53 @@ class _Lines:
                         break
                     value = self._values[name]
                 case Apply(args=(x, Literal(value=bound))) if value.primitive.chooses == -1:
-                    most = int(bound) if most is None else min(most, int(bound))
+                    most.append(int(bound))
+                    value = x
+                case Apply(args=(x, IndexValue(index=end))) if (
+                    value.primitive.chooses == -1 and self._is_known_before(IndexValue(end))
+                ):
+                    most.append(end)
                     value = x
                 case Apply(args=(x, Literal(value=bound))) if value.primitive.chooses == 1:
-                    least = int(bound) if least is None else max(least, int(bound))
+                    least = max(least, int(bound))
                     value = x
-                case Apply(
-                    op="select",
-                    args=(
-                        Apply(op="less", args=(tested, Literal(value=0))),
-                        Apply(op="add", args=(moved, _)),
-                        x,
-                    ),
-                ) if tested == moved == x:
-                    least = max(0, least or 0)
-                    value = x
+                case Apply(op="select", args=args) if self._counts_from_the_end(*args):
+                    value = args[2]
                 case _:
                     break
-        if (least is None and most is None) or value.dtype != INT64:
+        if value is outer or value.dtype != INT64:
             return None
-        return _Clamp(self._expanded(value), least, most)
+        return _Clamp(self.expanded(value), least, tuple(most))
 
-    def _expanded(self, value: Expr) -> Expr:
+    def _counts_from_the_end(self, test: Expr, then: Expr, otherwise: Expr) -> bool:
+        """True for the choice of `x + n` where x is negative, and else x."""
+        if isinstance(test, Ref):
+            test = self._values.get(test.name, test)
+        match test, then:
+            case Apply(op="less", args=(x, Literal(value=0))), Apply(op="add", args=(moved, _)):
+                return x == moved == otherwise
+        return False
+
+    def expanded(self, value: Expr) -> Expr:
         """The integer, in scalars that are declared before the loop."""
 
         def one(expr: Expr) -> Expr:
             known = self._values.get(expr.name) if isinstance(expr, Ref) else None
-            return expr if known is None else self._expanded(known)
+            return expr if known is None else self.expanded(known)
 
         return map_expr(value, one)
 
     def line(self, value: Expr) -> _Line | None:
         """The line that an integer is on, if it is on one."""
         slope = self._slope(value)
-        if slope is None or abs(slope) > _STEEPEST or not self._is_known_before(value):
+        is_steep = isinstance(slope, int) and abs(slope) > _STEEPEST
+        if slope is None or is_steep or not self._is_known_before(value):
             return None
         last = _sum(IndexValue(self._loop.stop), Literal(np.int64(-1), INT64))
-        first = Literal(np.int64(self._start), INT64)
+        start = self._loop.start
+        first = Literal(np.int64(start), INT64) if isinstance(start, int) else IndexValue(start)
+        if not isinstance(slope, int):
+            slope = self._at(slope, first)
         return _Line(self._at(value, first), self._at(value, last), slope)
 
     def _at(self, value: Expr, counter: Expr) -> Expr:
@@ -304,7 +362,7 @@ class _Lines:
 
         def one(expr: Expr) -> Expr:
             match expr:
-                case IndexValue(index=index):
+                case IndexValue(index=index) if self._slope_of_index(index) is not None:
                     return _total(index, own, counter)
                 case Apply(op="add", args=(x, y)):
                     return _sum(x, y)
@@ -327,27 +385,39 @@ class _Lines:
             for symbol in symbols_of(index)
         )
 
-    def _slope(self, value: Expr) -> int | None:
+    def _slope(self, value: Expr) -> int | Expr | None:
         """The multiple of the counter in a sum; None if it is no such sum."""
         match value:
             case IndexValue(index=index):
                 return self._slope_of_index(index)
             case Apply(op="add", args=(x, y)):
                 one, other = self._slope(x), self._slope(y)
-                return None if one is None or other is None else one + other
+                if isinstance(one, int) and isinstance(other, int):
+                    return one + other
+                return one if other == 0 else other if one == 0 else None
             case Apply(op="subtract", args=(x, y)):
                 one, other = self._slope(x), self._slope(y)
-                return None if one is None or other is None else one - other
+                if isinstance(one, int) and isinstance(other, int):
+                    return one - other
+                return one if other == 0 else None
             case Apply(op="negative", args=(x,)):
-                one = self._slope(x)
-                return None if one is None else -one
-            case Apply(op="multiply", args=(x, Literal(value=factor))):
-                one = self._slope(x)
-                return None if one is None else one * int(factor)
+                inner = self._slope(x)
+                return -inner if isinstance(inner, int) else None
+            case Apply(op="multiply", args=(x, y)):
+                return self._slope_of_product(x, y)
         own = self._loop.symbol
         if any(own in symbols_of(index) for index in indices_in(value)):
             return None
         return 0
+
+    def _slope_of_product(self, x: Expr, y: Expr) -> int | Expr | None:
+        for moving, factor in ((x, y), (y, x)):
+            slope = self._slope(moving)
+            if isinstance(slope, int) and self._slope(factor) == 0:
+                if isinstance(factor, Literal):
+                    return slope * int(factor.value)
+                return 0 if slope == 0 else _product(factor, slope)
+        return None
 
     def _slope_of_index(self, index: Index) -> int | None:
         terms = dict(terms_of(index))
