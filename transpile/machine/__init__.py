@@ -129,6 +129,8 @@ class Machine:
     search_block: int = 1024
     fewest_search_blocks: int = 8
     widest_blocked_search: int = 64
+    # Shorter rows of complex numbers are compared one after the other.
+    shortest_row_of_parts: int = 64
     # Scratch memory of the rows that are sorted at a time.
     sort_bytes: int = 1 << 24
 

@@ -47,6 +47,17 @@ def test_each_row_has_a_block_of_its_own(shape, shared_cache):
     assert_as_numpy(x.T, 0)
 
 
+@pytest.mark.parametrize("length", [USUAL.shortest_row_of_parts - 1, 300])
+def test_complex_numbers_are_compared_by_their_real_parts_first(length, shared_cache):
+    x = drawn("f4", (4, length), 1) + 1j * drawn("f4", (4, length), 2)
+    assert_as_numpy(x.astype("c8"), 1)
+    x[1, 50] = complex(0, np.nan)
+    x[2, 9:12] = complex(-np.inf, np.inf), complex(np.inf, -np.inf), complex(np.nan, 3)
+    x[3] = complex(np.inf, -np.inf)
+    assert_as_numpy(x, 1)
+    assert_as_numpy(x)
+
+
 @each("dtype", ["f4", "f8"], ordinary=("f8",))
 def test_the_first_nan_is_the_extreme(dtype, shared_cache):
     x = np.zeros(3 * BLOCK + 7, dtype)

@@ -13,23 +13,17 @@ from transpile.numpy.core.promotion import (
     as_array,
     axes_of,
     broadcast_to,
-    convert,
     implements,
     refuse,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import (
     all,
-    any,
     argmax,
     argmin,
     divided,
-    is_given,
-    keep_dimensions,
     mask_of,
-    max,
     mean,
-    min,
     prod,
     sum,
     var,
@@ -124,32 +118,13 @@ def nanmean(
 # -------------------------------------------------------------------------------- extreme values
 
 
-def _extreme(
-    ufunc: Any, a: Array, axis: Any, keepdims: Any, initial: Any, where: Any, worst: float
-) -> Any:
+def _extreme(ufunc: Any, a: Array, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     """The extreme of the elements that are not NaN; NaN where there is none."""
     x = as_array(a)
-    if x.dtype.kind != "f":
-        axes = axes_of(axis, x.ndim)
-        kept = keepdims is not NOTHING and keepdims
-        return UFUNC_METHODS["reduce"](
-            ufunc, x, axes, None, None, kept, initial, True if where is NOTHING else where
-        )
-    function = max if ufunc is np.fmax else min
     axes = axes_of(axis, x.ndim)
-    there = _there(x, where)
-    if mask_of(where) is not None and not is_given(initial):
-        raise located(
-            ValueError,
-            f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a "
-            "where mask one has to specify 'initial'",
-        )
-    other = np.asarray(worst, x.dtype)[()]
-    best = function(choose(there, x, other), axes, initial=other if is_given(initial) else NOTHING)
-    result = choose(any(there, axes), best, x.dtype.type(np.nan))
-    if is_given(initial):
-        result = call(ufunc, result, convert(as_array(initial), x.dtype))
-    return keep_dimensions(result, x.shape, axes, keepdims)
+    kept = keepdims is not NOTHING and keepdims
+    mask = True if where is NOTHING else where
+    return UFUNC_METHODS["reduce"](ufunc, x, axes, None, None, kept, initial, mask)
 
 
 @implements(np.nanmax)
@@ -166,7 +141,7 @@ def nanmax(
     Raises ValueError for no elements without `initial`, and for a `where` without `initial`.
     """
     refuse("nanmax", out=out)
-    return _extreme(np.fmax, a, axis, keepdims, initial, where, -np.inf)
+    return _extreme(np.fmax, a, axis, keepdims, initial, where)
 
 
 @implements(np.nanmin)
@@ -181,7 +156,7 @@ def nanmin(
     """The smallest element along axes that is not NaN; NaN where all are, without NumPy's warning;
     errors as for `nanmax`."""
     refuse("nanmin", out=out)
-    return _extreme(np.fmin, a, axis, keepdims, initial, where, np.inf)
+    return _extreme(np.fmin, a, axis, keepdims, initial, where)
 
 
 def _position(function: Any, a: Array, axis: Any, keepdims: Any, worst: float) -> Any:

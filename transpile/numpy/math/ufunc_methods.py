@@ -70,6 +70,8 @@ _SCANS = {
     np.logical_and: primitives.cummin,
     np.logical_or: primitives.cummax,
 }
+# What NaNs take no part in, and what no other number is worse than.
+_BESIDE_NANS: dict[Any, tuple[Any, float]] = {np.fmax: (max, -np.inf), np.fmin: (min, np.inf)}
 # Associative and commutative: the order in which elements are combined does not matter.
 _REORDERABLE = {
     np.logical_xor,
@@ -118,8 +120,39 @@ def _reduce(
         result = _LOGIC[ufunc](x, axes, None, keepdims, where=where)
         return call(ufunc, result, initial) if is_given(initial) else result
     x = convert(x, accumulated)
-    result = _fold(ufunc, x, axes, initial, where)
+    fold = _beside_nans if ufunc in _BESIDE_NANS else _fold
+    result = fold(ufunc, x, axes, initial, where)
     return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
+
+
+def _beside_nans(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where: Any) -> Any:
+    """The extreme of the elements that are no NaN, in one pass; where all are, the first NaN of
+    complex numbers, as their parts may differ."""
+    mask, (extreme, worst) = mask_of(where), _BESIDE_NANS[ufunc]
+    start = _start(ufunc, x.dtype, initial, has_mask=mask is not None)
+    if start is None:
+        _require_elements(ufunc, product(x.shape[a] for a in axes))
+    if x.dtype.kind not in "fc":
+        return extreme(x, axes, initial=initial, where=where)
+    there = call(np.logical_not, call(np.isnan, x))
+    if mask is not None:
+        there = call(np.logical_and, there, broadcast_to(mask, x.shape))
+    other = np.asarray(complex(worst, worst) if x.dtype.kind == "c" else worst, x.dtype)[()]
+    best = extreme(_choose(there, x, other), axes, initial=NOTHING if start is None else other)
+    nothing = np.asarray(np.nan, x.dtype)[()]
+    if x.dtype.kind == "c" and start is None:
+        first = functools.reduce(lambda x, axis: slice_axis(x, axis, 0, 1), axes, x)
+        nothing = reshape_to(first, best.shape)
+    result = _choose(any_of(there, axes), best, nothing)
+    return result if start is None else _combined(ufunc, start, result, x.dtype)
+
+
+def _require_elements(ufunc: Any, size: Any) -> None:
+    if size == 0:
+        raise located(
+            ValueError,
+            f"zero-size array to reduction operation {ufunc.__name__} which has no identity",
+        )
 
 
 def _fold(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where: Any) -> Any:
@@ -138,11 +171,8 @@ def _fold(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where: Any) -
     x = _last(x, axes)
     if mask is not None:
         mask = _last(broadcast_to(mask, x.shape), axes)
-    if x.shape[-1] == 0 and start is None:
-        raise located(
-            ValueError,
-            f"zero-size array to reduction operation {ufunc.__name__} which has no identity",
-        )
+    if start is None:
+        _require_elements(ufunc, x.shape[-1])
     if ufunc in _REORDERABLE and x.shape[-1] != 0 and not is_given(initial):
         result = _halves(ufunc, x)
         single = x.shape[-1] == 1 and start is not None  # gcd(0, -3) is 3

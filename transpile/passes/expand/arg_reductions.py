@@ -15,6 +15,7 @@ import numpy as np
 from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Const, Equation, Var
 from transpile.ir.graph_rewrite import Builder
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import INT16, INT32, INT64
 from transpile.machine import Machine
@@ -32,6 +33,8 @@ def expand_arg_reduction(builder: Builder, equation: Equation) -> Var:
         return builder.apply(axes.broadcast_in_dim, first, shape=shape, broadcast_dimensions=())
     if _is_cut(x, axis, builder.machine):
         return _in_blocks(builder, x, axis, is_max)
+    if _goes_by_parts(x, axis, builder.machine):
+        return _first_true(builder, _complex_extremes(builder, x, axis, is_max), axis, INT64)
     return _position(builder, x, axis, _extreme(builder, x, axis, is_max))
 
 
@@ -45,6 +48,14 @@ def _is_cut(x: Atom, axis: int, machine: Machine) -> bool:
     return is_narrow and row >= 2 * _block(row, machine) and x.type.dtype.kind in "biuf"
 
 
+def _goes_by_parts(x: Atom, axis: int, machine: Machine) -> bool:
+    """True for complex rows that fill vectors: in lanes they are compared by their parts."""
+    row = x.type.shape[axis]
+    is_last = product(x.type.shape[axis + 1 :]) == 1
+    is_complex = x.type.dtype.kind == "c"
+    return is_complex and is_last and is_at_most(machine.shortest_row_of_parts, row)
+
+
 def _block(length: int, machine: Machine) -> int:
     """The length of blocks: half of the usual one for rows of few of these."""
     usual = machine.search_block
@@ -56,19 +67,44 @@ def _extreme(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
     return builder.apply(reduce, x, axes=(axis,))
 
 
-def _position(builder: Builder, x: Atom, axis: int, best: Atom) -> Var:
-    """The least index along an axis at which the extreme, or a NaN, stands."""
+def _complex_extremes(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
+    """Where the extreme, or a NaN, stands: the extreme of the real parts, which are compared first
+    and in lanes, and that of the imaginary parts beside it. A NaN is no other number's equal, so
+    that where there is one nothing else is the extreme."""
+    real, imag = (builder.apply(part, x) for part in elementwise.COMPLEX_PARTS)
+    is_nan = builder.apply(elementwise.isnan, x)
+    nan, worst = (Const(real.type.dtype.type(v)) for v in (np.nan, -np.inf if is_max else np.inf))
+    among = builder.apply(elementwise.select, is_nan, nan, real)
+    is_tie = _is_equal(builder, among, axis, _extreme(builder, among, axis, is_max))
+    beside = builder.apply(elementwise.select, is_tie, imag, worst)
+    is_last = _is_equal(builder, imag, axis, _extreme(builder, beside, axis, is_max))
+    is_best = builder.apply(elementwise.logical_and, is_tie, is_last)
+    return builder.apply(elementwise.logical_or, is_best, is_nan)
+
+
+def _is_equal(builder: Builder, x: Atom, axis: int, best: Atom) -> Var:
+    """Where the extreme along an axis stands."""
     kept = tuple(a for a in range(x.type.ndim) if a != axis)
     best_everywhere = builder.apply(
         axes.broadcast_in_dim, best, shape=x.type.shape, broadcast_dimensions=kept
     )
-    is_best = builder.apply(elementwise.equal, x, best_everywhere)
+    return builder.apply(elementwise.equal, x, best_everywhere)
+
+
+def _position(builder: Builder, x: Atom, axis: int, best: Atom) -> Var:
+    """The least index along an axis at which the extreme, or a NaN, stands."""
+    is_best = _is_equal(builder, x, axis, best)
     if x.type.dtype.kind in "fc":
         is_best = builder.apply(
             elementwise.logical_or, is_best, builder.apply(elementwise.isnan, x)
         )
-    dtype = _position_dtype(x, axis)
-    position = builder.apply(axes.iota, shape=x.type.shape, dimension=axis, dtype=dtype)
+    return _first_true(builder, is_best, axis, _position_dtype(x, axis))
+
+
+def _first_true(builder: Builder, is_best: Atom, axis: int, dtype: np.dtype[Any]) -> Var:
+    """The least index along an axis at which there is a True, as there is one."""
+    shape = is_best.type.shape
+    position = builder.apply(axes.iota, shape=shape, dimension=axis, dtype=dtype)
     sentinel = Const(dtype.type(np.iinfo(dtype).max))
     candidates = builder.apply(elementwise.select, is_best, position, sentinel)
     first = builder.apply(reductions.reduce_min, candidates, axes=(axis,))
