@@ -43,6 +43,10 @@ FIRES = {
     "the larger of x and the least integer": (lambda x: np.maximum(x, 0), SMALL),
     "x and True": (lambda x: np.logical_and(x, True), BOOLS),
     "False or x": (lambda x: np.logical_or(False, x), BOOLS),
+    "x == True": (lambda x: x == True, BOOLS),  # noqa: E712
+    "False < x": (lambda x: np.less(False, x), BOOLS),
+    "x != 0 of bools": (lambda x: x != 0, BOOLS),
+    "x > 0.5 of bools": (lambda x: x > 0.5, BOOLS),
     "all bits of x": (lambda x: x & 255, SMALL),
     "~~x": (lambda x: ~~x, INTEGERS),
     "the conjugate of the conjugate": (lambda x: np.conjugate(np.conjugate(x)), COMPLEX),
@@ -124,6 +128,11 @@ BECOMES = {
         (np.array([True, False]), np.array([False, True])),
         ["logical_or"],
     ),
+    "x == False": (lambda x: x == False, (BOOLS,), ["logical_not"]),  # noqa: E712
+    "x ^ True": (lambda x: True ^ x, (BOOLS,), ["logical_not"]),
+    "1 > x of bools": (lambda x: np.greater(1, x), (BOOLS,), ["logical_not"]),
+    "x < 2 of bools": (lambda x: x < 2, (BOOLS,), ["broadcast_in_dim"]),
+    "x == 2 of one bool": (lambda x: np.sum(x == 2), (np.True_,), []),
     "a sum over no elements": (
         lambda x: x.sum(0),
         (np.zeros((0, 3)),),

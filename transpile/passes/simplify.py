@@ -19,6 +19,7 @@ from transpile.ir.graph_rewrite import Builder, rewrite, sizes_read
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, ArrayType, is_half, kind_letter
 from transpile.machine import USUAL, Machine
+from transpile.passes.truth_rules import of_one_truth, select_of_truths
 from transpile.primitives import axes, dot, elementwise, indexing
 from transpile.primitives.elementwise import bits
 from transpile.primitives.reductions import identity
@@ -145,7 +146,11 @@ def _simplify_algebraically(builder: Builder, equation: Equation) -> Atom | None
     x, y = equation.inputs
     if _is_neutral(y, primitive, dtype):
         return x
-    return y if primitive.commutative and _is_neutral(x, primitive, dtype) else None
+    if primitive.commutative and _is_neutral(x, primitive, dtype):
+        return y
+    if dtype == BOOL and primitive.kind == "elementwise":
+        return of_one_truth(builder, equation)
+    return None
 
 
 def _is_neutral(atom: Atom, primitive: Primitive, dtype: np.dtype[Any]) -> bool:
@@ -241,21 +246,8 @@ def _select(builder: Builder, equation: Equation) -> Atom | None:
     if x == y and x.type.shape == equation.output.type.shape:
         return x
     if equation.output.type.dtype == BOOL:
-        return _select_of_bools(builder, equation)
+        return select_of_truths(builder, equation)
     return _select_of_update(builder, equation)
-
-
-def _select_of_bools(builder: Builder, equation: Equation) -> Atom | None:
-    """`test ? x : False` as `test & x`, and `test ? True : y` as `test | y`."""
-    test, x, y = equation.inputs
-    known: dict[Atom, bool] = {
-        a: bool(a.value) for a in (x, y) if isinstance(a, Const) and a.is_scalar
-    }
-    if known.get(y) is False:
-        return builder.apply(elementwise.logical_and, test, x)
-    if known.get(x) is True:
-        return builder.apply(elementwise.logical_or, test, y)
-    return None
 
 
 def _select_of_update(builder: Builder, equation: Equation) -> Atom | None:

@@ -306,3 +306,21 @@ def test_drawn_choices_have_the_same_results(f):
     before = prepared(f, X, Y)
     if inner_choices(before):
         assert_steps_agree(before, [X, Y], convert_ifs)
+
+
+def test_complex_numbers_that_are_copied_beside_other_work_are_copied_by_parts():
+    z = numbers(40) + 1j * numbers(40)
+
+    def parts(f):
+        program = schedule(lowered(f, z), Options())
+        stored = [s.value for s in statements_of(program, Store) if s.value.dtype == z.dtype]
+        return [isinstance(v, Apply) and v.op == "complex" for v in stored]
+
+    def work(z):
+        return z.real * 2, z[::-1]
+
+    assert parts(work) == [True]
+    real, copied = jit(work)(z)
+    np.testing.assert_array_equal(real, z.real * 2)
+    np.testing.assert_array_equal(copied, z[::-1])
+    assert parts(lambda z: (z[::-1], z[3:])) == [False, False]

@@ -19,6 +19,11 @@ C loads what is chosen only where it is chosen. Where the processor has no maske
 width, or the compiler cannot see that the element is there, it keeps the branch. So elements that
 are in bounds are loaded first.
 
+    out[i] = x[i];   ->   part = creal(x[i]);  part2 = cimag(x[i]);  out[i] = CMPLX(part, part2);
+
+A complex number that is copied as a whole keeps gcc from vector lanes for what is computed of its
+parts beside it. So its parts are named.
+
 In long programs helpers are called in place of being inlined (`codegen.plan.helper_inlining`), and
 a call that is made only where it is chosen keeps a loop out of lanes, too. So their arms are named
 where they compute something. Runs after `vectorize_loops`.
@@ -28,6 +33,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+
+import numpy as np
 
 from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
 from transpile.ir.contracts import contract
@@ -61,9 +68,10 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.primitive import TABLE
 from transpile.options import Options
+from transpile.primitives.elementwise import COMPLEX_PARTS, make_complex
 from transpile.symbols.c_helpers import calls_in, find, has_branches
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, dataclass, same
+from transpile.util.frozen_records import changed, dataclass, replace, same
 
 Body = tuple[Statement, ...]
 
@@ -106,9 +114,29 @@ class _Converter:
             if statement.simd and all(
                 isinstance(s, Declare | Store | Update) for s in statement.body
             ):
-                body = self._named(statement.body, ranges)
+                body = self._named(self._by_parts(statement.body), ranges)
                 return changed(statement, body=self._loaded(body, ranges))
         return with_bodies(statement, lambda body: self.convert(body, ranges))
+
+    def _by_parts(self, body: Body) -> Body:
+        """The body of a loop with the parts of complex elements declared that it copies beside
+        other work."""
+        if all(map(_is_complex_copy, body)):
+            return body
+        after: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, Store) and _is_complex_copy(statement):
+                real = np.dtype(f"f{statement.value.dtype.itemsize // 2}")
+                parts = [
+                    Declare(self.names.new("part"), Apply(p.name, (statement.value,), real))
+                    for p in COMPLEX_PARTS
+                ]
+                after += parts
+                refs = tuple(Ref(part.name, real) for part in parts)
+                joined = Apply(make_complex.name, refs, statement.value.dtype)
+                statement = replace(statement, value=joined)
+            after.append(statement)
+        return same(body, tuple(after))
 
     def _named(self, body: Body, ranges: Ranges) -> Body:
         """The body of a loop with its inner selects declared: before the first store where they
@@ -196,6 +224,14 @@ class _Converter:
             or (self.is_long and part.dtype.kind == "f" and _has_vector_code(part.op))
             for part in subexpressions(expr)
         )
+
+
+def _is_complex_copy(statement: Statement) -> bool:
+    return (
+        isinstance(statement, Store)
+        and isinstance(statement.value, Load)
+        and statement.value.dtype.kind == "c"
+    )
 
 
 @cache
