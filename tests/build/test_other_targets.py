@@ -139,6 +139,35 @@ def test_constants_are_in_the_text_where_no_assembler_reads_them():
     assert ".incbin" not in there and "4999.0" in there
 
 
+@pytest.mark.parametrize(
+    ("target", "is_accurate"),
+    [
+        ("", True),
+        ("x86_64-linux-gnu.2.17", True),
+        ("x86_64-linux-musl", False),
+        ("x86_64-windows-gnu", False),
+        ("wasm32-wasi", False),
+        ("arm-none-eabihf", False),
+    ],
+)
+def test_complex_functions_are_the_c_library_s_where_they_are_accurate(target, is_accurate):
+    def f(x, y):
+        return np.arctan(x) + np.exp2(x), np.arctan(y) ** y
+
+    arguments = (np.ones(4, np.complex64), np.ones(4, np.complex128))
+    text = lowered(f, *arguments, target=target).as_text()
+    for of_library in ("catanf(", "cexpf(", "catan(", "cpow("):
+        assert (of_library in text) == is_accurate
+    for own in ("atan_c64(", "exp_c64(", "atan_c128(", "pow_c128("):
+        assert (f"complex_{own}" in text) != is_accurate
+
+
+def test_float_only_programs_keep_the_complex_functions_of_the_library():
+    options = {"target": "arm-none-eabihf", "freestanding": True, "float_only": True}
+    text = lowered(np.arctan, np.ones(4, np.complex64), **options).as_text()
+    assert "catanf(" in text and "complex_atan" not in text
+
+
 def test_a_library_says_its_target():
     library = lowered(target="aarch64-linux-gnu")
     assert "   target: aarch64-linux-gnu\n" in library.as_text()

@@ -30,7 +30,7 @@ from transpile.errors import (
     LibraryNotFoundError,
     UnsupportedError,
 )
-from transpile.machine.platforms import platform_of
+from transpile.machine.platforms import glibc_version, platform_of
 from transpile.options import Options
 from transpile.symbols.blas import Blas, find_blas
 from transpile.symbols.lapack import find_lapack
@@ -86,7 +86,7 @@ def target(options: Options) -> str:
     """
     if options.target:
         return options.target
-    words = [sys.platform, os.uname().machine, _c_library()]
+    words = [sys.platform, os.uname().machine, glibc_version() or "unknown libc"]
     if options.march in ("auto", "native") or any(
         flag.endswith("=native") for flag in options.extra_cflags
     ):
@@ -390,14 +390,6 @@ def _processor() -> str:
     features = features or platform.processor()
     digest = blake2b(features.encode(), digest_size=8).hexdigest()
     return f"{' '.join(model)} features {digest}"
-
-
-@lru_cache(maxsize=1)
-def _c_library() -> str:
-    try:
-        return os.confstr("CS_GNU_LIBC_VERSION") or "unknown libc"
-    except (ValueError, OSError, AttributeError):
-        return "unknown libc"
 
 
 # -- running the compiler --------------------------------------------------------------------------

@@ -239,6 +239,7 @@ class Printer:
     def function(self, name: str, dtype: DType, near: bool = False) -> str:
         """The C function for a name in a column and a dtype; a helper is added to `used`."""
         name = function(name, dtype, self.precise, near, self.lanes)
+        name = self.dialect.helpers.get(name, name)
         if c_helpers.find(name) is not None:
             self.used.add(name)
         return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ class Dialect:
     template   the file that renders a program, in templates/
     includes   the headers that every program needs; `complex_includes` those for complex numbers
     is_timed   True: the program adds up the seconds of each of its kernels
+    helpers    {function of the C library: the helper that is called in its place}
     """
 
     name: str
@@ -33,6 +35,7 @@ class Dialect:
     includes: tuple[str, ...]
     complex_includes: tuple[str, ...]
     is_timed: bool = False
+    helpers: Mapping[str, str] = field(default_factory=dict)
 
     def headers(self, is_complex: bool) -> tuple[str, ...]:
         """The headers of a program with or without complex numbers."""

@@ -22,6 +22,7 @@ from transpile.codegen.callback_messages import (
     messages_of,
     places_of,
 )
+from transpile.codegen.complex_library import needed_helpers, with_own_complex
 from transpile.codegen.constants import Constant, constants_of
 from transpile.codegen.dialect import C, Dialect, without_library
 from transpile.codegen.line_wrapping import complex_types, type_text
@@ -156,6 +157,7 @@ def render(
     program = complete_sources(program) if options.debug else program
     check_freestanding(program, options, libraries)
     dialect = without_library(dialect) if options.freestanding else dialect
+    dialect = with_own_complex(dialect, options)
     renderer = _Renderer(program, options, dialect, title or program.name, libraries)
     renderer.for_c = for_c
     text = renderer.render(header, identity, devices)
@@ -275,7 +277,7 @@ class _Renderer:
 
     def _helpers(self, names: set[str]) -> list[Item]:
         """The helpers with all that they call."""
-        return c_helpers.needed(names, self.options.num_threads)
+        return needed_helpers(names, self.options.num_threads, self.dialect)
 
     def _header(self, contract: list[str], metadata: Metadata | None) -> str:
         """The text of the header."""

@@ -7,6 +7,7 @@ library, the words that compilers take, the machine for which loops are made.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -60,6 +61,7 @@ class _System:
     shared         the words with which a compiler makes one
     threads        whether it has threads
     assembles      whether long constants may be taken from a file by the assembler, as in ELF
+    has_complex    whether the functions of complex numbers of its C library are accurate
     """
 
     architectures: tuple[str, ...]
@@ -68,6 +70,7 @@ class _System:
     shared: tuple[str, ...]
     threads: bool = True
     assembles: bool = False
+    has_complex: bool = False
 
 
 _SYSTEMS: Mapping[str, _System] = MappingProxyType(
@@ -78,9 +81,16 @@ _SYSTEMS: Mapping[str, _System] = MappingProxyType(
             ".so",
             ("-fPIC", "-shared"),
             assembles=True,
+            has_complex=True,
         ),
         "windows": _System(("x86_64", "aarch64"), ("gnu",), ".dll", ("-shared",)),
-        "macos": _System(("x86_64", "aarch64"), ("", "none"), ".dylib", ("-fPIC", "-shared")),
+        "macos": _System(
+            ("x86_64", "aarch64"),
+            ("", "none"),
+            ".dylib",
+            ("-fPIC", "-shared"),
+            has_complex=True,
+        ),
         "wasi": _System(("wasm32",), ("", "musl"), ".wasm", ("-mexec-model=reactor",), False),
         "none": _System(("arm",), ("eabi", "eabihf"), ".o", ("-c",), False),
     }
@@ -167,6 +177,14 @@ class Platform:
         """Whether the assembler takes long constants from a file."""
         return _SYSTEMS[self.system].assembles
 
+    @property
+    def has_accurate_complex(self) -> bool:
+        """Whether its C library's functions of complex numbers are accurate: those of musl, newlib
+        and Windows cancel, overflow, and lose infinities."""
+        if not self.name:
+            return sys.platform != "linux" or glibc_version() != ""
+        return _SYSTEMS[self.system].has_complex and "musl" not in self.name
+
     def file(self, name: str) -> str:
         """The file of a library."""
         return name + _SYSTEMS[self.system].ending
@@ -234,3 +252,12 @@ def platform_of(target: str) -> Platform:
     ):
         raise ValueError(f"target={target!r} is not known; there are {_EXAMPLES}, and their like")
     return Platform(target, words["processor"], words["system"], words["version"] or "")
+
+
+@lru_cache(maxsize=1)
+def glibc_version() -> str:
+    """The version of this machine's glibc, "glibc 2.36"; "" where it has another C library."""
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (ValueError, OSError, AttributeError):
+        return ""

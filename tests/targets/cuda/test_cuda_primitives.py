@@ -18,6 +18,7 @@ from thorough import THOROUGH, each
 import transpile
 from transpile import intrinsics
 from transpile.codegen.c_functions import function, parsed_column
+from transpile.codegen.complex_library import complex_functions
 from transpile.errors import UnsupportedError
 from transpile.ir.calls import Call
 from transpile.ir.graph import Const, Graph
@@ -26,7 +27,6 @@ from transpile.ir.types import DTYPES, SHORT_NAMES, kind_letter
 from transpile.options import Options
 from transpile.runtime.executable import Lowering
 from transpile.symbols import c_helpers
-from transpile.targets.cuda.device_functions import complex_functions
 from transpile.targets.cuda.gpu import Gpu
 from transpile.targets.cuda.render import cuda_text
 from transpile.targets.cuda.routines.functions import has_routine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from transpile.codegen.complex_library import complex_functions
 from transpile.codegen.line_wrapping import WIDTH, string_literal, type_text, wrapped
 from transpile.codegen.plan.provenance import Origin, lines_of
 from transpile.codegen.plan.size_checks import range_text
@@ -16,7 +17,7 @@ from transpile.ir.loop_ir import Buffer, For, Kernel, Program, Swap
 from transpile.ir.loop_rewrite import written
 from transpile.options import Options
 from transpile.symbols import c_helpers
-from transpile.targets.cuda.device_functions import complex_functions, device_text
+from transpile.targets.cuda.device_functions import device_text
 from transpile.targets.cuda.device_ir import (
     Body,
     DeviceKernel,
