@@ -52,7 +52,7 @@ def programs(site):
     """A page for each program of the cookbook, below that of all."""
     found = [cookbook.program(path) for path in cookbook.paths()]
     for each in found:
-        site.write(f"cookbook/{each.name}", cookbook.page(each))
+        site.write(f"cookbook/{each.name}", cookbook.page(each, cookbook.output(each)))
     listed = "\n".join(f"{each.title} <cookbook/{each.name}>" for each in found)
     site.append("cookbook", f"\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n")
 

@@ -7,8 +7,11 @@ docs/cookbook.md; `python -m website.cookbook` writes its table.
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
+import io
 import re
+import runpy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,14 @@ from website.pages import ROOT, block
 FOLDER = ROOT / "examples" / "cookbook"
 PAGE = ROOT / "docs" / "cookbook.md"
 TABLE = re.compile(r"(?<=<!-- programs -->\n\n).*?(?=\n\n<!-- end of programs -->)", re.DOTALL)
+
+# What the menu calls programs by, where capitals or hyphens are not those of a sentence.
+TITLES = {
+    "fir_filter": "FIR filter",
+    "k_means": "k-means",
+    "lennard_jones": "Lennard-Jones",
+    "n_body": "n-body",
+}
 
 PRIVATE = """
 It is linked with the LAPACK inside of NumPy. For other machines name theirs:
@@ -39,7 +50,7 @@ class Program:
 
     @property
     def title(self):
-        return self.name.replace("_", " ").capitalize()
+        return TITLES.get(self.name, self.name.replace("_", " ").capitalize())
 
     @property
     def says(self):
@@ -84,8 +95,16 @@ def argument(value):
     return type(value).__name__
 
 
-def page(each):
-    """The page of a program."""
+def output(each):
+    """What a program prints."""
+    written = io.StringIO()
+    with contextlib.redirect_stdout(written):
+        runpy.run_path(str(each.path), run_name="__main__")
+    return written.getvalue().rstrip()
+
+
+def page(each, prints="..."):
+    """The page of a program, which prints this."""
     arguments = each.module.example()
     text = each.function.lower(*arguments).as_text()
     name = each.function.__name__
@@ -105,7 +124,13 @@ python -m transpile build {each.file}:{name} \\
     {specs}
 ```
 
-The first command prints something, the second writes `{name}.c`, `{name}.h` and `{name}.so`.{note}
+The first command prints
+
+```text
+{prints}
+```
+
+and the second writes `{name}.c`, `{name}.h` and `{name}.so`.{note}
 
 ## In C
 
