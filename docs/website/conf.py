@@ -10,7 +10,7 @@ myst_heading_anchors = 4  # with the names that a page's headings have elsewhere
 myst_enable_extensions = ["colon_fence", "deflist"]
 suppress_warnings = ["misc.highlighting_failure"]  # of parts of files, such as `x = ...;`
 
-highlight_language = "text"  # of blocks that name none: pictures of characters
+highlight_language = "none"  # of blocks that name none: pictures of characters, which must not wrap
 
 html_theme = "furo"
 html_title = "transpile"
