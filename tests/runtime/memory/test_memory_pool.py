@@ -155,7 +155,7 @@ def test_a_large_workspace_is_lent_for_the_call():
 
 @pytest.mark.full_level
 def test_programs_with_workspaces_of_like_sizes_share_them():
-    """Of 256 KiB and more, up to 4 MiB, too."""
+    """Of 256 KiB and more, up to 16 MiB, too."""
     transpile.clear_caches()
     x, w = np.ones((300, 200)), np.ones((200, 180))
     products = [transpile.jit(lambda x, w, c=c: x @ w + c) for c in range(3)]
@@ -173,7 +173,7 @@ def test_programs_with_workspaces_of_like_sizes_share_them():
 
 
 @pytest.mark.parametrize(
-    ("size", "room"), [(0, 0), (1, 1), (64, 64), (65, 128), (3 << 20, 4 << 20), (5 << 20, 5 << 20)]
+    ("size", "room"), [(0, 0), (1, 1), (64, 64), (65, 128), (3 << 20, 4 << 20), (17 << 20, 17 << 20)]
 )
 def test_room_of_workspaces(size, room):
     assert pool.workspace_room(size) == room

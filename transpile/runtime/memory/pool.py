@@ -23,7 +23,8 @@ import numpy as np
 # system, where freed arrays lie beside each other at the end of its memory.
 LARGE = 1 << 18
 DEFAULT_MOST_KEPT = 512 << 20
-MOST_SPARE = 4 << 20  # bytes
+# In bytes. The workspace of a product whose sizes are all known at run time takes 6.5 MB.
+MOST_SPARE = 16 << 20
 # Arrays are aligned to pages. Processors take a load to depend on an earlier store if the low 12
 # bits of their addresses are equal (4K aliasing). NumPy's own large arrays begin 16 bytes behind a
 # page, so that loads from them are ahead of the stores to an array of the pool.
