@@ -14,6 +14,7 @@
    Each has a file with static functions; all are compiled as one translation unit, so that they can
    be inlined.
 
+   call_compute.h      the arrays of a call, and the call
    call_program.h      the type Program
    call_entry.h        the type Entry, the search for a matching one, results
    call_arguments.h    match arguments with the nodes of an entry

@@ -6,7 +6,7 @@
 #include "call_nodes.h"
 
 /* See transpile/runtime/program_call.py. */
-typedef struct {
+typedef struct Program {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *owned; /* a tuple that keeps alive what the fields below borrow */
@@ -15,7 +15,9 @@ typedef struct {
     Node *outputs;
     int output_count;
     int result_count; /* of the first outputs; the others are lengths of them */
-    int *lengths;     /* for each output the output that is its length, or -1; NULL without any */
+    Node *lengths;    /* for each result whose length depends on values a node, whose shape is the
+                         number of the output that is its length, and its further axes; for others
+                         one without axes; NULL without any */
     size_t frame_size; /* of a call with a list of inputs, in bytes */
     int *aliases;      /* for each output the donated input whose memory it takes, or -1 */
     PyObject *convert; /* (input, number) -> an array that the program can read */
@@ -28,6 +30,9 @@ typedef struct {
     PyObject *callbacks; /* runtime/callbacks.py, or NULL */
     void *called;        /* their trampoline */
     void *sizes;         /* the runtime sizes, or NULL */
+    PyObject *resize;    /* (code, lengths) -> the program with other memory for lengths without a
+                            bound, or None; NULL where all have bounds */
+    struct Program *resized; /* the one to call instead, owned; NULL: this one */
 } Program;
 
 /* An array or a number among the arguments of a call. */
@@ -53,6 +58,8 @@ typedef struct {
     void **pointers;
     void *block; /* from malloc, or NULL */
     size_t size;
+    int code;       /* that a program which can be resized has returned */
+    Program *other; /* the one to call from now on, owned; or NULL */
     _Alignas(Leaf) char usual[USUAL_FRAME];
 } Frame;
 
@@ -61,6 +68,8 @@ static void open_frame(Frame *frame)
     frame->count = 0;
     frame->block = NULL;
     frame->size = USUAL_FRAME;
+    frame->code = 0;
+    frame->other = NULL;
 }
 
 /* The size of a frame with so many leaves, in bytes. */

@@ -777,36 +777,6 @@ def test_a_program_takes_a_list_of_its_inputs():
         shrinking(leaves)
 
 
-def selected(x):
-    positive = x[x > 0]
-    return positive, x.sum(), {"first": positive[:2], "where": np.flatnonzero(x > 0)}
-
-
-def test_results_of_lengths_that_values_decide_are_made_in_c():
-    fast = transpile.jit(selected)
-    values = np.array([3.0, -1.0, 2.0, 0.0, 4.0])
-    for _ in range(3):
-        fast(values)
-    for x in (values, -values, values - 9, values + 9):
-        with calls_of(PYTHON, RUN) as found:
-            got = fast(x)
-        assert not found
-        expected = selected(x)
-        np.testing.assert_array_equal(got[1], expected[1])
-        pairs = zip(*(transpile.tree.leaves((r[0], r[2])) for r in (got, expected)), strict=True)
-        for one, other in pairs:
-            np.testing.assert_array_equal(one, other, strict=True)
-            assert one.flags.owndata and one.flags.c_contiguous
-
-
-def test_lengths_of_results_that_are_no_vectors_are_told_in_python():
-    fast = transpile.jit(lambda x: (np.argwhere(x > 0), x[x > 0]))
-    for _ in range(3):
-        rows, values = fast(X)
-        np.testing.assert_array_equal(rows, [[1], [2], [3]], strict=True)
-        np.testing.assert_array_equal(values, X[1:], strict=True)
-
-
 def test_entries_that_make_no_sense():
     found = fast_call.module()
     function = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)
@@ -843,6 +813,9 @@ def test_entries_that_make_no_sense():
         {"lengths": 3},
         {"lengths": (3,)},
         {"lengths": (-1, -1)},
+        {"lengths": ((found.ARRAY, None, (0,)),)},
+        {"lengths": ((found.ARRAY, None, (1,)),)},
+        {"lengths": ((found.NUMBER, float, ()),)},
     ):
         with pytest.raises((TypeError, ValueError)):
             program(found, function, None, **wrong)

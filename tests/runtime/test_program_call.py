@@ -159,11 +159,15 @@ def test_a_workspace_of_a_maker_is_checked_in_python_and_in_c(monkeypatch):
 
     monkeypatch.setattr(pool, "maker", maker)
     call = executable_of(lambda x: np.sort(np.exp(x), axis=0)[::-1], x).call
-    assert sizes == [(call.workspace,)] and call.workspace
+    assert sizes == [(call.room,)] and call.room >= call.workspace > 0
     for run in (call.run, fast_call.program(call)):
         made = lambda shape: shape
+        call.spare.clear()
         np.testing.assert_allclose(run([x])[0], np.exp(x))
         made = lambda shape: (shape[0] - 1,)
+        assert len(call.spare) == 1
+        np.testing.assert_allclose(run([x])[0], np.exp(x))  # with the one before
+        call.spare.clear()
         with pytest.raises(TypeError, match=r"maker of an array .* of its dtype and shape"):
             run([x])
 

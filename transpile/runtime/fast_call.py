@@ -14,7 +14,8 @@ import importlib.util
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -95,12 +96,16 @@ def caller(python: Any, entries: list[Any], suspended: list[Any]) -> Any:
     return module().Caller(python, entries, suspended)
 
 
-def program(call: ProgramCall) -> Any:
+def program(call: ProgramCall, root: ProgramCall | None = None) -> Any:
     """The program as a callable of the C module, from a list of inputs to a list of outputs; None
-    without the module, and where a call is more than the program's."""
+    without the module, and where a call is more than the program's.
+
+    root   the call that was resized to this one
+    """
     api = module()
-    if api is None or call.is_limited or call.rooms is not None:
+    if api is None or call.is_limited or (call.rooms is not None and call.is_shaped_in_python):
         return None
+    axes = call.axes_of_lengths
     return api.Program(
         inputs=tuple((api.ARRAY, dtype, shape) for dtype, shape in call.inputs),
         outputs=tuple((api.ARRAY, dtype, shape) for dtype, shape in call.outputs),
@@ -115,8 +120,18 @@ def program(call: ProgramCall) -> Any:
         callbacks=call.callbacks,
         called=call.callbacks.number if call.callbacks is not None else 0,
         sizes=call.sizes,
-        lengths=call.numbers_of_lengths,
+        lengths=None if axes is None else tuple((api.ARRAY, None, a) for a in axes),
+        resize=None if call.rooms is None else partial(_resized, root or call, call),
     )
+
+
+def _resized(root: ProgramCall, call: ProgramCall, code: int, lengths: Sequence[int]) -> Any:
+    """The program that is called from now on in the place of `call`; None: the same."""
+    other = call.resized(code, lengths)
+    if other is None:
+        return None
+    root.grown = other
+    return program(other, root)
 
 
 def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: Watch | None) -> Any:
@@ -254,10 +269,11 @@ def _reads_as_is(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]], take
 
 
 def _result_leaves(api: Any, compiled: Specialization) -> Iterator[Node]:
-    """The nodes of the leaves of a result, which are the outputs."""
-    orders = compiled.stored or ((),) * len(compiled.call.outputs)
-    for (_, shape), order in zip(compiled.call.outputs, orders, strict=True):
-        yield (api.ARRAY, None, shape, inverse(order)) if order else (api.ARRAY, None, ())
+    """The nodes of the leaves of a result, which are the outputs: those of results in another order
+    of axes have as many axes, whatever their lengths."""
+    for order in compiled.stored or ((),) * len(compiled.call.outputs):
+        axes = (0,) * len(order)
+        yield (api.ARRAY, None, axes, inverse(order)) if order else (api.ARRAY, None, ())
 
 
 def _result_nodes(

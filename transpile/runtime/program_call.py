@@ -20,7 +20,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from transpile.errors import InternalError
-from transpile.ir.dims import Dim, Shape, evaluate
+from transpile.ir.dims import Dim, Index, evaluate
 from transpile.ir.graph import Atom, Graph, Site
 from transpile.ir.indices.lengths import Length, lengths_in, most_of, refused
 from transpile.ir.indices.size_solver import evaluated
@@ -50,13 +50,13 @@ class Shaping:
     """The shapes of results whose lengths depend on values: from the values of these lengths, which
     are the last outputs of the program, pairs of the position of a result and its shape.
 
-    vectors   of results of one axis, by their positions, which of these values they have; None
-              where other results have such lengths
+    rows      of results with such a length along their first axis, by their positions, which of
+              these values it is, and their further axes; None where other results have such lengths
     """
 
     lengths: int
     shapes: Callable[[Sequence[int]], Sequence[tuple[int, tuple[int, ...]]]]
-    vectors: dict[int, int] | None = None
+    rows: dict[int, tuple[int, tuple[int, ...]]] | None = None
 
 
 def check_sizes(given: Collection[str], wanted: Collection[str]) -> None:
@@ -85,15 +85,15 @@ def shaping(graph: Graph, lengths: Sequence[Length], sizes: dict[str, int]) -> S
     shapes = [(p, a.type.shape) for p, a in enumerate(graph.outputs) if lengths_in([a.type.shape])]
 
     def shapes_for(values: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
-        if are_vectors:
-            return [(position, (values[number],)) for position, number in numbers]
+        if are_rows:
+            return [(position, (values[number], *row)) for position, (number, row) in rows.items()]
         known = {**sizes, **{s.name: v for s, v in zip(lengths, values, strict=True)}}
         return [(position, evaluated(shape, known)) for position, shape in shapes]
 
-    vectors: dict[Shape, int] = {(Dim.of(s),): number for number, s in enumerate(lengths)}
-    are_vectors = all(shape in vectors for _, shape in shapes)  # which need no arithmetic
-    numbers = [(position, vectors[shape]) for position, shape in shapes] if are_vectors else []
-    return Shaping(len(lengths), shapes_for, dict(numbers) if are_vectors else None)
+    first: dict[Index, int] = {Dim.of(s): number for number, s in enumerate(lengths)}
+    are_rows = all(shape[0] in first and not lengths_in([shape[1:]]) for _, shape in shapes)
+    rows = {p: (first[s[0]], evaluated(s[1:], sizes)) for p, s in shapes} if are_rows else {}
+    return Shaping(len(lengths), shapes_for, rows if are_rows else None)
 
 
 # After so many calls that filled less than a part of the room it is made as large as they needed,
@@ -304,31 +304,47 @@ class ProgramCall:
     def _run_larger(self, code: int, outputs: list[Array], leaves: Sequence[Any]) -> list[Array]:
         """Run the program with memory for the lengths that this call has found, as later calls do
         from then on; raise its error where it has failed for another reason."""
-        larger = None
-        if self.rooms is not None:
-            text = self._text(self._error(code)).decode()
-            larger = self.rooms.larger(text, [int(x) for x in outputs[self._results :]])
-        if larger is None:
-            self.fail(code)
+        larger = self._larger(code, [int(x) for x in outputs[self._results :]])
         del outputs[:]
         results = larger.run(leaves)
         self.grown = larger.grown or larger
         return results
 
+    def _larger(self, code: int, lengths: Sequence[int]) -> ProgramCall:
+        """The call with memory for the lengths that one with this code has found; raises the error
+        of the code where another reason is behind it."""
+        larger = None
+        if self.rooms is not None:
+            larger = self.rooms.larger(self._text(self._error(code)).decode(), lengths)
+        if larger is None:
+            self.fail(code)
+        return larger
+
+    def resized(self, code: int, lengths: Sequence[int]) -> ProgramCall | None:
+        """After a call with this code that has found these lengths, the call with other memory for
+        them that later ones are to use: with more after an error, and otherwise with less, where
+        some needed little."""
+        if code or self.rooms is None:
+            return self._larger(code, lengths)
+        self.rooms.note(lengths)
+        return self.rooms.smaller()
+
     @property
-    def numbers_of_lengths(self) -> tuple[int, ...] | None:
-        """For each result the output that is its length, or -1; None where there are no lengths,
-        or their results are no vectors."""
-        if self.shaping is None or self.shaping.vectors is None:
+    def axes_of_lengths(self) -> tuple[tuple[int, ...], ...] | None:
+        """For each result whose first axis has a length that depends on values, the output that is
+        it, and the further axes; () for others. None where there are no lengths, or other axes have
+        them."""
+        if self.shaping is None or self.shaping.rows is None:
             return None
-        vectors, first = self.shaping.vectors, self._results
-        return tuple(first + vectors[n] if n in vectors else -1 for n in range(first))
+        rows, first = self.shaping.rows, self._results
+        numbers = {n: (first + number, *row) for n, (number, row) in rows.items()}
+        return tuple(numbers.get(n, ()) for n in range(first))
 
     @property
     def is_shaped_in_python(self) -> bool:
         """True if results have lengths that depend on values, and the C call path does not give
         them these."""
-        return self.shaping is not None and self.numbers_of_lengths is None
+        return self.shaping is not None and self.shaping.rows is None
 
     def shaped(self, outputs: list[Array]) -> list[Array]:
         """The results, those whose lengths depend on values as long as they are: what is left of
@@ -419,7 +435,7 @@ def as_input(leaf: Any, dtype: np.dtype[Any], shape: tuple[int, ...], name: str)
 
 
 def _made(maker: Maker, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """A maker's array, checked as in `runtime_c/python/call_program.h`: programs write to it."""
+    """A maker's array, checked as in `runtime_c/python/call_compute.h`: programs write to it."""
     array = maker()
     if (
         type(array) is not ndarray

@@ -173,7 +173,8 @@ def test_programs_with_workspaces_of_like_sizes_share_them():
 
 
 @pytest.mark.parametrize(
-    ("size", "room"), [(0, 0), (1, 1), (64, 64), (65, 128), (3 << 20, 4 << 20), (17 << 20, 17 << 20)]
+    ("size", "room"),
+    [(0, 0), (1, 1), (64, 64), (65, 128), (3 << 20, 4 << 20), (17 << 20, 17 << 20)],
 )
 def test_room_of_workspaces(size, room):
     assert pool.workspace_room(size) == room
