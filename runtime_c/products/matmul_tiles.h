@@ -1,4 +1,4 @@
-/* The tiles of matmul.h: what is accumulated in vector registers over one block of k.
+/* numpy.matmul, the tiles of matmul.h: what is accumulated in vector registers over one block of k.
 
    A microtile has MATMUL_ROWS rows, a flat tile few: up to MATMUL_FLAT rows of MATMUL_VECTORS / 2
    vectors, or half as many rows of all of them. Products of few rows read each element of B once, so
