@@ -54,6 +54,10 @@ def shifted(x):
     return lax.fori_loop(0, 3, lambda i, c: c + c[0], x)
 
 
+def windows(x):
+    return (x * 2)[np.add.outer(np.arange(30), np.arange(4))].sum(axis=1)
+
+
 def running_sums(x):
     return np.abs(np.rint(np.cumsum(x) / 4 * np.sign(x)))
 
@@ -151,6 +155,7 @@ CASES = {
         convolved,
         (integers(1, 64, 9, 9), integers(16, 64, 3, 3)),
     ),
+    "often_read": ({"often_read": 2}, windows, (integers(33),)),
     "longest_panel": (
         {"longest_panel": 512},
         convolved,
@@ -204,6 +209,7 @@ def test_a_threshold_of_the_machine_decides_how_to_transform(name):
 
 def test_every_threshold_that_lowering_asks_for_is_here():
     packages = [PACKAGE / name for name in ("fusion", "library", "lower")]
-    texts = [path.read_text(encoding="utf-8") for p in packages for path in p.rglob("*.py")]
+    paths = [PACKAGE / "primitives" / "dot.py", *(f for p in packages for f in p.rglob("*.py"))]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
     asked = {name for text in texts for name in re.findall(r"\bmachine\.(\w+)", text)}
     assert asked - {"USUAL", "import"} == {*CASES, *TRANSFORMS}

@@ -25,9 +25,10 @@ from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL
 from transpile.machine import USUAL, Machine
 from transpile.passes.expand.arg_reductions import expand_arg_reduction
+from transpile.passes.expand.complex_sums import expand_complex_dot, expand_complex_sum
 from transpile.passes.expand.convolutions import expand_convolution
 from transpile.passes.expand.windows import expand_window
-from transpile.primitives import axes, elementwise, indexing, reductions
+from transpile.primitives import axes, dot, elementwise, indexing, reductions
 from transpile.primitives.elementary import primitives as elementary
 
 # Products of up to three factors stay within 2 ulp of the exact power.
@@ -54,7 +55,9 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if equation.primitive.kind == "reduce" and equation.inputs[0].type.dtype == BOOL:
         return _truth(builder, equation)
     if equation.primitive is reductions.reduce_sum and equation.output.type.dtype.kind == "c":
-        return [_complex_sum(builder, equation)]
+        return [expand_complex_sum(builder, equation.inputs[0], equation.params["axes"])]
+    if equation.primitive is dot.dot_general and equation.output.type.dtype.kind == "c":
+        return expand_complex_dot(builder, equation)
     if equation.primitive is elementary.power:
         return _power(builder, equation)
     return expand_window(builder, equation) or expand_convolution(builder, equation)
@@ -83,18 +86,6 @@ def _truth(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     flat = builder.apply(axes.reshape, x, shape=(size,)) if x.type.ndim > 1 else x
     position = builder.apply(reductions.first_of, flat, value=int(decisive))
     return [builder.apply(indexing.gather, flat, position, axes=(0,), mode=indexing.PROMISED)]
-
-
-def _complex_sum(builder: Builder, equation: Equation) -> Var:
-    """A sum of complex numbers as two real sums, which vectorise."""
-    (x,) = equation.inputs
-    name, builder.name = builder.name, ""
-    parts = [
-        builder.apply(reductions.reduce_sum, builder.apply(part, x), **equation.params)
-        for part in elementwise.COMPLEX_PARTS
-    ]
-    builder.name = name
-    return builder.apply(elementwise.make_complex, *parts)
 
 
 def _power(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
