@@ -11,7 +11,7 @@ from transpile.lower.kernels import lower
 from transpile.machine import Machine
 from transpile.passes import optimise
 
-MACHINE = Machine(shortest_bool_search=5)
+MACHINE = Machine(shortest_bool_search=5, shortest_truth_search=5)
 
 
 def searches(f, *args, machine=MACHINE):

@@ -16,38 +16,22 @@ from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Equation, Var
 from transpile.ir.indices.estimates import estimate
-from transpile.ir.indices.row_major import product
 from transpile.ir.types import FLOAT32, is_half
 from transpile.library.plan import CallPlan, LoopedCall, Views, array, part
 from transpile.machine import Machine
-from transpile.primitives.dot import dot_general, free_axes
+from transpile.primitives.dot import (
+    contraction_sizes,
+    dot_general,
+    free_axes,
+    is_product_of_matrices,
+)
 from transpile.primitives.elementwise import convert
 from transpile.util.frozen_records import dataclass, replace
 
 
 def is_library_product(equation: Equation, machine: Machine) -> bool:
     """True if a contraction is large enough for the matrix product routine."""
-    kind = equation.output.type.dtype.kind
-    if equation.primitive is not dot_general or kind not in "fc":
-        return False
-    sizes = _sizes(equation)
-    if kind == "c" and not all(isinstance(size, int) for size in sizes):
-        return False  # its scratch memory grows with the sizes
-    m, n, k = map(estimate, sizes)
-    is_wide = min(m, n, k) >= machine.shortest_product_side
-    return is_wide and m * n * k >= machine.least_product_terms
-
-
-def _sizes(equation: Equation) -> tuple[Index, Index, Index]:
-    """The rows and columns of a contraction's result, and the terms of an element."""
-    x, y = equation.inputs
-    (cx, cy), (bx, by) = equation.params["dimension_numbers"]
-    fx, fy = free_axes(x.type.ndim, cx, bx), free_axes(y.type.ndim, cy, by)
-    return (
-        product(x.type.shape[a] for a in fx),
-        product(y.type.shape[a] for a in fy),
-        product(x.type.shape[a] for a in cx),
-    )
+    return equation.primitive is dot_general and is_product_of_matrices(equation, machine)
 
 
 def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan:
@@ -56,7 +40,7 @@ def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan
     x, y = equation.inputs
     out = equation.output
     (cx, cy), (bx, by) = equation.params["dimension_numbers"]
-    m, n, k = _sizes(equation)
+    m, n, k = contraction_sizes(equation)
     if machine.multiplies_halves:
         x, y = _as_halves(x, y, views)
     left = _operand(x, views, bx, free_axes(x.type.ndim, cx, bx), cx)

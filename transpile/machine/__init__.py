@@ -121,8 +121,10 @@ class Machine:
     most_ranks: int = 8
     longest_sorted_in_lanes: int = 512
     shortest_selection: int = 64
-    # The first True of longer rows is searched for, rather than the least position of all of them.
-    shortest_bool_search: int = 256
+    # The first True of longer rows is searched for, rather than the least position of all of them;
+    # and the one that decides whether all or any of so many hold.
+    shortest_bool_search: int = 16
+    shortest_truth_search: int = 256
     # argmax of longer rows finds the block that has it, of so many elements: few for the search in
     # it, many for the lanes of its maximum. Rows that have fewer blocks have them half as long. Of
     # matrices with more columns it looks at all elements.

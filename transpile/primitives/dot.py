@@ -12,9 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape
+from transpile.ir.dims import Index, Shape
+from transpile.ir.graph import Equation
+from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import Axis, Linear, Primitive, inverse, register
 from transpile.ir.types import ArrayType
+from transpile.machine import Machine
 from transpile.primitives.rules import apply, transposed
 
 Axes = tuple[int, ...]
@@ -24,6 +28,29 @@ DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 def free_axes(rank: int, contracting: Axes, batch: Axes) -> Axes:
     """The axes of an operand that are neither contracted nor batched."""
     return tuple(a for a in range(rank) if a not in contracting and a not in batch)
+
+
+def contraction_sizes(equation: Equation) -> tuple[Index, Index, Index]:
+    """The rows and columns of a contraction's result, and the terms of an element."""
+    x, y = equation.inputs
+    (cx, cy), (bx, by) = equation.params["dimension_numbers"]
+    fx, fy = free_axes(x.type.ndim, cx, bx), free_axes(y.type.ndim, cy, by)
+    return (
+        product(x.type.shape[a] for a in fx),
+        product(y.type.shape[a] for a in fy),
+        product(x.type.shape[a] for a in cx),
+    )
+
+
+def is_product_of_matrices(equation: Equation, machine: Machine) -> bool:
+    """True if a contraction is so large that a routine for products of matrices pays."""
+    kind = equation.output.type.dtype.kind
+    sizes = contraction_sizes(equation)
+    if kind not in "fc" or (kind == "c" and not all(isinstance(size, int) for size in sizes)):
+        return False  # the scratch memory of complex products grows with the sizes
+    m, n, k = map(estimate, sizes)
+    is_wide = min(m, n, k) >= machine.shortest_product_side
+    return is_wide and m * n * k >= machine.least_product_terms
 
 
 def _dot_general_type(

@@ -44,8 +44,24 @@ def test_contractions_with_what_has_no_axes_of_its_own_are_sums(seed, contracted
     np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
 
 
-def test_products_of_matrices_and_of_real_numbers_stay():
-    a, v = ordinary("c16", (5, 5), 1), ordinary("c16", (5,), 2)
+@pytest.mark.parametrize("subscripts", ["bij,bjk->bik", "ijb,bkj->bik", "jil,lkj->ik"])
+def test_small_products_of_matrices_are_sums(subscripts):
+    sizes = {"b": 2, "i": 3, "j": 6, "k": 5, "l": 2}
+    x, y = (
+        ordinary("c16", [sizes[a] for a in letters], len(letters))
+        for letters in subscripts.partition("->")[0].split(",")
+    )
+
+    def f(x, y):
+        return np.einsum(subscripts, x, y)
+
+    graph = decompose(trace_to_graph(f, x, y))
+    assert "dot_general" not in {e.primitive.name for e in graph.equations}
+    np.testing.assert_allclose(interpret(graph, [x, y])[0], f(x, y), rtol=1e-12, atol=1e-12)
+
+
+def test_large_products_of_matrices_and_those_of_real_numbers_stay():
+    a, v = ordinary("c16", (16, 16), 1), ordinary("c16", (16,), 2)
     assert "dot_general" in names(lambda a: a @ a, a)
     assert "dot_general" in names(lambda a, v: a @ v, a.real, v.real)
 

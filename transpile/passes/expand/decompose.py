@@ -81,7 +81,7 @@ def _truth(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         return None
     if not isinstance(x, Var) or x in builder.producers or equation.output.type.shape:
         return None
-    if not isinstance(size, int) or size < machine.shortest_bool_search:
+    if not isinstance(size, int) or size < machine.shortest_truth_search:
         return None
     flat = builder.apply(axes.reshape, x, shape=(size,)) if x.type.ndim > 1 else x
     position = builder.apply(reductions.first_of, flat, value=int(decisive))
