@@ -80,6 +80,29 @@ def test_what_windows_take_again_and_again_is_stored_however_cheap_it_is():
     assert "real" not in stored(lambda x, z: x + z.real, np.ones((5, 12)), z)
 
 
+SLICED = {
+    "columns": (lambda x: x[:, :5].ravel()[1:], True),
+    "columns of a plane": (lambda x: x.reshape(3, 2, 8)[:, 1:].ravel()[1:], True),
+    "rows apart": (lambda x: x[::2].ravel()[1:], True),
+    "all of it": (lambda x: x[:, :5].ravel(), False),
+    "little of it": (lambda x: x[:, :5].ravel()[::3], False),
+    "rows": (lambda x: x[1:].ravel()[1:], False),
+    "every second, without a gap": (lambda x: x[:, ::2].ravel()[1:], False),
+    "columns apart": (lambda x: x[:, :6].reshape(6, 2, 3)[:, 1:], False),
+    "columns of one row": (lambda x: x[:1, :5].ravel()[1:], False),
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_what_is_merged_across_gaps_is_stored_where_parts_of_it_are_read(name):
+    f, is_stored = SLICED[name]
+    x = np.arange(48.0).reshape(6, 8)
+    block = loops_of_graph(optimise(trace_to_graph(lambda x: f(x) + 1, x), USUAL)).block
+    stored = {block.values.producers[v].primitive.name for v in block.values.materialised}
+    assert stored == ({"reshape", "add"} if is_stored else {"add"})
+    np.testing.assert_array_equal(transpile.jit(f)(x), f(x))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nodes_read_materialised_values_and_inputs_only(seed):
     known = drawn(seed)

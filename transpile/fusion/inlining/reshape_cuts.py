@@ -2,12 +2,19 @@
 
 Each reshape that does not come apart again puts all subscripts so far into a quotient and into a
 remainder: after n of them the text is 2**n times as long, and so is the time to compute it.
+
+One is cut, too, that merges axes between which memory has a gap, and of which parts are read: a
+loop over a part begins within a row, so that no nest over rows and columns does without quotients.
 """
 
 from __future__ import annotations
 
-from transpile.ir.graph import Graph, Var
-from transpile.primitives.axes import reshape
+from collections.abc import Mapping
+
+from transpile.ir.graph import Atom, Equation, Graph, Var
+from transpile.ir.indices.requirements import is_at_most
+from transpile.ir.indices.row_major import product
+from transpile.primitives.axes import reshape, slice_
 
 # A chain of more reshapes than this is cut: 64 times the text is as much as it may grow.
 MOST_RESHAPES = 6
@@ -16,7 +23,7 @@ MOST_RESHAPES = 6
 def tangled(graph: Graph) -> set[Var]:
     """The reshaped values that are put into memory."""
     depths: dict[Var, int] = {}
-    cut: set[Var] = set()
+    cut = _merged_across_gaps(graph)
     for equation in graph.equations:
         depth = max((depths.get(a, 0) for a in equation.inputs if isinstance(a, Var)), default=0)
         if equation.primitive is reshape:
@@ -31,3 +38,35 @@ def tangled(graph: Graph) -> set[Var]:
             depth = 0
         depths.update(dict.fromkeys(equation.outputs, depth))
     return cut
+
+
+def _merged_across_gaps(graph: Graph) -> set[Var]:
+    """The reshaped slices, merged across a gap, of which large parts are read."""
+    producers: dict[Atom, Equation] = {}
+    cut: set[Var] = set()
+    for equation in graph.equations:
+        producers.update(dict.fromkeys(equation.outputs, equation))
+        if equation.primitive is slice_:
+            (x,) = equation.inputs
+            is_most = is_at_most(x.type.size, 2 * equation.output.type.size)
+            if is_most and isinstance(x, Var) and _is_merged_across_gap(x, producers):
+                cut.add(x)
+    return cut
+
+
+def _is_merged_across_gap(x: Var, producers: Mapping[Atom, Equation]) -> bool:
+    """True for a reshaped slice two of whose axes are merged, though the stride of the outer one is
+    not the extent of the inner one in memory."""
+    merged = producers.get(x)
+    part = producers.get(merged.inputs[0]) if merged and merged.primitive is reshape else None
+    if merged is None or part is None or part.primitive is not slice_:
+        return False
+    whole, shape = part.inputs[0].type.shape, part.output.type.shape
+    strides = part.params["strides"]
+    rows = {product(x.type.shape[axis:]) for axis in range(x.type.ndim + 1)}
+    return any(
+        product(shape[:axis]) != 1
+        and shape[axis] * strides[axis] != whole[axis] * strides[axis - 1]
+        and product(shape[axis:]) not in rows
+        for axis in range(1, len(shape))
+    )
