@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -83,6 +85,29 @@ def test_jitting_a_function_that_is_not_in_the_cache_imports_what_compiling_need
     wait()
     """
     assert run(text, tmp_path) == ""  # now the cache has one, but none for the other function
+
+
+def test_a_function_whose_file_has_changed_is_compiled_again(tmp_path):
+    """So the modules are imported, once for each change of the file."""
+    module, cache = tmp_path / "edited.py", tmp_path / "cache"
+    text = f"""
+    from functools import partial
+    sys.path.insert(0, {str(tmp_path)!r})
+    import edited
+    f = transpile.jit(edited.f if {{0}} else partial(edited.f, k=2))
+    print(preloading._state.has_begun)
+    assert f(np.zeros(1000)).shape == (1000,)
+    """
+    module.write_text("def f(x, k=1): return x + k")
+    runs = partial(run, cache=cache, PYTHONDONTWRITEBYTECODE="1")
+    assert [runs(text.format(whole)) for whole in (1, 0)] == ["True\n", "False\n"]
+    for whole in (1, 0):
+        module.write_text(f"def f(x, k=1): return x * {whole} - k")
+        used, changed = time.time() - 100, time.time() - 50
+        os.utime(module, (changed, changed))
+        for entry in cache.iterdir():
+            os.utime(entry, (used, used))
+        assert [runs(text.format(whole)) for _ in range(2)] == ["True\n", "False\n"]
 
 
 @pytest.mark.parametrize("variables", [{"TRANSPILE_PRELOAD": "0"}, {}])
@@ -169,7 +194,8 @@ def test_the_process_ends_meanwhile(tmp_path):
 
 def test_interrupts_threads_and_imports_meanwhile(tmp_path):
     """An interrupt reaches the user's code; calls in several threads, and imports of what is being
-    imported, wait for no longer than that takes."""
+    imported, wait for no longer than that takes. Python ignores an interrupt in a callback of its
+    own, which leaves the lock of imports to the thread: then the next one reaches the code."""
     text = """
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -177,13 +203,16 @@ def test_interrupts_threads_and_imports_meanwhile(tmp_path):
         child = os.fork()
         if child == 0:
             signal.signal(signal.SIGALRM, interrupt)
-            signal.setitimer(signal.ITIMER_REAL, random.random() * 0.1)
+            signal.setitimer(signal.ITIMER_REAL, random.random() * 0.1, 1)
             try:
                 f = transpile.jit(chain)
                 import transpile.schedule, transpile.lower.kernels, transpile.nn
-                time.sleep(1)
+                time.sleep(2)
             except KeyboardInterrupt:
                 pass
+            except RuntimeError as error:  # around one in `__set_name__`, until Python 3.12
+                assert isinstance(error.__cause__, KeyboardInterrupt)
+            signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(60)
             f, found = transpile.jit(chain), []
@@ -228,7 +257,7 @@ def test_one_processor_is_the_users(tmp_path):
 
 def test_threads_that_jit_at_once_begin_it_once(monkeypatch):
     state = preloading._Preloading()
-    state.names = frozenset(["chain"])
+    state.programs = {"chain": [__file__]}
     started = []
     monkeypatch.setattr(preloading, "_state", state)
     monkeypatch.setattr(preloading, "MODULES", ("not_there", "transpile.not_there", "not_there"))

@@ -1,8 +1,8 @@
 """Import what compiling needs before a first call asks for it, in a thread beside the user's code.
 
 These are two hundred modules that a program from the cache does without. So they are imported where
-a function is jitted of whose name the cache has no program, once in a process, and what the user
-does until the call hides how long that takes.
+a function is jitted of whose name the cache has no program, or whose file has changed since these
+were last used, once in a process, and what the user does until the call hides how long that takes.
 
 Nobody shall notice the thread. It imports a module after the other and ends between two of them
 where it is asked to: a fork and the end of the process wait for it. It holds no lock but Python's
@@ -15,9 +15,11 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
+import functools
 import os
 import sys
 import time
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from transpile.trace.call_signature import function_name
@@ -55,7 +57,8 @@ class _Preloading:
         self.has_begun = False  # or there is nothing to begin
         self.is_stopped = False
         self.is_running = False
-        self.names: frozenset[str] | None = None  # of the programs in the cache, at the first look
+        # The programs in the cache, at the first look: their directories, by name.
+        self.programs: dict[str, list[str]] | None = None
 
     def run(self) -> None:
         """What the thread does."""
@@ -92,22 +95,41 @@ def begin(function: Any) -> None:
     if not is_wanted or concurrent_steps.most_commands() < 2 or MODULES[-2] in sys.modules:
         state.has_begun = True
         return
-    if state.names is None:
-        state.names = _names_of_programs()
-    if cache_entry.identifier(function_name(function)) in state.names:
+    if state.programs is None:
+        state.programs = _programs()
+    known = state.programs.get(cache_entry.identifier(function_name(function)), [])
+    if known and not _is_newer(function, known):
         return
     state.has_begun, state.is_stopped = True, False
     with contextlib.suppress(RuntimeError):  # no thread can be started
         _thread.start_new_thread(state.run, ())
 
 
-def _names_of_programs() -> frozenset[str]:
-    """The names of the programs in the cache."""
+def _programs() -> dict[str, list[str]]:
+    """The directories of the programs in the cache, by name."""
+    found: dict[str, list[str]] = {}
+    directory = cache_files.cache_directory()
+    with contextlib.suppress(OSError):
+        for entry in os.listdir(directory):
+            found.setdefault(entry.rpartition("-")[0], []).append(f"{directory}/{entry}")
+    return found
+
+
+def _is_newer(function: Any, entries: list[str]) -> bool:
+    """True if the file of a function has changed since entries of the cache were used, which it is
+    once for each change: they count as used from now on."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(function, "__code__", None)
     try:
-        entries = os.listdir(cache_files.cache_directory())
-    except OSError:
-        return frozenset()
-    return frozenset(entry.rpartition("-")[0] for entry in entries)
+        changed = os.stat(code.co_filename).st_mtime if isinstance(code, CodeType) else 0
+        newest = max(entries, key=lambda entry: os.stat(entry).st_mtime)
+        is_newer = changed > os.stat(newest).st_mtime
+        if is_newer:
+            os.utime(newest)
+    except OSError:  # there is no file, or another process has removed an entry
+        return False
+    return is_newer
 
 
 def _begin_anew() -> None:
