@@ -71,6 +71,49 @@ def test_short_loops_and_fast_math_stay():
     assert flag_nans(program, Options(fast_math=True)) == program
 
 
+WITHOUT_NANS = {
+    "the largest of a row": lambda x: np.nanmax(x, axis=1),
+    "the smallest of everything": lambda x: np.nanmin(x),
+    "of what is computed": lambda x: np.nanmax(x * 2 - 1, axis=1),
+    "by hand": lambda x: np.where(np.isnan(x), -np.inf, x).max(axis=1),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_NANS)
+def test_numbers_among_nans_are_compared_without_asking_for_nans(name):
+    x = np.round(ordinary("f8", (6, 12)))
+    x[1, 3:6] = x[2] = x[4, 0] = np.nan
+    after = assert_steps_agree(in_lanes(WITHOUT_NANS[name], x), [x], flag_nans)
+    assert not [p for p in loops_of(after) if any(op == "bitwise_or" for op, _ in p.reductions)]
+    updates = [s for p in loops_of(after) if p.simd for s in p.body if isinstance(s, Update)]
+    assert updates and {s.op for s in updates} == {"set"}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_columns_of_numbers_among_nans_agree_with_numpy_through_c(dtype):
+    x = ordinary(dtype, (40, 300))
+    x[3:7] = x[:, 5] = x[:, 200:280] = np.nan
+    x[:, 6] = -np.inf
+    x[20, 7] = np.inf
+
+    def extremes(x):
+        return np.nanmax(x, axis=0), np.nanmin(x, axis=0), np.nanmax(x, axis=1), np.nanmin(x)
+
+    with np.errstate(all="ignore"), pytest.warns(RuntimeWarning, match="All-NaN"):
+        expected = extremes(x)
+    for got, want in zip(transpile.jit(extremes)(x), expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_choices_of_other_numbers_for_nans_are_computed():
+    x = np.round(ordinary("f8", (6, 12)))
+    x[1, 3:6] = np.nan
+    program = in_lanes(lambda x: np.where(np.isnan(x), 0.0, x).max(axis=1), x)
+    assert flag_nans(program, Options()) == program
+    program = in_lanes(lambda x: np.where(np.isnan(x), np.inf, x).max(axis=1), x)
+    assert flag_nans(program, Options()) == program
+
+
 @pytest.mark.parametrize("length", [63, 64])
 def test_both_extremes_share_the_price_of_a_flag(length):
     program = in_lanes(lambda x: (x.max(axis=1), x.min(axis=1)), ordinary("f4", (6, length)))

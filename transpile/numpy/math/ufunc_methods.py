@@ -126,24 +126,37 @@ def _reduce(
 
 
 def _beside_nans(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where: Any) -> Any:
-    """The extreme of the elements that are no NaN, in one pass; where all are, the first NaN of
-    complex numbers, as their parts may differ."""
+    """The extreme of the elements that are no NaN, in one pass. Where all are, the other extreme of
+    none is on the wrong side of it: the result is NaN, of complex numbers the first one, as their
+    parts may differ."""
     mask, (extreme, worst) = mask_of(where), _BESIDE_NANS[ufunc]
     start = _start(ufunc, x.dtype, initial, has_mask=mask is not None)
     if start is None:
         _require_elements(ufunc, product(x.shape[a] for a in axes))
     if x.dtype.kind not in "fc":
         return extreme(x, axes, initial=initial, where=where)
-    there = call(np.logical_not, call(np.isnan, x))
+    hidden = call(np.isnan, x)
     if mask is not None:
-        there = call(np.logical_and, there, broadcast_to(mask, x.shape))
-    other = np.asarray(complex(worst, worst) if x.dtype.kind == "c" else worst, x.dtype)[()]
-    best = extreme(_choose(there, x, other), axes, initial=NOTHING if start is None else other)
+        hidden = call(np.logical_or, hidden, call(np.logical_not, broadcast_to(mask, x.shape)))
+
+    def among(extreme: Any, worst: float) -> Any:
+        number = complex(worst, worst) if x.dtype.kind == "c" else worst
+        other = np.asarray(number, x.dtype)[()]
+        chosen = _choose(hidden, other, x)
+        return extreme(chosen, axes, initial=NOTHING if start is None else other)
+
+    best = among(extreme, worst)
     nothing = np.asarray(np.nan, x.dtype)[()]
-    if x.dtype.kind == "c" and start is None:
-        first = functools.reduce(lambda x, axis: slice_axis(x, axis, 0, 1), axes, x)
-        nothing = reshape_to(first, best.shape)
-    result = _choose(any_of(there, axes), best, nothing)
+    if x.dtype.kind == "c":
+        is_there = any_of(call(np.logical_not, hidden), axes)
+        if start is None:
+            first = functools.reduce(lambda x, axis: slice_axis(x, axis, 0, 1), axes, x)
+            nothing = reshape_to(first, best.shape)
+    else:
+        opposite = among(*_BESIDE_NANS[np.fmin if ufunc is np.fmax else np.fmax])
+        pair = (best, opposite) if ufunc is np.fmax else (opposite, best)
+        is_there = call(np.greater_equal, *pair)
+    result = _choose(is_there, best, nothing)
     return result if start is None else _combined(ufunc, start, result, x.dtype)
 
 

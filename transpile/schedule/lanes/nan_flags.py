@@ -8,13 +8,18 @@ wide as the floats accumulates `isnan(x)` in lanes, and the result is selected a
     for i: acc = x[i] > acc ? x[i] : acc;  flag |= isnan(x[i])
     acc = flag != 0 ? nan : acc
 
+Where NaNs take no part there is nothing to note, as none is better than the accumulator:
+
+    for i: acc = maximum(acc, isnan(x[i]) ? -inf : x[i])
+    for i: acc = x[i] > acc ? x[i] : acc
+
 The same for a strip of columns (`vectorize_columns`), with a flag for each column, where both the
 minimum and the maximum are computed: they share the flags. Runs after `vectorize_loops`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -45,7 +50,7 @@ from transpile.machine import Machine
 from transpile.options import Options
 from transpile.primitives.kinds import comparison_of
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import replace
+from transpile.util.frozen_records import changed, replace, same
 
 # A flag of the width of the numbers: vectors of both have as many lanes.
 _FLAGS: dict[np.dtype[Any], np.dtype[Any]] = {FLOAT32: np.dtype(np.int32), FLOAT64: INT64}
@@ -65,7 +70,8 @@ def flag_nans(program: Program, options: Options) -> Program:
 
 def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterator[Statement]:
     own = {s.buffer.name: s.buffer for s in body if isinstance(s, Alloc)}
-    for statement in body:
+    for before in body:
+        statement = _with_numbers_only(before) if isinstance(before, For) else before
         scalars = _extreme_updates(statement, machine) if isinstance(statement, For) else {}
         strip = _strip(statement, machine)
         columns = [] if strip is None else _column_updates(statement, strip, own)
@@ -75,6 +81,41 @@ def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterat
             yield from _flagged_columns(statement, strip, columns, own, names)
         else:
             yield with_bodies(statement, lambda inner: tuple(_body(inner, names, machine)))
+
+
+def _with_numbers_only(loop: For) -> For:
+    """A vector loop in which extremes of what is no NaN are compared with NaNs, too."""
+    named = {s.name: s.value for s in loop.body if isinstance(s, Declare)}
+    body: list[Statement] = []
+    for s in loop.body if loop.simd else ():
+        if isinstance(s, Update) and s.primitive is not None and s.primitive.chooses:
+            number = _number_of(s.value, s.primitive.neutral(s.value.dtype), named)
+            if number is not None and s.target.dtype == s.value.dtype:
+                better, target = _better(s, number), s.target
+                is_scalar = isinstance(target, Ref)
+                s = Update(target, "set", better) if is_scalar else _stored(target, better)
+        body.append(s)
+    return changed(loop, body=same(loop.body, tuple(body))) if body else loop
+
+
+def _stored(target: Ref | Load, value: Expr) -> Statement:
+    assert isinstance(target, Load)
+    return Store(target.buffer, target.index, value)
+
+
+def _number_of(value: Expr, worst: Any, named: Mapping[str, Expr]) -> Expr | None:
+    """What a value is where it is no NaN, if it is the worst number for NaNs; None for others."""
+
+    def resolved(expr: Expr) -> Expr:
+        return named.get(expr.name, expr) if isinstance(expr, Ref) else expr
+
+    match resolved(value):
+        case Apply(op="select", args=(test, Literal(value=other), number)):
+            is_nan = Apply("isnan", (number,), BOOL)
+            plain = resolved(test)
+            if worst is not None and other == worst and plain == is_nan:
+                return number
+    return None
 
 
 def _extreme_updates(loop: For, machine: Machine) -> dict[str, Update]:
@@ -87,6 +128,7 @@ def _extreme_updates(loop: For, machine: Machine) -> dict[str, Update]:
         s.target.name: s
         for s in loop.body
         if isinstance(s, Update)
+        and s.op != "set"
         and isinstance(s.target, Ref)
         and s.target.name in accumulators
         and s.target.dtype in _FLAGS
