@@ -12,7 +12,7 @@ PEER_PACKAGES ?= numba scipy jax torch==2.13.0
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test thorough check fuzz sanitize soak compat xla mpi cuda machines machines-table machines-packages docs lint format bench cliffs clean compiler
+.PHONY: demo examples test thorough check fuzz sanitize soak compat xla mpi cuda notebook machines machines-table machines-packages docs lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -109,6 +109,10 @@ mpi: compiler .venv-mpi/.installed
 # needed. ARGS chooses tests.
 cuda: compiler .venv-cuda/.installed
 	@.venv-cuda/bin/python -m pytest -q tests/targets $(ARGS)
+
+# A real notebook, run by Jupyter's kernel and made a page, in an environment of its own.
+notebook: compiler .venv-notebook/.installed
+	@.venv-notebook/bin/python -m pytest -q tests/notebook $(ARGS)
 
 # Libraries for other machines, built by zig and by cross compilers, and run under emulators: the table
 # of docs/other_machines.md, and tests, in an environment with zig and wasmtime. Compilers and emulators
@@ -215,6 +219,12 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	@.venv-machines/bin/python $(PIP) -e '.[machines,test]'
 	@touch $@
 
+.venv-notebook/.installed: pyproject.toml
+	@echo "installing nbclient, nbconvert and a kernel into .venv-notebook"
+	@$(PYTHON) -m venv .venv-notebook
+	@.venv-notebook/bin/python $(PIP) -e '.[notebook,test]'
+	@touch $@
+
 .venv-docs/.installed: pyproject.toml
 	@echo "installing Sphinx, MyST and Furo into .venv-docs"
 	@$(PYTHON) -m venv .venv-docs
@@ -222,7 +232,7 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) .venv-bench .venv-compat .venv-mpi .venv-cuda .venv-machines .venv-docs build dist benchmarks/results .coverage
+	@rm -rf $(VENV) .venv-bench .venv-compat .venv-mpi .venv-cuda .venv-machines .venv-docs .venv-notebook build dist benchmarks/results .coverage
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find transpile tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 	@rm -rf cache
