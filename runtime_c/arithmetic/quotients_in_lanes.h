@@ -58,8 +58,8 @@ static inline U quotient_in_lanes_U(U x, U y)
    nearest to the quotient plus 1 / (2 |y|) minus 1/2, which is in the low bits of the sum with
    1.5 * 2^52 (2^23). 64 bits take two such quotients; where y has more than 51 bits, the rest says
    whether the second is one off. Divisors that compilers know are multiplications or shifts
-   already; a division of 64 bits is a product only where there are vectors of conversions. Of uint8
-   it is a product of 16 bits. */
+   already; a division of 64 bits is a product only where there are vectors of conversions (clang
+   warns of functions that are not named elsewhere). Of uint8 it is a product of 16 bits. */
 static inline int8_t lower_quotient_i8(int8_t x, int8_t y)
 {
     float reciprocal = 1.0f / (float)y;
@@ -122,6 +122,7 @@ static inline int64_t lower_quotient_i64(int64_t x, int64_t y)
     whole = (int64_t)((uint64_t)whole + (uint64_t)more);
     return is_known_shift_i64(y) ? floor_divide_i64(x, y) : whole;
 #else
+    (void)multiply_add_f64, (void)bits_f64, (void)is_known_shift_i64;
     return floor_divide_i64(x, y);
 #endif
 }
@@ -139,6 +140,7 @@ static inline uint64_t lower_quotient_u64(uint64_t x, uint64_t y)
     whole += (more & ~is_large) | ((uint64_t)(rest >= y) & is_large);
     return is_known_shift_u64(y) ? floor_divide_u64(x, y) : whole;
 #else
+    (void)multiply_add_f64, (void)bits_f64, (void)is_known_shift_u64;
     return floor_divide_u64(x, y);
 #endif
 }

@@ -41,6 +41,9 @@ class Model:
     @transpile.jit
     def double(x):
         return 2 * x
+
+def missing(x):
+    return np.fuzz(x)
 """
 
 
@@ -189,6 +192,9 @@ def test_a_function_that_cannot_be_traced_says_why(transpile):
     said = transpile("show", "models:broken", "--arg", "float64[3]", code=1)
     assert "AttributeError" in said
     assert "models.py:18" in said
+    # NumPy's own lines are left out.
+    said = transpile("show", "models:missing", "--arg", "float64[3]", code=1)
+    assert "has no attribute 'fuzz'" in said and "raised at models.py:29" in said
 
 
 def test_a_name_that_is_no_identifier_is_refused(transpile):

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from transpile.command_line.arguments import UsageError
 from transpile.errors import TranspileError
 from transpile.symbols.identifiers import identifier
@@ -129,8 +131,8 @@ def guarded(what: str, work: Callable[[], None]) -> int:
 
 
 def _place(error: BaseException) -> str:
-    """The last line outside transpile that an error came through, as file:line."""
+    """The last line outside transpile and NumPy that an error came through, as file:line."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = (str(PACKAGE), "<")
+    ours = (str(PACKAGE), os.path.dirname(np.__file__), "<")
     users = [frame for frame in frames if not frame.filename.startswith(ours)]
     return f"{os.path.basename(users[-1].filename)}:{users[-1].lineno}" if users else ""

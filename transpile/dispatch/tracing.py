@@ -423,12 +423,14 @@ class Tracing:
         if not logger.hears_information():
             return
         first, *differing = why
+        count = len(traced.jaxpr.equations)
         logger.info(
-            "%s: traced %s in %.1f ms, %d operations: %s",
+            "%s: traced %s in %.1f ms, %d operation%s: %s",
             user_source(),
             place_of(self.function),
             1e3 * traced.seconds,
-            len(traced.jaxpr.equations),
+            count,
+            "s" * (count != 1),
             "; ".join(differing) or first,
         )
 
