@@ -2,13 +2,15 @@
 `transpile.jit`, under Numba's `njit`, and written by hand in C.
 
     python -m benchmarks.python_kernel_times [name ...] [--numba FOLDER] [--rounds N] [--no-python]
+                                             [--runtime-sizes]
 
 Numba is imported from the folder of packages that is given, such as
 `.venv-bench/lib/python3.11/site-packages` after `make bench`, or from this environment. For each
 kernel: milliseconds of all processors at the large size, interleaved, the best of several rounds,
 in which short ones are called often; how the time of Numba, and that of C, is to ours; seconds of
 the trace and the loops, and of the C compiler, with an empty cache, and of Numba's first call; and
-whose results, or arguments after the call, differ from Python's.
+whose results, or arguments after the call, differ from Python's. With `--runtime-sizes` one program
+serves arrays of every size, as Numba's does.
 """
 
 from __future__ import annotations
@@ -83,19 +85,21 @@ def _results(result: Any, arguments: tuple[Any, ...]) -> list[Any]:
     return [*own, *leaves(arguments)]
 
 
-def stages(function: Function, arguments: tuple[Any, ...]) -> tuple[float, float]:
+def stages(jitted: Any, arguments: tuple[Any, ...]) -> tuple[float, float]:
     """Seconds from the function to its C, and from there to machine code."""
     begin = time.perf_counter()
-    lowered = transpile.jit(function).trace(*arguments).lower()
+    lowered = jitted.trace(*arguments).lower()
     lowered.as_text()
     text = time.perf_counter()
     lowered.compile()
     return text - begin, time.perf_counter() - text
 
 
-def contestants(name: str, kernel: Kernel, arguments: tuple[Any, ...]) -> dict[str, Function]:
+def contestants(
+    name: str, kernel: Kernel, jitted: Function, arguments: tuple[Any, ...]
+) -> dict[str, Function]:
     """Who computes a kernel."""
-    chosen = {"ours": transpile.jit(kernel.function), "C": in_c(name, TWINS[name], arguments)}
+    chosen = {"ours": jitted, "C": in_c(name, TWINS[name], arguments)}
     try:
         import numba
     except ModuleNotFoundError:
@@ -115,11 +119,12 @@ def _best(
     return {who: min(own) for who, own in times.items()}
 
 
-def compare(name: str, kernel: Kernel, rounds: int, with_python: bool) -> dict[str, float]:
+def compare(name: str, kernel: Kernel, asked: argparse.Namespace) -> dict[str, float]:
     """Print the line of a kernel; its ratios."""
     arguments = kernel.arguments(np.random.default_rng(1), kernel.large)
-    trace, compiler = stages(kernel.function, arguments)
-    functions = contestants(name, kernel, arguments)
+    jitted = transpile.jit(kernel.function, dynamic_shapes=asked.runtime_sizes or None)
+    trace, compiler = stages(jitted, arguments)
+    functions = contestants(name, kernel, jitted, arguments)
     first, left = {}, {}
     for who, function in functions.items():
         given = _copied(arguments)
@@ -127,11 +132,11 @@ def compare(name: str, kernel: Kernel, rounds: int, with_python: bool) -> dict[s
         left[who] = mapped(np.copy, _results(result, given))
     python = float("nan")
     wrong = [who for who in left if _differs(left[who], left["C"])]
-    if with_python:
+    if not asked.no_python:
         given = _copied(arguments)
         python, result = _timed(kernel.function, [given])
         wrong = [who for who in left if _differs(left[who], _results(result, given))]
-    times = _best(functions, arguments, rounds)
+    times = _best(functions, arguments, asked.rounds)
     ours, theirs, hand = times["ours"], times.get("Numba", float("nan")), times["C"]
     print(
         f"{name:21} {1e3 * ours:9.4f} {1e3 * theirs:9.4f} {1e3 * hand:9.4f} {1e3 * python:9.1f}"
@@ -169,6 +174,7 @@ def main() -> None:
     parser.add_argument("--numba", default="")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--no-python", action="store_true")
+    parser.add_argument("--runtime-sizes", action="store_true")
     given = parser.parse_args()
     if given.numba:
         sys.path.append(given.numba)
@@ -180,7 +186,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRANSPILE_CACHE_DIR"] = folder
         for name, kernel in _chosen(given.names):
-            own = compare(name, kernel, given.rounds, not given.no_python)
+            own = compare(name, kernel, given)
             ratios[name in KERNELS].append(own)
         for known, title in ((True, "thirty kernels"), (False, "further kernels")):
             if ratios[known]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from transpile.analysis import linear_facts
-from transpile.analysis.linear_facts import Sums
+from transpile.analysis.linear_facts import Linear, Sums
 from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of, terms_of
 from transpile.ir.indices import intervals
 from transpile.ir.indices.intervals import (
@@ -53,6 +53,7 @@ class Facts(Sums):
              value of its dtype
     values   the expressions of constants, of scalars that have not changed since
     readers  the constants that were made of a scalar, and some that are others by now
+    origins  the sums that scalars were when they were assigned last, of what has not changed since
     shifts   by how much a scalar has changed since the iteration of the innermost loop began; None
              where that is unknown
     """
@@ -62,6 +63,7 @@ class Facts(Sums):
         self.tables = tables
         self._depth = depth  # of assumptions in assumptions
         self.readers: dict[str, tuple[str, ...]] = {}
+        self.origins: Mapping[str, Linear] = {}
         self.shifts: dict[str, Interval | None] = {}
         self._left = _MOST_NARROWED
         self._memo: dict[Apply, Interval] = {}  # of expressions, until something changes
@@ -72,6 +74,7 @@ class Facts(Sums):
         other.ranges = dict(self.ranges)
         other.values = dict(self.values)
         other.readers = dict(self.readers)
+        other.origins = self.origins
         other.shifts = dict(self.shifts)
         other.relations = self.relations
         return other
@@ -121,7 +124,7 @@ class Facts(Sums):
         return hull(one.range_of(then), other.range_of(otherwise))
 
     def _range_of_comparison(self, expr: Apply) -> Interval:
-        signs = self.signs_of_difference(*expr.args)
+        signs = self.signs_by_cases(*expr.args)
         true = [s in expr.primitive.signs for s in signs]
         return all(true), any(true)
 
@@ -132,7 +135,18 @@ class Facts(Sums):
         a, b = self.range_of(x), self.range_of(y)
         may_be = (a[0] < b[1], meet(a, b) is not None, a[1] > b[0])
         signs = [sign for sign, may in zip(_SIGNS, may_be, strict=True) if may]
-        return self.signs_by_relations(x, y, signs) if len(signs) > 1 else signs
+        if len(signs) > 1:
+            signs = self.signs_by_relations(x, y, signs)
+        return signs
+
+    def signs_by_cases(self, x: Expr, y: Expr) -> list[int]:
+        """The same, where the first integer is a choice, of each of both."""
+        match self._made_of(x):
+            case Apply(op="select", args=(test, then, otherwise)):
+                cases = (self.assuming(test, True), then), (self.assuming(test, False), otherwise)
+                found = [k.signs_by_cases(arm, y) for k, arm in cases if k is not None]
+                return [sign for sign in _SIGNS if any(sign in signs for signs in found)]
+        return self.signs_of_difference(x, y)
 
     def resolved(self, expr: Expr) -> Expr:
         """The scalar that another one is a copy of."""
@@ -160,7 +174,8 @@ class Facts(Sums):
         return self.related(found, self.sum_of_index(index)) if self.relations else found
 
     def _range_of_atom(self, atom: Any) -> Interval:
-        low, high = bounds(Dim((((atom,), 1),)))
+        is_symbol = isinstance(atom, Symbol)
+        low, high = bounds(Dim.of(atom) if is_symbol else Dim((((atom,), 1),)))
         whole = full(INT64)
         known = (whole[0] if low is None else low, whole[1] if high is None else high)
         if isinstance(atom, Symbol) and atom.name in self.ranges:
@@ -223,6 +238,8 @@ class Facts(Sums):
         a, b = self.range_of(x), self.range_of(y)
         gap = 0 in signs
         if signs == [0]:
+            self._relate(x, y, 0)
+            self._relate(y, x, 0)
             return self._narrow(x, b) and self._narrow(y, a)
         if 1 not in signs:
             upper, lower = b[1] if gap else b[1] - 1, a[0] if gap else a[0] + 1
@@ -262,8 +279,7 @@ class Facts(Sums):
             shift = linear_facts.constant(-gap * factor)
             found = linear_facts.combined(linear_facts.combined(above, below, -factor), shift, 1)
             if linear_facts.is_relation(found) and found not in self.relations:
-                self.relations = (*self.relations, found)[-linear_facts.MOST_RELATIONS :]
-                self._memo = {}
+                self.relate((*self.relations, found))
 
     def _made_of(self, expr: Expr) -> Expr:
         """The expression that a constant is."""
@@ -365,11 +381,18 @@ class Facts(Sums):
     def declare(self, name: str, value: Expr, constant: bool) -> None:
         """A scalar is declared."""
         found = self.range_of(value) if is_integer(value.dtype) else None
+        origin = None if constant else self.sum_of(value)
         self.forget(name)
         if found is not None:
             self.bound(name, found)
             if constant:
                 self.equate(name, value)
+            self.begin(name, origin)
+
+    def begin(self, name: str, origin: Linear | None) -> None:
+        """A scalar begins as a sum of others."""
+        if origin is not None and name not in origin and linear_facts.scalars_of(origin):
+            self.origins = {**self.origins, name: origin}
 
     def equate(self, name: str, value: Expr) -> None:
         """A scalar is an expression, until what that is made of changes."""
@@ -393,12 +416,19 @@ class Facts(Sums):
         self._memo = {}
         self._sums = {}
 
+    def relate(self, relations: tuple[Linear, ...]) -> None:
+        """These sums are 0 or more, and of others nothing is known."""
+        self.relations = relations[-linear_facts.MOST_RELATIONS :]
+        self._memo = {}
+
     def forget(self, name: str) -> None:
         """Nothing is known of a scalar, and of what was made of it."""
         self.ranges.pop(name, None)
         self._memo = {}
         self._sums = {}
         self.relations = tuple(r for r in self.relations if name not in r)
+        if self.origins:
+            self.origins = {n: s for n, s in self.origins.items() if n != name and name not in s}
         self.values.pop(name, None)
         for reader in self.readers.pop(name, ()):
             self.values.pop(reader, None)
@@ -411,6 +441,7 @@ class Facts(Sums):
         result.values = {n: v for n, v in self.values.items() if other.values.get(n) == v}
         result.readers = dict(self.readers)
         result.relations = tuple(r for r in self.relations if r in other.relations)
+        result.origins = {n: s for n, s in self.origins.items() if other.origins.get(n) == s}
         for name in self.shifts.keys() | other.shifts.keys():
             one, two = self.shifts.get(name, (0, 0)), other.shifts.get(name, (0, 0))
             result.shifts[name] = one and two and hull(one, two)

@@ -114,6 +114,82 @@ def test_a_sum_below_a_runtime_size_bounds_its_terms():
     assert "minimum" in str(program) and "minimum" not in str(after)
 
 
+def settled_over_sizes(f):
+    """The loops of a function of n elements, n >= 2, before the pass and behind it, which compute
+    the same."""
+    (n,) = transpile.dims("n", "n >= 2")
+    before = lowered(f, transpile.ShapeDtypeStruct((n,), float))
+    after = settle_comparisons(before, Options())
+    check(after)
+    for size in 2, 3, 7:
+        x = np.random.default_rng(size).random(size)
+        assert_same_results(run(after, [x]), run(before, [x]))
+    return before, after
+
+
+def test_a_counter_stays_below_the_size_that_it_begins_with():
+    """Two counters that meet, of which one is bounded by the other alone."""
+
+    def f(x):
+        def step(state):
+            low, high, x = state
+            return low + 1, high - 1, x.at[high].set(x[low] * 2.0)
+
+        first = np.int64(0), x.shape[0] - 1 + np.int64(0), x
+        return lax.while_loop(lambda s: s[0] < s[1], step, first)[2]
+
+    before, after = settled_over_sizes(f)
+    assert "minimum" in str(before) and not {"minimum", "maximum"} & set(left(after))
+
+
+def test_what_moves_away_from_its_first_value_is_not_below_it():
+    def f(x):
+        def step(i, state):
+            at, x = state
+            return np.where(x[i] < 0.5, at - 1, at + 1), x.at[at].set(x[at] + 1.0)
+
+        return lax.fori_loop(0, 4, step, (x.shape[0] - 1 + np.int64(0), x))[1]
+
+    _, after = settled_over_sizes(f)
+    assert "minimum" in left(after)
+
+
+def test_the_neighbours_in_a_ring_are_no_remainders():
+    def f(x):
+        n = x.shape[0]
+
+        def neighbour(i, k, total):
+            return total * 0.5 + x[(i + k - 1) % n]
+
+        def one(i, total):
+            total = total + x[(i - 1) % n] - x[(i + 1) % n] * x[i % n]
+            return lax.fori_loop(0, 3, lambda k, total: neighbour(i, k, total), total)
+
+        return lax.fori_loop(0, n, one, 0.0)
+
+    before, after = settled_over_sizes(f)
+    assert str(before).count("remainder") == 4
+    assert "remainder" not in str(after) and "minimum" not in str(after)
+
+
+def test_a_condition_is_known_from_the_truth_that_its_branch_makes():
+    """The inner loop of an insertion sort, whose condition reads an element where there is one."""
+
+    def f(x):
+        def goes_on(state):
+            j, x = state
+            return lax.cond(j >= 0, lambda: x[np.maximum(j, 0)] > 0.5, lambda: False)
+
+        def step(state):
+            j, x = state
+            return j - 1, x.at[j].set(x[j] * 2.0)
+
+        return lax.while_loop(goes_on, step, (x.shape[0] - 1 + np.int64(0), x))[1]
+
+    _, after = settled_over_sizes(f)
+    assert not {"minimum", "select", "equal"} & set(left(after))
+
+
 def test_elements_of_constants_are_known():
     """Subscripts from a table, of which all elements are in range."""
     table = np.array([3, 1, 2, 0])

@@ -7,28 +7,23 @@
 
 The subscripts of a loop of Python's count from the end where they are negative, and are clamped.
 That a counter does neither follows from its first value, its steps and the condition of its loop
-(`transpile.analysis.integer_ranges`). What a loop changes has a range that its body maps into
-itself: it is found by widening to a few thresholds, and then narrowed once.
+(`transpile.analysis.integer_ranges`, `loop_fixpoint`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from transpile.analysis.integer_ranges import Facts, constant_ranges, decides
+from transpile.analysis.loop_fixpoint import settle_loop
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_DEAD_SCALARS
 from transpile.ir.dims import Dim
 from transpile.ir.indices import intervals
 from transpile.ir.indices.intervals import (
     Interval,
-    full,
     hull,
-    is_inside,
     is_integer,
-    meet,
 )
 from transpile.ir.loop_ir import (
     Alloc,
@@ -56,14 +51,7 @@ from transpile.schedule.cleanup.exact_indices import ExactIndices
 from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
-# Ends of intervals that grow from iteration to iteration. Squares of the inner ones do not wrap
-# around, so that `p * p < n` bounds p. The outer ones are larger than runtime sizes, and sums of a
-# few do not wrap around, so that `2 * p + 1 < n` bounds p.
-_THRESHOLDS = (2**31, 2**58)
-_MOST_ROUNDS = 5
-# A loop without a bound has fewer iterations than this, at one in a nanosecond for a year: its
-# counters do not wrap around.
-_MOST_TRIPS = 2**55
+_ANY_TRUTH = Load("", (0,), BOOL)  # of which nothing is known
 
 
 @contract(destroys=(NO_DEAD_SCALARS,))
@@ -165,6 +153,11 @@ class _Walk:
             after = then_facts or else_facts
         else:
             after = then_facts.joined(else_facts)
+            for name in _truths(then) & _truths(orelse):
+                if else_facts.ranges.get(name) == (0, 0):
+                    after.equate(name, Apply("logical_and", (condition, _ANY_TRUTH), BOOL))
+                elif then_facts.ranges.get(name) == (1, 1):
+                    after.equate(name, Apply("logical_or", (condition, _ANY_TRUTH), BOOL))
         return (changed(statement, condition=condition, body=then, orelse=orelse),), after
 
     def _arm(self, body: Body, facts: Facts | None) -> tuple[Body, Facts | None]:
@@ -186,7 +179,7 @@ class _Walk:
                 after.forget(loop.symbol.name)
             return changed(loop, body=body), after, after
 
-        statement, after = _settle(loop, facts, iteration, trips)
+        statement, after = settle_loop(loop, facts, iteration, trips)
         return (statement,), after
 
     def _while(self, loop: While, facts: Facts) -> tuple[Body, Facts | None]:
@@ -209,8 +202,14 @@ class _Walk:
             test_ = same(loop.test, tuple(test))
             return changed(loop, condition=condition, test=test_, body=body), after, behind
 
-        statement, after = _settle(loop, facts, iteration, None)
+        statement, after = settle_loop(loop, facts, iteration, None)
         return (statement,), after
+
+
+def _truths(body: Body) -> set[str]:
+    """The truth values that the statements of an arm assign."""
+    targets = (s.target for s in body if isinstance(s, Update))
+    return {x.name for x in targets if isinstance(x, Ref) and x.dtype == BOOL}
 
 
 def _relate_to_ends(inside: Facts, loop: For) -> None:
@@ -221,116 +220,6 @@ def _relate_to_ends(inside: Facts, loop: For) -> None:
     for stop in (loop.stop, loop.limit):
         if stop is not None:
             inside.assume_less(counter, IndexValue(stop))
-
-
-Iteration = Callable[[Facts], tuple[Statement, Facts | None, Facts | None]]
-
-
-def _settle(
-    loop: For | While, facts: Facts, iteration: Iteration, trips: int | None
-) -> tuple[Statement, Facts | None]:
-    """The loop with facts that hold before each iteration, and what is known behind it.
-
-    iteration  facts before one -> the loop, and the facts behind it, where another one follows and
-               where it was the last one
-    trips      the largest trip count, if known
-    """
-    updated = {
-        s.target.name for s in walk((loop,)) if isinstance(s, Update) and isinstance(s.target, Ref)
-    }
-    known = facts.copy()
-    known.shifts = {}
-    for name in updated.union(*map(written, walk((loop,)))):
-        known.forget(name)
-    names = updated & facts.ranges.keys()
-    for name in names:
-        known.bound(name, facts.ranges[name])
-    for number in range(_MOST_ROUNDS if names else 0):
-        _, after, _ = iteration(known)
-        if after is None:
-            break
-        reached = {n: _before_next(facts.ranges[n], after, n, trips) for n in names}
-        if all(is_inside(reached[n], known.ranges[n]) for n in names):
-            for name in names:
-                known.bound(name, reached[name])
-            break
-        for name in names:
-            begin, now = facts.ranges[name], known.ranges[name]
-            moved = _moved(begin, after.shifts.get(name, (0, 0)), trips)
-            known.bound(name, _widened(now, reached[name], moved, number, trips is not None))
-    else:
-        for name in names:
-            known.forget(name)
-    statement, after, behind = iteration(known)
-    return statement, _behind(facts, after, behind, updated, trips)
-
-
-def _before_next(begin: Interval, after: Facts, name: str, trips: int | None) -> Interval:
-    """The interval of a scalar before each iteration, of the facts behind one."""
-    whole = full(INT64)
-    end = hull(begin, after.ranges.get(name, whole))
-    moved = _moved(
-        begin, after.shifts.get(name, (0, 0)), None if trips is None else max(trips - 1, 0)
-    )
-    return end if moved is None else meet(end, moved) or end
-
-
-def _moved(begin: Interval, shift: Interval | None, times: int | None) -> Interval | None:
-    """The interval of a scalar after up to so many shifts, or as many as a loop has; None where it
-    might wrap around."""
-    if shift is None:
-        return None
-    most = _MOST_TRIPS if times is None else times
-    steps = min(shift[0], 0) * most, max(shift[1], 0) * most
-    moved = intervals.add(begin, steps)
-    return moved if is_inside(moved, full(INT64)) else None
-
-
-def _widened(
-    now: Interval, end: Interval, moved: Interval | None, number: int, is_counted: bool
-) -> Interval:
-    """An interval with what is known before an iteration and behind one, of ends that do not grow
-    often."""
-    if is_inside(end, now):
-        return now
-    if number == 0:
-        return hull(now, moved if moved is not None and is_counted else end)
-    is_last = number >= _MOST_ROUNDS - 2
-    if is_last and moved is not None:
-        return hull(now, moved)
-    least, most = full(INT64) if is_last else (-_threshold(-end[0]), _threshold(end[1]))
-    low = now[0] if end[0] >= now[0] else least
-    high = now[1] if end[1] <= now[1] else most
-    return low, high
-
-
-def _threshold(end: int) -> int:
-    """The least threshold that an interval's end has not passed; behind all of them the end."""
-    return next((t for t in _THRESHOLDS if t >= end), end)
-
-
-def _behind(
-    facts: Facts, after: Facts | None, behind: Facts | None, updated: set[str], trips: int | None
-) -> Facts | None:
-    """What is known behind a loop."""
-    if trips is None:
-        known = behind
-    else:
-        known = facts if after is None else facts.joined(after)
-    if known is None:
-        return None
-    known = known.copy()
-    known.shifts = dict(facts.shifts)
-    for name in updated:
-        shift = (0, 0) if after is None else after.shifts.get(name, (0, 0))
-        if name in facts.ranges and name in known.ranges:
-            moved = _moved(facts.ranges[name], shift, trips)
-            if moved is not None:
-                known.bound(name, meet(known.ranges[name], moved) or moved)
-        steps = shift if shift == (0, 0) else shift and _moved((0, 0), shift, trips)
-        before = facts.shifts.get(name, (0, 0))
-        known.shifts[name] = before and steps and intervals.add(before, steps)
-    return known
 
 
 def _store(statement: Store | Update, value: Expr, facts: Facts) -> None:
@@ -347,11 +236,13 @@ def _update(update: Update, value: Expr, facts: Facts) -> None:
     """Note what an update of a scalar does."""
     target = update.target
     assert isinstance(target, Ref)
+    origin = facts.sum_of(value) if update.op == "set" else None
     if not is_integer(target.dtype) or not is_integer(value.dtype):
         facts.forget(target.name)
         return
     after = value if update.op == "set" else Apply(update.op, (target, value), target.dtype)
     facts.assign(target.name, facts.range_of(after), _shift(after, target, facts))
+    facts.begin(target.name, origin)
 
 
 def _shift(value: Expr, target: Ref, facts: Facts) -> Interval | None:
@@ -428,8 +319,34 @@ def _without_settled(expr: Apply, facts: Facts) -> Expr:
     if expr.dtype == BOOL and (primitive.signs or expr.op == "logical_not"):
         return _known(expr, facts)
     if primitive.chooses and is_integer(expr.dtype):
-        signs = facts.signs_of_difference(*args)
+        signs = facts.signs_by_cases(*args)
         for operand, sign in zip(args, (primitive.chooses, -primitive.chooses), strict=True):
             if set(signs) <= {0, sign}:
                 return operand
+    if expr.op == "remainder" and expr.dtype == INT64:
+        return _without_division(expr, args[0], args[1], facts)
     return expr
+
+
+def _without_division(expr: Apply, x: Expr, n: Expr, facts: Facts) -> Expr:
+    """A remainder of a number that is one divisor away from being it at most, as that of the
+    neighbour of a cell in a ring: a choice."""
+    zero = Literal(np.int64(0), INT64)
+    if not _is_simple(x) or set(facts.signs_of_difference(n, zero)) != {1}:
+        return expr
+    above, below = Apply("subtract", (x, n), INT64), Apply("add", (x, n), INT64)
+    if set(facts.signs_of_difference(above, n)) != {-1}:
+        return expr
+    found = x
+    if set(facts.signs_of_difference(x, n)) != {-1}:
+        found = Apply("select", (Apply("less", (x, n), BOOL), x, above), INT64)
+    if -1 not in facts.signs_of_difference(x, zero):
+        return found
+    if -1 in facts.signs_of_difference(below, zero):
+        return expr
+    return Apply("select", (Apply("less", (x, zero), BOOL), below, found), INT64)
+
+
+def _is_simple(x: Expr) -> bool:
+    """True for a number that is read again rather than computed."""
+    return isinstance(x, Ref | IndexValue) or (isinstance(x, Load) and x.index == ())

@@ -75,6 +75,9 @@ from transpile.primitives.elementwise import COMPLEX_PARTS, make_complex
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, memoized, replace, same
 
+# Beyond all indices: the end of a range that has one end.
+_FAR = 2**70
+
 
 @contract(
     requires=(NO_LANES,),
@@ -233,14 +236,11 @@ def _as_range(expr: Expr) -> Expr:
             one, other = _index_of(x), _index_of(y)
             if one is None or other is None:
                 return expr
-            index = one - other
-            least, most = bounds(index)
             if signs == {-1, 1}:
                 signs = {0}
-            low = least if -1 in signs else min(signs)
-            high = most if 1 in signs else max(signs)
-            if low is not None and high is not None:
-                return Within(index, low, high + 1)
+            low = -_FAR if -1 in signs else min(signs)
+            high = _FAR if 1 in signs else max(signs)
+            return Within(one - other, low, high + 1)
     return expr
 
 
@@ -416,12 +416,14 @@ def resolved(expr: Expr) -> Expr:
 def _resolved_truth(expr: Apply, x: Expr, y: Expr) -> Expr:
     """A comparison of indices, or a conjunction or disjunction, of which the ranges, or one
     operand, say what it is."""
-    condition = _as_range(expr)
-    if isinstance(condition, Within):
-        found = resolved(condition)
-        if isinstance(found, Literal):
-            opposite = set(expr.primitive.signs) == {-1, 1}
-            return Literal(np.bool_(bool(found.value) is not opposite), BOOL)
+    first, second = _index_of(x), _index_of(y)
+    if expr.primitive.signs and first is not None and second is not None:
+        low, high = bounds(first - second)
+        may_be = {-1: low is None or low < 0, 1: high is None or high > 0}
+        may_be[0] = (low is None or low <= 0) and (high is None or high >= 0)
+        truths = {sign in expr.primitive.signs for sign, may in may_be.items() if may}
+        if len(truths) == 1:
+            return Literal(np.bool_(truths.pop()), BOOL)
     deciding = decides(expr)
     for operand, other in ((x, y), (y, x)):
         if deciding is not None and isinstance(operand, Literal):
