@@ -1,4 +1,4 @@
-"""Twenty more kernels like those of `python_kernels.py`, for which nothing was tuned: where these
+"""More kernels like those of `python_kernels.py`, for which nothing was tuned: where these
 are slow, a rule is missing. Those that walk through numbers and words are in `search_kernels.py`.
 
 Each is a textbook's algorithm, the same text for Python, for `transpile.jit` and for Numba.
@@ -14,7 +14,9 @@ from benchmarks.search_kernels import (
     collatz,
     interpolation_search,
     largest_part,
+    next_permutations,
     pollard_rho,
+    radix_sort,
     rolling_hash,
     string_search,
     three_sum,
@@ -362,4 +364,8 @@ FURTHER = {
     "pollard_rho": Kernel(pollard_rho, lambda d, n: (d.integers(10**3, 10**6, n) * 2 + 1,), 6, 300),
     "largest_part": Kernel(largest_part, lambda d, n: (d.normal(size=n),), 30, 200_000),
     "matrix_chain": Kernel(matrix_chain, lambda d, n: (d.integers(1, 99, n),), 9, 150),
+    "next_permutations": Kernel(next_permutations, lambda d, n: (np.arange(10), n), 50, 20_000),
+    "radix_sort": Kernel(
+        radix_sort, lambda d, n: (d.integers(0, 2**31, n), np.zeros(n, np.int64)), 30, 50_000
+    ),
 }

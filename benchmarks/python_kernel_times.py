@@ -80,7 +80,7 @@ def _differs(one: Any, other: Any) -> bool:
 
 def _results(result: Any, arguments: tuple[Any, ...]) -> list[Any]:
     """What a call leaves: results, without the arguments among them, and the arguments."""
-    given = {id(x) for x in leaves(arguments)}
+    given = {id(x) for x in leaves(arguments) if isinstance(x, np.ndarray)}
     own = [x for x in leaves(result) if x is not None and id(x) not in given]
     return [*own, *leaves(arguments)]
 

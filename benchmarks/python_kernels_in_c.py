@@ -118,6 +118,8 @@ _FURTHER = {
     "pollard_rho": (_length, _integers),
     "largest_part": (_length, lambda *_: (*_float(), *_integer(), *_integer())),
     "matrix_chain": (lambda sizes: (len(sizes) - 1,), _integer),
+    "next_permutations": (_length, _integer),
+    "radix_sort": (_length, _nothing),
 }
 TWINS = {
     name: Twin(file, *columns)

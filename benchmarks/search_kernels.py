@@ -162,3 +162,44 @@ def largest_part(a):
             first = begin
             last = i
     return best, first, last
+
+
+def next_permutations(a, count):
+    """Steps through permutations in lexicographic order (Narayana Pandita, 14th century)."""
+    n = len(a)
+    total = 0
+    for _ in range(count):
+        i = n - 2
+        while i >= 0 and a[i] >= a[i + 1]:
+            i -= 1
+        if i < 0:
+            break
+        j = n - 1
+        while a[j] <= a[i]:
+            j -= 1
+        a[i], a[j] = a[j], a[i]
+        low = i + 1
+        high = n - 1
+        while low < high:
+            a[low], a[high] = a[high], a[low]
+            low += 1
+            high -= 1
+        total += a[n - 1]
+    return total
+
+
+def radix_sort(a, out):
+    """In place, by bytes of 32 bits (Seward 1954); `out` has room for the array."""
+    n = len(a)
+    for shift in range(0, 32, 8):
+        first = np.zeros(257, np.int64)
+        for i in range(n):
+            first[((a[i] >> shift) & 255) + 1] += 1
+        for digit in range(256):
+            first[digit + 1] += first[digit]
+        for i in range(n):
+            digit = (a[i] >> shift) & 255
+            out[first[digit]] = a[i]
+            first[digit] += 1
+        for i in range(n):
+            a[i] = out[i]

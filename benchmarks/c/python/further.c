@@ -479,3 +479,41 @@ void matrix_chain(int64_t n, const int64_t *restrict sizes, int64_t *restrict mu
         }
     *multiplications = cost[n - 1];
 }
+
+void next_permutations(int64_t n, int64_t *restrict a, int64_t count, int64_t *restrict total)
+{
+    int64_t sum = 0;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t i = n - 2, j = n - 1;
+        while (i >= 0 && a[i] >= a[i + 1])
+            i--;
+        if (i < 0)
+            break;
+        while (a[j] <= a[i])
+            j--;
+        int64_t other = a[i];
+        a[i] = a[j];
+        a[j] = other;
+        for (int64_t low = i + 1, high = n - 1; low < high; low++, high--) {
+            other = a[low];
+            a[low] = a[high];
+            a[high] = other;
+        }
+        sum += a[n - 1];
+    }
+    *total = sum;
+}
+
+void radix_sort(int64_t n, int64_t *restrict a, int64_t *restrict out)
+{
+    for (int64_t shift = 0; shift < 32; shift += 8) {
+        int64_t first[257] = {0};
+        for (int64_t i = 0; i < n; i++)
+            first[((a[i] >> shift) & 255) + 1]++;
+        for (int64_t digit = 0; digit < 256; digit++)
+            first[digit + 1] += first[digit];
+        for (int64_t i = 0; i < n; i++)
+            out[first[(a[i] >> shift) & 255]++] = a[i];
+        memcpy(a, out, 8 * (size_t)n);
+    }
+}
