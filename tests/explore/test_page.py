@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +145,25 @@ def test_colours_end_with_their_lines():
         'x = <span class="string">&quot;#&quot;</span>  <span class="comment"># y</span>'
     )
     assert coloured("addq $1, %rax  # <", "assembly") == "addq $1, %rax  # &lt;"
+
+
+def test_edges_over_several_layers_meet_no_box():
+    def far(x, y):
+        z = np.cos(np.sin(x)) * np.exp(y)
+        return np.tanh(z + x).sum() + (x * y).max(), y
+
+    svg = transpile.make_jaxpr(far)(X, X)._repr_svg_()
+    boxes = re.findall(r'class="box [^>]*translate\(([\d.]+) ([\d.]+)\)', svg)
+    lines = re.findall(r'd="M([\d.]+) (\d+)v38"', svg)
+    assert len(boxes) > 10 and len(lines) > 4
+    for x, y in lines:
+        inside = [
+            b for b in boxes if float(b[1]) == float(y) and 0 <= float(x) - float(b[0]) <= 150
+        ]
+        assert not inside, (x, y)
+    places = sorted((float(y), float(x)) for x, y in boxes)
+    for (y, x), (next_y, next_x) in pairwise(places):
+        assert y != next_y or next_x - x >= 150
 
 
 def test_labels_of_the_workspace_stay_in_their_columns():

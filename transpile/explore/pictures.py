@@ -7,6 +7,7 @@ hierarchical system structures, 1981).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from transpile.explore.costs import Lifetime
@@ -20,6 +21,9 @@ MOST_EQUATIONS = 250
 
 _WIDTH, _HEIGHT, _GAP, _STEP = 150, 38, 18, 74
 _COLUMN = 7.4  # pixels of a letter, at most
+
+# A box, or an edge from it that goes on behind a layer: the number of the box, and the layer.
+_Item = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -36,26 +40,68 @@ def graph_svg(graph: Graph, places: Places) -> str:
     if len(graph.equations) > MOST_EQUATIONS:
         return ""
     boxes = _boxes(graph, places)
-    layers: list[list[int]] = []
     depth: list[int] = []
-    for number, box in enumerate(boxes):
+    for box in boxes:
         depth.append(1 + max((depth[r] for r in box.reads), default=-1))
-        while len(layers) <= depth[number]:
-            layers.append([])
-        layers[depth[number]].append(number)
-    x: dict[int, float] = {}
-    widest = max(map(len, layers), default=1)
-    for layer in layers:
-        layer.sort(key=lambda n: _mean([x[r] for r in boxes[n].reads], x.get(n, 0.0)))
-        start = (widest - len(layer)) * (_WIDTH + _GAP) / 2
-        x.update((n, start + k * (_WIDTH + _GAP)) for k, n in enumerate(layer))
+    layers, parents = _layers(boxes, depth)
+    middle = _placed(layers, parents, depth)
     parts = []
-    for number, box in enumerate(boxes):
-        for read in box.reads:
-            parts.append(_edge(x[read], depth[read], x[number], depth[number]))
-    parts += [_drawn(box, x[n], depth[n] * _STEP) for n, box in enumerate(boxes)]
-    size = widest * (_WIDTH + _GAP), len(layers) * _STEP
+    for item in (item for layer in layers for item in layer):
+        for read in parents[item]:
+            parts.append(_edge(middle[read], read[1], middle[item], item[1]))
+        if item[1] != depth[item[0]]:  # it goes on behind the layer
+            parts.append(
+                f'<path class="edge" d="M{middle[item]:.1f} {item[1] * _STEP}v{_HEIGHT}"/>'
+            )
+    parts += [
+        _drawn(box, middle[number, depth[number]] - _WIDTH / 2, depth[number] * _STEP)
+        for number, box in enumerate(boxes)
+    ]
+    size = max(middle.values(), default=0.0) + _WIDTH / 2 + _GAP, len(layers) * _STEP
     return document(*size, parts, f"The graph of {graph.name}", "transpile-graph")
+
+
+def _layers(
+    boxes: list[_Box], depth: list[int]
+) -> tuple[list[list[_Item]], dict[_Item, list[_Item]]]:
+    """The items of each layer, and those of the layer above that they hang from. An edge over
+    several layers has an item in each, which edges from the same box share: it meets no box."""
+    layers: list[list[_Item]] = [[] for _ in range(max(depth, default=-1) + 1)]
+    parents: dict[_Item, list[_Item]] = {}
+
+    def item_of(number: int, layer: int) -> _Item:
+        item = number, layer
+        if item not in parents:
+            parents[item] = [item_of(number, layer - 1)]
+            layers[layer].append(item)
+        return item
+
+    for number, box in enumerate(boxes):
+        item = number, depth[number]
+        parents[item] = []
+        layers[depth[number]].append(item)
+        parents[item] += [item_of(read, depth[number] - 1) for read in box.reads]
+    return layers, parents
+
+
+def _placed(
+    layers: list[list[_Item]], parents: Mapping[_Item, Sequence[_Item]], depth: Sequence[int]
+) -> dict[_Item, float]:
+    """The middle of each item: in its layer they are in the order of the means of what they hang
+    from, and as near to these as their widths allow."""
+    middle: dict[_Item, float] = {}
+    for layer in layers:
+        layer.sort(key=lambda item: _mean([middle[r] for r in parents[item]], 0.0))
+        end, moved = float("-inf"), 0.0
+        for item in layer:
+            half = _WIDTH / 2 if item[1] == depth[item[0]] else 0.0
+            wanted = _mean([middle[r] for r in parents[item]], max(end, 0.0) + half)
+            middle[item] = max(end + half, wanted)
+            end = middle[item] + half + _GAP
+            moved += middle[item] - wanted
+        middle.update((item, middle[item] - moved / len(layer)) for item in layer)
+    left = min(middle.values(), default=0.0) - _WIDTH / 2
+    return {item: x - left for item, x in middle.items()}
 
 
 def _mean(numbers: list[float], otherwise: float) -> float:
@@ -108,7 +154,6 @@ def _end_of(text: str, width: int) -> str:
 
 
 def _edge(x: float, depth: int, to_x: float, to_depth: int) -> str:
-    x, to_x = x + _WIDTH / 2, to_x + _WIDTH / 2
     y, to_y = depth * _STEP + _HEIGHT, to_depth * _STEP
     bend = min(30.0, (to_y - y) / 2)
     curve = f"M{x:.1f} {y} C{x:.1f} {y + bend} {to_x:.1f} {to_y - bend} {to_x:.1f} {to_y}"
