@@ -129,6 +129,8 @@ class Machine:
     # it, many for the lanes of its maximum. Rows that have fewer blocks have them half as long. Of
     # matrices with more columns it looks at all elements.
     search_block: int = 1024
+    integer_search_block: int = 256
+    column_search_block: int = 128
     fewest_search_blocks: int = 8
     widest_blocked_search: int = 64
     # Shorter rows of complex numbers are compared one after the other.

@@ -45,7 +45,7 @@ def _is_cut(x: Atom, axis: int, machine: Machine) -> bool:
     if not isinstance(row, int) or not all(isinstance(e, int) and e > 0 for e in shape):
         return False
     is_narrow = product(shape[axis + 1 :]) <= machine.widest_blocked_search
-    return is_narrow and row >= 2 * _block(row, machine) and x.type.dtype.kind in "biuf"
+    return is_narrow and row >= 2 * _block(x, axis, machine) and x.type.dtype.kind in "biuf"
 
 
 def _goes_by_parts(x: Atom, axis: int, machine: Machine) -> bool:
@@ -56,10 +56,15 @@ def _goes_by_parts(x: Atom, axis: int, machine: Machine) -> bool:
     return is_complex and is_last and is_at_most(machine.shortest_row_of_parts, row)
 
 
-def _block(length: int, machine: Machine) -> int:
+def _block(x: Atom, axis: int, machine: Machine) -> int:
     """The length of blocks: half of the usual one for rows of few of these."""
-    usual = machine.search_block
-    return usual if length >= machine.fewest_search_blocks * usual else usual // 2
+    length, is_row = x.type.shape[axis], product(x.type.shape[axis + 1 :]) == 1
+    usual = machine.column_search_block
+    if is_row:
+        is_float = x.type.dtype.kind == "f"
+        usual = machine.search_block if is_float else machine.integer_search_block
+    is_long = is_at_most(machine.fewest_search_blocks * usual, length)
+    return usual if is_long else usual // 2
 
 
 def _extreme(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
@@ -126,7 +131,7 @@ def _in_blocks(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
     """The last block ends with the row, and may begin in the one before."""
     shape, length = x.type.shape, x.type.shape[axis]
     assert isinstance(length, int)
-    size = _block(length, builder.machine)
+    size = _block(x, axis, builder.machine)
     outer, inner = product(shape[:axis]), product(shape[axis + 1 :])
     x = builder.apply(axes.reshape, x, shape=(outer, length, inner))
     count = length // size
