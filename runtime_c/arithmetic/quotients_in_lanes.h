@@ -111,8 +111,11 @@ static inline uint32_t lower_quotient_u32(uint32_t x, uint32_t y)
 static inline int64_t lower_quotient_i64(int64_t x, int64_t y)
 {
 #if defined(__AVX512DQ__)
-    double reciprocal = 1.0 / (double)y;
-    int64_t whole = (int64_t)((double)x * reciprocal);
+    // the first quotient is in range for divisors of 1, -1 and 0, too
+    double reciprocal = 1.0 / (double)y, most = 0x1.ffffffffffffcp-1;
+    double less = reciprocal < most ? reciprocal : most;
+    less = less > -most ? less : -most;
+    int64_t whole = (int64_t)((double)x * less);
     int64_t rest = (int64_t)((uint64_t)x - (uint64_t)whole * (uint64_t)y);
     double nearest = multiply_add_f64((double)rest, reciprocal, 0.5 * fabs(reciprocal) - 0.5);
     int64_t more = (int64_t)(bits_f64(nearest + 0x1.8p52) - 0x4338000000000000u);
@@ -131,7 +134,8 @@ static inline uint64_t lower_quotient_u64(uint64_t x, uint64_t y)
 {
 #if defined(__AVX512DQ__)
     // the first quotient is not above the exact one, so that the rest is not negative
-    double reciprocal = 1.0 / (double)y, less = reciprocal * 0x1.ffffffffffffcp-1;
+    double reciprocal = 1.0 / (double)y;
+    double less = (reciprocal < 1.0 ? reciprocal : 1.0) * 0x1.ffffffffffffcp-1;
     uint64_t whole = (uint64_t)((double)x * less);
     uint64_t rest = x - whole * y;
     double nearest = multiply_add_f64((double)rest, reciprocal, 0.5 * reciprocal - 0.5);
