@@ -389,8 +389,8 @@ class Machine:
     usual_block_rows: int = 16
     most_block_rows: int = 64
     least_mirrored_depth: int = 128
-    # Right operands that are read for no more rows than this, or whose rows are no more bytes
-    # apart (as in matmul.h), are read where they are.
+    # Right operands that are read for no more rows than this (MATMUL_IN_PLACE), or whose rows are
+    # no more bytes apart (MATMUL_NEAR of matmul.h), are read where they are.
     rows_in_place: int = 128
     near_row_bytes: int = 1024
 

@@ -349,6 +349,7 @@ class _Fusion:
         machine = group.machine
         wanting = (p for p in group.products if needs_panels(p, machine))
         self.panels = {p: panels_of(p, names, machine) for p in wanting}
+        self.deciding_rows = {p: rows_that_decide(p, machine) for p in self.panels}
 
     def kernel(self, options: Options) -> Kernel:
         """The fused kernel."""
@@ -380,7 +381,7 @@ class _Fusion:
                 if is_local(part, buffer, self.group.machine):
                     yield Alloc(buffer)
                 n, k, panels = part.call.n, part.call.k, Strided(self._panels(part))
-                rows = rows_that_decide(part, self.group.machine)
+                rows = self.deciding_rows[part]
                 yield MatmulPanels(n, k, self._right(part), panels, rows)
 
     def _block(self) -> Iterator[Statement]:
@@ -415,7 +416,7 @@ class _Fusion:
         if part not in self.panels:
             return MatmulRows(self._count, n, k, a, self._right(part), c)
         panels = Strided(self._panels(part))
-        rows = rows_that_decide(part, self.group.machine)
+        rows = self.deciding_rows[part]
         if rows is None:
             return MatmulPanelRows(self._count, n, k, a, panels, c)
         return MatmulEitherRows(self._count, n, k, a, self._right(part), panels, c, rows)

@@ -1,8 +1,8 @@
 """Which right operands of products in blocks of rows are packed into panels, and where these are.
 
-A right operand is read in place if its rows are whole vectors and lie near each other, or are read
-for few products' rows: packing costs as much as some of them. Where the number of rows is a runtime
-size, the program decides for itself, in each call.
+A right operand is read in place if its rows are whole vectors, and either lie near each other or
+are multiplied by few rows of the left one, which do not repay packing. Where the number of these is
+a runtime size, the program decides in each call.
 """
 
 from __future__ import annotations
