@@ -15,6 +15,8 @@ from golden_functions import FOLDER, FUNCTIONS
 
 import transpile
 from transpile.codegen.line_wrapping import WIDTH
+from transpile.symbols import c_helpers
+from transpile.targets.cuda.device_functions import device_text
 
 BY_NAME = {f.__name__: (f, arguments) for f, arguments in FUNCTIONS.items()}
 KEPT = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -55,6 +57,16 @@ def test_kept_are_some():
 @pytest.mark.parametrize("name", KEPT)
 def test_lines_are_short(name):
     assert [line for line in text_of(name).splitlines() if len(line) > WIDTH] == []
+
+
+# What only gcc and clang know, or a function that would be the host's: nvcc refuses both.
+OF_THE_HOST = re.compile(r"__builtin_constant_p|noinline|^ *static (?!__device__|__global__)", re.M)
+
+
+def test_helpers_are_functions_of_the_device():
+    texts = {name: device_text(item.text) for name, item in c_helpers.items().items()}
+    assert {"subscript_S", "is_known_shift_i64", "fmod_S"} <= texts.keys()
+    assert {name: found for name, t in texts.items() if (found := OF_THE_HOST.findall(t))} == {}
 
 
 def test_command_line(tmp_path):

@@ -7,9 +7,9 @@ import re
 # What is spelled otherwise. A GPU divides integers as fast as floats: what C does for divisors that
 # the compiler knows is right for all of them.
 _SPELLED = (
-    (re.compile(r"__builtin_constant_p\(y\) \? (.*) : .*;"), r"\1;"),
-    (re.compile(r"\bstatic inline "), "static __device__ "),
-    (re.compile(r"\bstatic const "), "static __device__ const "),
+    (re.compile(r"__builtin_constant_p\(y\)"), "true"),
+    (re.compile(r"__attribute__\(\((cold, )?noinline\)\)\s*"), ""),
+    (re.compile(r"^( *)static (inline )?", re.MULTILINE), r"\1static __device__ "),
     (re.compile(r"\bdouble complex\b"), "complex128"),
     (re.compile(r"\bfloat complex\b"), "complex64"),
     (re.compile(r"\brestrict\b"), "__restrict__"),

@@ -140,8 +140,8 @@ class Mapper:
         """A team for each iteration; the arrays that it has are those of the next one, too."""
         arrays = tuple(s for s in made if isinstance(s, Shared | Slice))
         own = (s.buffer.name for s in walk_device(made) if isinstance(s, Shared | Slice))
+        in_memory = slices(made, self.gpu.most_slices)
         made = tuple(s for s in made if not isinstance(s, Shared | Slice))
-        in_memory = slices(arrays, self.gpu.most_slices)
         self.temporaries += in_memory
         most = self.gpu.most_blocks
         most = min(most, self.gpu.most_slices) if in_memory else most
