@@ -100,9 +100,10 @@ def placed(value, dtype, offset):
     return view
 
 
-def run(program, text, values, offset=0):
-    """The results of a lowered program with this CUDA text; AssertionError for what it does that no
-    program may. Arrays are so many elements behind where memory is aligned."""
+def run(program, text, values, offset=0, code=0):
+    """The results of a lowered program with this CUDA text, which returns a code; AssertionError
+    for what it does that no program may. Arrays are so many elements behind where memory is
+    aligned."""
     library = ctypes.CDLL(str(built(text)))
     sizes = sizes_of(program, values)
     pairs = zip(program.inputs, values, strict=True)
@@ -120,11 +121,11 @@ def run(program, text, values, offset=0):
     library.cuda_on_cpu_begin(len(arrays), pointers, bytes_, filled)
     before = [a.tobytes() for a in inputs]
     entry = getattr(library, program.name)
-    code = entry(*numbers, *map(ctypes.c_void_p, pointers), None)
+    found = entry(*numbers, *map(ctypes.c_void_p, pointers), None)
     library.cuda_on_cpu_error.restype = ctypes.c_char_p
     error = library.cuda_on_cpu_error().decode()
     assert error == "", f"{program.name} {error}"
-    assert code == 0
+    assert found == code
     assert before == [a.tobytes() for a in inputs], "an argument has changed"
     return outputs
 

@@ -2,6 +2,8 @@
    is put into a stream runs in its order, as late as can be: when somebody waits for it. So a use
    of memory that does not wait shows as poison, or as an old value. */
 #include "runtime_on_cpu.h"
+#undef cudaMemcpyAsync
+#undef cudaStreamSynchronize
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -283,6 +285,14 @@ int cudaStreamSynchronize(uintptr_t handle)
     stream_of(handle)->run(stream_of(handle)->added);
     return success;
 }
+
+/* The same for programs with a part of the host, which include `runtime_on_cpu.h`. */
+int cudart_on_cpu_copy(void *to, const void *from, size_t size, int kind, cudaStream_t stream)
+{
+    return cudaMemcpyAsync((uintptr_t)to, (uintptr_t)from, size, kind, (uintptr_t)stream);
+}
+
+int cudart_on_cpu_wait(cudaStream_t stream) { return cudaStreamSynchronize((uintptr_t)stream); }
 
 int cudaStreamQuery(uintptr_t handle)
 {

@@ -19,7 +19,12 @@ template <typename Function> struct runtime_on_cpu_work : cudart_on_cpu_work {
 /* Of the library in the place of libcudart, `cudart_on_cpu.cpp`. */
 extern "C" int cudart_on_cpu_launch(cudaStream_t stream, cudart_on_cpu_work *work);
 extern "C" int cudart_on_cpu_peek(void);
+extern "C" int cudart_on_cpu_copy(void *to, const void *from, size_t size, int kind,
+                                  cudaStream_t stream);
+extern "C" int cudart_on_cpu_wait(cudaStream_t stream);
 #define cudaPeekAtLastError cudart_on_cpu_peek
+#define cudaMemcpyAsync cudart_on_cpu_copy
+#define cudaStreamSynchronize cudart_on_cpu_wait
 
 template <typename Function> static void runtime_on_cpu_put(cudaStream_t stream, Function function)
 {

@@ -173,7 +173,7 @@ def test_a_loop_whose_predicate_the_host_reads(gpu):
 
     x = np.full(1 << 17, 2.0**-8, np.float32)
     on_gpu = tp.jit(halved, device="cuda")
-    assert "read_bool" in on_gpu.lower(x).as_text("cuda")
+    assert "read_back" in on_gpu.lower(x).as_text("cuda")
     check(on_gpu(x), x / 2)
 
 
@@ -352,14 +352,6 @@ def test_the_page_about_gpus_is_true(tmp_path):
 
 
 def test_what_programs_cannot_do_is_said():
-    def prints(x):
-        tp.debug.print("{}", x)
-        return x
-
-    with pytest.raises(
-        UnsupportedError, match=r"test_cuda_runtime.py:\d+.*cannot call Python.*'cuda'"
-    ):
-        tp.jit(prints, device="cuda")(X)
     with pytest.raises(UnsupportedError, match=r"test_cuda_runtime.py:\d+: .*length that depends"):
         tp.jit(lambda x: np.nonzero(x)[0], device="cuda")(X)
 

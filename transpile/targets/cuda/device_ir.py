@@ -1,10 +1,10 @@
 """The device program: kernels of threads, blocks and warps, and the launches of them.
 
     DeviceProgram   = program: Program, steps: Step*
-    Step            = DeviceKernel | HostLoop | HostWhile | HostIf | HostSwaps | Swap
+    Step            = DeviceKernel | HostLoop | HostWhile | HostIf | HostSwaps | HostCall | Swap
     DeviceKernel    = body: DeviceStatement*, the grid that it is launched on
     DeviceStatement = Statement | Spread | Section | Together | Single | Combine | FromFirst
-                    | Barrier | Shared | Slice | Registers | Pack | Unrolled | TeamCall
+                    | Barrier | Shared | Slice | Registers | Pack | Unrolled | TeamCall | EndIf
 
 A *team* is the threads that run statements together: those of a block, of a warp, or of an equal
 part of a warp. They have
@@ -196,6 +196,13 @@ class TeamCall:
     is_shared_out: bool = False
 
 
+@dataclass(frozen=True)
+class EndIf:
+    """The kernel ends here where this number in memory is not 0."""
+
+    flag: str
+
+
 DeviceStatement = (
     Statement
     | Spread
@@ -211,6 +218,7 @@ DeviceStatement = (
     | Pack
     | Unrolled
     | TeamCall
+    | EndIf
 )
 Body = tuple[DeviceStatement, ...]
 
@@ -275,6 +283,8 @@ def used_by(kernel: DeviceKernel) -> tuple[tuple[str, ...], frozenset[str]]:
                 used.setdefault(name)
                 if is_stored:
                     writes.add(name)
+            case EndIf(flag=flag):
+                used.setdefault(flag)
             case Shared(buffer=buffer) | Registers(buffer=buffer):
                 own.add(buffer.name)
             case Slice(buffer=buffer, home=home):
@@ -338,20 +348,39 @@ class HostLoop:
 @dataclass(frozen=True)
 class HostWhile:
     """A loop of the host around launches: `test` are steps, the last of which makes the truth
-    `flag` in the memory of the device, which the host reads."""
+    `flag` in the memory of the device, which the host reads. It `checks` then if the program has
+    failed."""
 
     flag: str
     test: tuple[Any, ...]
     steps: tuple[Any, ...]
+    checks: bool = False
 
 
 @dataclass(frozen=True)
 class HostIf:
-    """Steps by a truth in the memory of the device, which the host reads."""
+    """Steps by a truth in the memory of the device, which the host reads. It `checks` then if the
+    program has failed."""
 
     flag: str
     steps: tuple[Any, ...]
     orelse: tuple[Any, ...]
+    checks: bool = False
+
+
+@dataclass(frozen=True)
+class HostCall:
+    """A callback: the host waits for the arrays that its function reads, calls it, and copies what
+    it has written to the device. The kernel has nothing but the callback. The host `checks` before
+    if the program has failed."""
+
+    kernel: Kernel
+    checks: bool = False
+
+    @property
+    def call(self) -> Any:
+        """The callback."""
+        return self.kernel.body[0]
 
 
 @dataclass(frozen=True)
@@ -363,8 +392,8 @@ class HostSwaps:
 
 
 # What the host does: a launch, which is a kernel before it is mapped, loops and branches of
-# launches, and exchanges of pointers between them.
-Step = Kernel | DeviceKernel | HostLoop | HostWhile | HostIf | HostSwaps | Swap
+# launches, exchanges of pointers between them, and callbacks.
+Step = Kernel | DeviceKernel | HostLoop | HostWhile | HostIf | HostSwaps | HostCall | Swap
 
 
 def with_steps(step: Step, function: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Step:
@@ -393,10 +422,35 @@ def steps_inside(step: Step) -> tuple[Any, ...]:
             return ()
 
 
+def used_in(step: Step) -> frozenset[str]:
+    """The buffers that a step uses."""
+    inner = frozenset[str]().union(*map(used_in, steps_inside(step)))
+    match step:
+        case DeviceKernel():
+            return inner | frozenset(used_by(step)[0])
+        case HostCall():
+            return inner | frozenset(array.buffer for array in step.call.arrays.values())
+        case _:
+            return inner
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error with which a program ends: its code, the number of the site whose function raises
+    it, or None, and the arrays that the function is given, "" for those without elements."""
+
+    code: int
+    site: int | None = None
+    values: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class DeviceProgram:
     """A program, and what the host does for it, in order. Its kernels are those of the steps, one
-    for each, by which memory is planned."""
+    for each, by which memory is planned. With `failures`, the number of the first one from 1 on is
+    in `word` when all steps are through."""
 
     program: Program
     steps: tuple[Step, ...]
+    failures: tuple[Failure, ...] = ()
+    word: str = ""

@@ -14,6 +14,7 @@ from transpile.disk_cache.cache_entry import PROGRAM, DamagedError
 from transpile.disk_cache.concurrent_steps import finished
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.ir.indices.size_solver import evaluated, solved
+from transpile.runtime.callbacks import site_for_sizes
 from transpile.runtime.executable import BuildInfo, MemoryAnalysis
 from transpile.runtime.loader import Library
 from transpile.runtime.program_call import bytes_of, check_sizes
@@ -46,6 +47,7 @@ class CudaExecutable:
         self._library = library
         self._calls: dict[tuple[int, ...], DeviceCall] = {}
         self._sizes = [size.name for size in lowering.graph.sizes]
+        self._sites = list(dict.fromkeys(lowering.loops.sites))
         names = [kernel for kernel, _ in entry.meta["launches"]]
         handles = device.cuda.kernels(entry.read(_KERNELS), names)
         set_kernels = library.function(f"{entry.meta['function']}_kernels")
@@ -70,6 +72,7 @@ class CudaExecutable:
                 [(a.type.dtype, evaluated(a.type.shape, sizes)) for a in graph.outputs],
                 key,
                 meta["launches"],
+                [site_for_sizes(site, sizes) for site in self._sites],
             )
             self._calls = {**dict(list(self._calls.items())[-_MOST_CALLS:]), key: known}
         return known

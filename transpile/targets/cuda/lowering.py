@@ -189,7 +189,9 @@ class CudaLowering(Lowering):
         (directory / HOST).write_text(made.host, encoding="utf-8")
         log = self._compiled(made.source, directory, directory / KERNELS)
         meta = {
-            "declarations": filled_in("cuda/declarations.h.j2", name=name),
+            "declarations": filled_in(
+                "cuda/declarations.h.j2", name=name, calls_back=bool(made.program.sites)
+            ),
             "function": name,
             "launches": made.launches,
             "build": {

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from transpile.codegen.callback_messages import (
+    MessagePart,
+    Messages,
+    PrintedArray,
+    failures_of,
+    helpers_of,
+    messages_of,
+    places_of,
+)
 from transpile.codegen.complex_library import complex_functions
 from transpile.codegen.line_wrapping import WIDTH, string_literal, type_text, wrapped
 from transpile.codegen.plan.provenance import Origin, lines_of
@@ -11,10 +20,13 @@ from transpile.codegen.plan.size_checks import range_text
 from transpile.codegen.scope import ProgramScope
 from transpile.codegen.templates.filling import filled_in
 from transpile.errors import InternalError
-from transpile.ir.dims import Symbol
+from transpile.intrinsics.callbacks import Callback
+from transpile.ir.calls import Strided
+from transpile.ir.dims import Index, Symbol
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import Buffer, For, Kernel, Program, Swap
 from transpile.ir.loop_rewrite import written
+from transpile.ir.types import SHORT_NAMES, ArrayType
 from transpile.options import Options
 from transpile.symbols import c_helpers
 from transpile.targets.cuda.device_functions import device_text
@@ -22,6 +34,8 @@ from transpile.targets.cuda.device_ir import (
     Body,
     DeviceKernel,
     DeviceProgram,
+    Failure,
+    HostCall,
     HostIf,
     HostLoop,
     HostSwaps,
@@ -36,7 +50,7 @@ from transpile.targets.cuda.gpu import USUAL, Gpu
 from transpile.targets.cuda.schedule import device_program
 from transpile.targets.cuda.scope import DeviceScope, TeamNeeds, scope_of
 from transpile.util.fp_environment import in_default_fp_environment
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -66,8 +80,9 @@ class KernelText:
 @dataclass(frozen=True)
 class StepText:
     """A step of the host, for the templates: a launch, a loop, a loop or branch by a truth in
-    memory, steps that exchange pointers, which have other names for what they were before, or an
-    exchange of two. `number` is that of the launch before."""
+    memory, a callback, steps that exchange pointers, which have other names for what they were
+    before, or an exchange of two. `number` is that of the launch before. The host `checks` if the
+    program has failed where it waits."""
 
     kind: str
     number: int = 0
@@ -79,6 +94,18 @@ class StepText:
     swap: Swap | None = None
     swapped: tuple[tuple[Buffer, str], ...] = ()
     steps: tuple[StepText, ...] = ()
+    call: CallText | None = None
+    checks: bool = False
+
+
+@dataclass(frozen=True)
+class CallText:
+    """A callback, for the templates: the number of its site, and of each array that it reads and
+    writes the address and the size in bytes."""
+
+    site: int
+    values: tuple[tuple[str, Index], ...]
+    results: tuple[tuple[str, Index], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,12 +117,14 @@ class CudaFile:
     launches  for each launch its kernel, and the lines of Python that the kernel computes: the code
               that a program returns is the number of the launch that failed, from 1
     program   its loops, with the plan of memory
+    waits     True if the host waits for the device, and does not only launch
     """
 
     source: str
     host: str
     launches: tuple[tuple[str, str], ...]
     program: Program
+    waits: bool
 
 
 def cuda_text(lowered: Program, options: Options, title: str = "", gpu: Gpu = USUAL) -> str:
@@ -130,7 +159,8 @@ def cuda_file(
     of_part = renderer.texts(title or lowered.name, header)
     source = of_part("device" if for_python else "both")
     host = of_part("host") if for_python else ""
-    return CudaFile(source, host, launches_of(renderer.kernels), device.program)
+    launches = launches_of(renderer.kernels)
+    return CudaFile(source, host, launches, device.program, renderer.waits)
 
 
 def launches_of(kernels: Iterable[KernelText]) -> tuple[tuple[str, str], ...]:
@@ -147,6 +177,8 @@ def header_text(file: CudaFile, lowered: Program, title: str = "") -> str:
         dialect=CUDA,
         title=title or lowered.name,
         guard=f"{file.program.name.upper()}_H",
+        waits=file.waits,
+        places=places_of(file.program),
         description=description_of(lowered),
     )
 
@@ -174,6 +206,27 @@ def _fitted(line: str) -> str:
     return line if len(line) <= WIDTH else wrapped(text, " " * (len(line) - len(text)))
 
 
+def _with_plain_arrays(messages: Messages) -> Messages:
+    """The messages with the types of arrays of complex numbers and halves, in the place of their
+    elements: what prints these is made of functions of the device here."""
+    return tuple(
+        (number, tuple(part if isinstance(part, str) else _plain(part) for part in parts))
+        for number, parts in messages
+    )
+
+
+def _plain(part: PrintedArray) -> MessagePart:
+    suffix = part.helper.removeprefix("print_values_")
+    if part.size == 0:
+        return "[]"
+    return f"{suffix}[{part.size}]" if suffix in ("c64", "c128", "f16", "bf16") else part
+
+
+def _bytes(kind: ArrayType) -> Index:
+    """The bytes of an array."""
+    return kind.size * kind.dtype.itemsize
+
+
 class _Renderer:
     def __init__(self, lowered: Program, device: DeviceProgram, options: Options, gpu: Gpu) -> None:
         self.lowered = lowered
@@ -184,12 +237,14 @@ class _Renderer:
         self.threads = gpu.block
         self.kernels: list[KernelText] = []
         self.made_of: tuple[str, ...] = ()
+        self.waits = False
 
     def texts(self, title: str, header: str) -> Callable[[str], str]:
         """The text of a part of the file: "device", "host" or "both". Kernels are printed first, as
         they decide which functions it needs."""
         steps = self._steps(self.device.steps, self.program.sizes)
         kernels, kinds = self.kernels, _kinds(steps)
+        self.waits = bool(self.device.failures) or not kinds.isdisjoint(("while", "if", "call"))
         printed = filled_in("cuda/kernels.cu.j2", kernels=kernels, dialect=CUDA)
         scope = self._scope(Kernel(title, ()))
         routines = self._routines(scope)
@@ -226,7 +281,16 @@ class _Renderer:
             routines=routines,
             steps=steps,
             printed=printed,
-            reads_truths=not kinds.isdisjoint(("while", "if")),
+            waits=self.waits,
+            reads=bool(self.device.failures) or not kinds.isdisjoint(("while", "if")),
+            messages_of_sites=(sites := _with_plain_arrays(messages_of(self.program))),
+            printed_types={f"print_values_{n}": CUDA.types[d] for d, n in SHORT_NAMES.items()},
+            printing_helpers=[h.text for h in c_helpers.needed(helpers_of(sites))],
+            failures=self._failures(),
+            failure_texts=failures_of(self.program),
+            word=self.device.word,
+            last=len(kernels),
+            most_arrays=max((len(s.types) + len(s.results) for s in self.program.sites), default=0),
             has_packs=any(isinstance(s, Pack) for k in kernels for s in k.launched.walk()),
             counts_blocks=any(k.blocks is None for k in kernels),
             scope=scope,
@@ -273,15 +337,15 @@ class _Renderer:
                 case HostWhile():
                     test = tuple(self._steps(step.test, known))
                     number = len(self.kernels)
-                    inner = self._steps(step.steps, known)
-                    texts.append(StepText("while", number, step.flag, test, steps=tuple(inner)))
+                    made = StepText("while", number, step.flag, test, checks=step.checks)
+                    texts.append(replace(made, steps=tuple(self._steps(step.steps, known))))
+                case HostCall():
+                    call, number = self._call(step.call), len(self.kernels)
+                    texts.append(StepText("call", number, call=call, checks=step.checks))
                 case HostIf():
-                    number = len(self.kernels)
-                    inner = self._steps(step.steps, known)
-                    orelse = tuple(self._steps(step.orelse, known))
-                    texts.append(
-                        StepText("if", number, step.flag, orelse=orelse, steps=tuple(inner))
-                    )
+                    made = StepText("if", len(self.kernels), step.flag, checks=step.checks)
+                    bodies = [tuple(self._steps(b, known)) for b in (step.steps, step.orelse)]
+                    texts.append(replace(made, steps=bodies[0], orelse=bodies[1]))
                 case HostSwaps():
                     new, buffers = self.shared.names.new, self.program.buffers()
                     # Nothing reads them behind the last step.
@@ -294,6 +358,45 @@ class _Renderer:
                 case _:
                     raise InternalError(f"{step.name} is not mapped")
         return texts
+
+    def _call(self, call: Callback) -> CallText:
+        """A callback, of which the host knows where its arrays are."""
+        pairs = zip(call.values, call.site.types, strict=True)
+        given = zip(call.given, call.site.results, strict=True)
+        values, results = (
+            tuple((self._address(x), _bytes(kind)) for x, kind in arrays)
+            for arrays in (pairs, given)
+        )
+        return CallText(self.program.sites.index(call.site), values, results)
+
+    def _address(self, array: Strided | None) -> str:
+        if array is None:
+            return "nullptr"
+        index = array.first.index
+        if not index or index[0] == 0:
+            return array.buffer
+        return f"{array.buffer} + {self._scope(Kernel('', ())).index(index[0])}"
+
+    def _failures(self) -> list[tuple[Failure, CallText | None]]:
+        """What the host does where the program has failed."""
+        sites = self.program.sites
+        return [
+            (
+                failure,
+                None
+                if failure.site is None
+                else CallText(
+                    failure.site,
+                    tuple(
+                        (name or "nullptr", _bytes(kind))
+                        for name, kind in zip(
+                            failure.values, sites[failure.site].types, strict=True
+                        )
+                    ),
+                ),
+            )
+            for failure in self.device.failures
+        ]
 
     def _kernel(self, device: DeviceKernel, known: tuple[Symbol, ...], number: int) -> KernelText:
         kernel = device.kernel

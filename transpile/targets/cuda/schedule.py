@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from transpile.errors import UnsupportedError
-from transpile.intrinsics.callbacks import Callback
-from transpile.ir.calls import Call
 from transpile.ir.loop_ir import Alloc, Kernel, Program, Slot, Statement
-from transpile.ir.loop_rewrite import names_in, names_of_kernel, walk, with_bodies
+from transpile.ir.loop_rewrite import names_in, names_of_kernel, with_bodies
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
@@ -32,12 +30,14 @@ from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.device_ir import (
     DeviceKernel,
     DeviceProgram,
+    HostCall,
     Slice,
     Step,
     steps_inside,
-    used_by,
+    used_in,
     with_steps,
 )
+from transpile.targets.cuda.effects.failures import Failures
 from transpile.targets.cuda.gpu import USUAL, Gpu
 from transpile.targets.cuda.mapping.concurrent import side_by_side
 from transpile.targets.cuda.mapping.flatten import flatten, without_single_iterations
@@ -77,10 +77,14 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     check(program)
     flat = several_launches(flatten(program), gpu)
     steps, temporaries = cut_at_wide_nests(flat, gpu)
-    mapper = Mapper(Names(_names_in(flat, steps)), gpu)
-    steps = side_by_side((_mapped(step, mapper) for step in steps), gpu, mapper.names)
-    used = set[str]().union(*(used_by(kernel)[0] for kernel in kernels_of(steps)))
-    there = (b for b in (*temporaries, *mapper.temporaries) if b.name in used)
+    names = Names(_names_in(flat, steps))
+    failures = Failures(flat, temporaries, names)
+    steps = failures.whole(steps)
+    mapper = Mapper(names, gpu)
+    mapped = (_mapped(step, mapper, failures) for step in steps)
+    steps = side_by_side(mapped, gpu, mapper.names)
+    used = set[str]().union(*map(used_in, steps))
+    there = (b for b in (*temporaries, *failures.records, *mapper.temporaries) if b.name in used)
     constants = tuple(
         b for b in flat.constants if b.name in used
     )  # without the plans of C's routines
@@ -90,7 +94,8 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
         temporaries=tuple(there),
         constants=constants,
     )
-    return DeviceProgram(plan_memory(flat, options), steps)
+    planned = failures.with_word(plan_memory(flat, options))
+    return DeviceProgram(planned, steps, tuple(failures.found), failures.word.name)
 
 
 def kernels_of(steps: Iterable[Step]) -> Iterator[DeviceKernel]:
@@ -111,21 +116,31 @@ def _names_in(program: Program, steps: Iterable[Step]) -> set[str]:
     return names
 
 
-def _mapped(step: Step, mapper: Mapper) -> Step:
+def _mapped(step: Step, mapper: Mapper, failures: Failures) -> Step:
     """A step with its kernels mapped to the grid."""
     if isinstance(step, Kernel):
-        return _with_slots(mapper.kernel(step))
-    return with_steps(step, lambda steps: tuple(_mapped(inner, mapper) for inner in steps))
+        return failures.guard(_with_slots(mapper.kernel(step)))
+    return with_steps(
+        step, lambda steps: tuple(_mapped(inner, mapper, failures) for inner in steps)
+    )
 
 
 def _as_kernel(step: Step) -> Kernel:
     """All statements of a step: what it uses is alive as long as it goes on."""
-    first, *others = [kernel.kernel for kernel in kernels_of((step,))]
+    first, *others = _loops_of((step,))
     return replace(first, body=(*first.body, *(s for k in others for s in k.body)))
 
 
+def _loops_of(steps: Iterable[Step]) -> Iterator[Kernel]:
+    """The statements of steps, callbacks of the host among them."""
+    for step in steps:
+        if isinstance(step, DeviceKernel | HostCall):
+            yield step.kernel
+        yield from _loops_of(steps_inside(step))
+
+
 def _refuse(program: Program) -> None:
-    """Raise UnsupportedError for programs that need the host, or another device, as they run."""
+    """Raise UnsupportedError for programs that need another device as they run."""
     if program.communicates:
         raise UnsupportedError(
             f"{program.name} exchanges values with other devices: not on a GPU yet"
@@ -135,10 +150,6 @@ def _refuse(program: Program) -> None:
             f"{program.name} has a length that depends on values, or has to check sizes: not on a "
             "GPU yet"
         )
-    for kernel in program.kernels:
-        for statement in walk(kernel.body):
-            if isinstance(statement, Call) and isinstance(statement, Callback):
-                raise UnsupportedError(f"{kernel.source}: a kernel of a GPU cannot call Python")
 
 
 def _with_slots(kernel: DeviceKernel) -> DeviceKernel:

@@ -89,6 +89,7 @@ _PRINTED = frozenset(
         "Pack",
         "Unrolled",
         "TeamCall",
+        "EndIf",
     ]
 )
 

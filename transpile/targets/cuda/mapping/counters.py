@@ -19,6 +19,7 @@ from transpile.targets.cuda.device_ir import (
     Combine,
     DeviceKernel,
     DeviceStatement,
+    EndIf,
     FromFirst,
     Pack,
     Registers,
@@ -80,7 +81,7 @@ def _indices(statement: DeviceStatement) -> Iterator[Index]:
                     yield from argument.index
                 elif not isinstance(argument, str):
                     yield argument
-        case Together():
+        case Together() | EndIf():
             pass
         case _:
             yield from indices(statement)

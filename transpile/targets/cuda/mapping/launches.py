@@ -5,7 +5,8 @@ whose iterations are independent and have enough work, is spread over the grid, 
 is another launch. What stands between wide nests is run by one block. Scalars that outlive a launch
 are numbers in memory. Loops of users around wide nests, whose bounds the host knows, are its loops;
 so are those that end by a predicate, and branches, where there is enough work inside: the host
-reads a truth from the memory of the device then.
+reads a truth from the memory of the device then. It does the same where a callback is inside, which
+is the host's. What may end the program with an error is the last statement of its kernel.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from transpile.analysis.cost_model import work, work_for_sizes
+from transpile.errors import UnsupportedError
+from transpile.intrinsics.callbacks import Callback
 from transpile.ir.calls import Call
 from transpile.ir.dims import Symbol, symbols_of
 from transpile.ir.indices.estimates import estimate
@@ -47,7 +50,16 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.types import BOOL
 from transpile.symbols.identifiers import Names
-from transpile.targets.cuda.device_ir import HostIf, HostLoop, HostSwaps, HostWhile, Step
+from transpile.targets.cuda.device_ir import (
+    HostCall,
+    HostIf,
+    HostLoop,
+    HostSwaps,
+    HostWhile,
+    Step,
+)
+from transpile.targets.cuda.effects.failures import ends
+from transpile.targets.cuda.effects.host_calls import as_while, calls_host, with_own_arrays
 from transpile.targets.cuda.gpu import Gpu
 from transpile.util.frozen_records import dataclass, replace
 
@@ -65,7 +77,7 @@ def cut_at_wide_nests(program: Program, gpu: Gpu) -> tuple[tuple[Step, ...], tup
         items = cutter.items(kernel.body, frozenset(program.sizes))
         leaves = list(_leaves(items))
         if len(items) == 1 and leaves == items:
-            steps.append(kernel)
+            steps.append(_as_step(kernel))
             continue
         temporaries += cutter.flags
         cut = _Cut(kernel, leaves, names)
@@ -83,25 +95,31 @@ def _as_steps(items: Sequence[_Item], kernels: Mapping[_Leaf, Kernel | None]) ->
         match item:
             case _Leaf():
                 kernel = kernels[item]
-                steps += [] if kernel is None else [kernel]
+                steps += [] if kernel is None else [_as_step(kernel)]
             case _Loop():
                 steps.append(HostLoop(item.loop, _as_steps(item.items, kernels)))
             case _While():
-                parts_ = (_as_steps(part, kernels) for part in (item.test, item.items))
-                steps.append(HostWhile(item.flag, *parts_))
+                test, body = (_as_steps(part, kernels) for part in (item.test, item.items))
+                steps.append(HostWhile(item.flag, test, body))
             case _If():
-                parts_ = (_as_steps(part, kernels) for part in (item.items, item.orelse))
-                steps.append(HostIf(item.flag, *parts_))
+                body, orelse = (_as_steps(part, kernels) for part in (item.items, item.orelse))
+                steps.append(HostIf(item.flag, body, orelse))
             case Swap():
                 steps.append(item)
     return tuple(steps)
+
+
+def _as_step(kernel: Kernel) -> Step:
+    """A kernel as a launch; a callback is the host's."""
+    first = kernel.body[0] if kernel.body else None
+    return HostCall(kernel) if isinstance(first, Callback) and not first.fails else kernel
 
 
 def is_wide(statement: Statement, gpu: Gpu) -> bool:
     """True for what the whole grid is to run: a call, or a loop with independent iterations and
     enough work."""
     if isinstance(statement, Call):
-        return True
+        return not isinstance(statement, Callback)
     return may_be_spread(statement) and work(statement) >= gpu.least_grid_work
 
 
@@ -173,7 +191,12 @@ class _Cutter:
             group[:] = behind
 
         for position, statement in enumerate(body):
-            if is_wide(statement, self.gpu):
+            if isinstance(statement, Callback) and not statement.fails:
+                before, call = with_own_arrays(statement, known, self.names)
+                group += before
+                close()
+                items.append(_Leaf((call,)))
+            elif is_wide(statement, self.gpu):
                 close(*(s for s in group if _may_follow(s, (*group, statement))))
                 items.append(_Leaf((statement,)))
             elif (of_host := self._of_host(statement, known)) is not None:
@@ -187,24 +210,30 @@ class _Cutter:
                 break
             else:
                 group.append(statement)
+                if ends(statement):
+                    close()
         close()
         return items
 
     def _of_host(self, statement: Statement, known: frozenset[Symbol]) -> _OfHost | None:
         """A loop or branch as the host runs it, if it can and has wide nests to launch."""
         made: _OfHost | None = None
+        is_called = calls_host(statement)
         match statement:
-            case For(limit=None):
-                ends = symbols_of(statement.start) | symbols_of(statement.stop)
-                if ends <= known:
-                    items = self.items(statement.body, known | {statement.symbol})
-                    made = _OfHost((), _Loop(statement, tuple(items)))
-            case While() if self._is_worth_reading(statement):
+            case For() if statement.limit is None and _ends_of(statement) <= known:
+                items = self.items(statement.body, known | {statement.symbol})
+                made = _OfHost((), _Loop(statement, tuple(items)))
+            case For() if is_called:
+                counter, loop = as_while(statement, self.names)
+                made = self._of_host(loop, known)
+                assert made is not None
+                made = replace(made, before=(counter, *made.before))
+            case While() if is_called or self._is_worth_reading(statement):
                 flag = self._flag("goes_on")
                 test = self.items((*statement.test, Store(flag, (), statement.condition)), known)
                 items = self.items(statement.body, known)
                 made = _OfHost((), _While(flag, tuple(test), tuple(items)))
-            case If() if self._is_worth_reading(statement):
+            case If() if is_called or self._is_worth_reading(statement):
                 flag = self._flag("holds")
                 bodies = (tuple(self.items(b, known)) for b in (statement.body, statement.orelse))
                 made = _OfHost((Store(flag, (), statement.condition),), _If(flag, *bodies))
@@ -213,9 +242,13 @@ class _Cutter:
         if made is None:
             return None
         leaves = list(_leaves((made.item,)))
-        if not any(is_wide(leaf.body[0], self.gpu) for leaf in leaves):
+        if not is_called and not any(is_wide(leaf.body[0], self.gpu) for leaf in leaves):
             return None
         if any(isinstance(s, Swap) for leaf in leaves for s in walk(leaf.body)):
+            if is_called:
+                raise UnsupportedError(
+                    "a callback in a loop whose carries exchange their memory is not for a GPU yet"
+                )
             return None
         return made
 
@@ -228,6 +261,11 @@ class _Cutter:
     def _flag(self, hint: str) -> str:
         self.flags.append(Buffer(self.names.new(hint), (), BOOL))
         return self.flags[-1].name
+
+
+def _ends_of(loop: For) -> frozenset[Symbol]:
+    """The symbols in the bounds of a loop."""
+    return symbols_of(loop.start) | symbols_of(loop.stop)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 The array has the addresses of the inputs, the outputs and the workspace, then the stream and the
 runtime sizes. A call launches kernels and does not wait for them. What is not on the device is
-copied there; numbers, which are often the same, are kept there.
+copied there; numbers, which are often the same, are kept there. A program with callbacks takes
+their trampoline and its context, too, and waits for the device.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from transpile.errors import LaunchError
+from transpile.ir.graph import Site
 from transpile.ir.source_info import user_source
 from transpile.pytree.device_arrays import DeviceArray, DeviceKind, kind_of
+from transpile.runtime.callbacks import Callbacks
 from transpile.runtime.loader import Library
 from transpile.runtime.mutated_arguments import aliasing, check_target, donated_positions
 from transpile.runtime.program_call import ArrayKind, as_input
@@ -28,6 +31,7 @@ from transpile.trace.call_signature import Signature
 Run = Callable[[Sequence[Any]], list[Any]]
 # Numbers that a stream keeps on its device.
 _MOST_NUMBERS = 256
+_NO_MEMORY = -2  # the code of a program without memory for copies of what a callback takes
 
 
 class DeviceCall:
@@ -50,6 +54,7 @@ class DeviceCall:
         outputs: Sequence[ArrayKind],
         sizes: Sequence[int],
         launches: Sequence[Sequence[str]],
+        sites: Sequence[Site] = (),
     ) -> None:
         self.device = device
         self.inputs = tuple(inputs)
@@ -60,7 +65,9 @@ class DeviceCall:
         self.workspace = int(library.function(f"{name}_call_workspace")(values))
         self._name = name
         self._function = library.function(f"{name}_call")
-        self._pack = Struct(f"{len(inputs) + len(outputs) + 2}Q{len(sizes)}q").pack
+        self.callbacks = Callbacks(library.ffi, name, sites) if sites else None
+        count = len(inputs) + len(outputs) + (4 if sites else 2)
+        self._pack = Struct(f"{count}Q{len(sizes)}q").pack
         self._sizes = tuple(sizes)
         self._current = device.current
         self._prepared = self._prepare(device.default_stream)
@@ -98,11 +105,17 @@ class DeviceCall:
         pointers.append(0 if scratch is None else scratch.pointer)
         pointers.append(stream.handle)
         stream.last = self._name
+        running = None
+        if self.callbacks is not None:
+            running = self.callbacks.begin()
+            pointers += (self.callbacks.number, running.address)
         if self.device.is_alone:
             code = self._function(self._pack(*pointers, *self._sizes))
         else:
             with self.device.active():
                 code = self._function(self._pack(*pointers, *self._sizes))
+        if running is not None:
+            running.finish()
         if code:
             self._fail(code, stream)
         if stream.held:
@@ -111,6 +124,8 @@ class DeviceCall:
 
     def _fail(self, code: int, stream: Stream) -> NoReturn:
         """Raise the error of a launch."""
+        if code == _NO_MEMORY:
+            raise MemoryError(f"{self._name} has no memory for the values of a callback")
         cuda = self.device.cuda
         reason = cuda.message(cuda.functions.cudaGetLastError())
         kernel, lines = self.launches[code - 1]

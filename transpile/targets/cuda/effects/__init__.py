@@ -1,0 +1,1 @@
+"""What a program does besides computing: ends with errors, calls of functions of the host."""
