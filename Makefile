@@ -12,7 +12,7 @@ PEER_PACKAGES ?= numba scipy jax torch==2.13.0
 # Else each of the suite's thousand processes would compile every module it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples test thorough check fuzz sanitize soak compat xla mpi cuda notebook machines machines-table machines-packages docs lint format bench cliffs clean compiler
+.PHONY: screenshots demo examples test thorough check fuzz sanitize soak compat xla mpi cuda notebook machines machines-table machines-packages docs lint format bench cliffs clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -137,6 +137,10 @@ docs: .venv-docs/.installed
 	@PYTHONPATH=docs .venv-docs/bin/python -m website build/docs/source
 	@.venv-docs/bin/python -m sphinx -q -W --keep-going -c docs/website build/docs/source build/docs/html
 	@PYTHONPATH=docs .venv-docs/bin/python -m website.check build/docs/html
+
+# Pictures of the site and of explore's page, docs/images, by Chromium; on an idle machine.
+screenshots: docs
+	@PYTHONPATH=docs:tests/support .venv-docs/bin/python -m website.screenshots build/docs/html
 
 lint: $(VENV)/.installed-developer
 	@$(BIN)/ruff format --check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shutil
 from pathlib import Path
 
 from website import picture
@@ -15,6 +16,7 @@ LINK = re.compile(r"(?<=\]\()([^)#\s]*)(#[^)\s]*)?(?=\))")
 SHOWN = re.compile(r"^<!-- shown: (\S+) -->$", re.MULTILINE)  # the file follows, in the site
 # A link to a page that only the site has.
 MADE = re.compile(r"<!-- page: (\S+) -->(.*?)<!-- -->")
+IMAGES = (".webp", ".png", ".svg")
 LANGUAGES = {
     ".py": "python",
     ".c": "c",
@@ -65,6 +67,12 @@ class Site:
         with (self.folder / f"{name}.md").open("a", encoding="utf-8") as file:
             file.write(text)
 
+    def copy(self, file):
+        """The same file, at the same place in the site."""
+        path = self.folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / file, path)
+
     def page_of(self, file):
         """The page that shows a file or folder of the repository."""
         if file in self.pages:
@@ -84,6 +92,9 @@ class Site:
             if not path or "://" in path or path.startswith("mailto:"):
                 return link[0]
             there = posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
+            if posixpath.splitext(there)[1] in IMAGES:
+                self.copy(there)
+                return posixpath.relpath(there, posixpath.dirname(name) or ".")
             page = self.page_of(there)
             return posixpath.relpath(page, posixpath.dirname(name) or ".") + ".md" + anchor
 

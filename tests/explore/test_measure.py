@@ -84,7 +84,10 @@ def test_callbacks_and_sizes():
 
 def test_runtime_sizes_are_those_of_the_arguments_or_given(tmp_path):
     sized = transpile.jit(centred).lower(transpile.ShapeDtypeStruct(("n", "m"), np.float64))
-    with pytest.raises(UnsupportedError, match=r"centred has .*, measure=\{'n': 1000, 'm': 1000\}"):
+    wanted = (
+        r"--measure-size n=1000 --measure-size m=1000 .* explore\(path, measure=\{'n': 1000, 'm'"
+    )
+    with pytest.raises(UnsupportedError, match=wanted):
         sized.explore(tmp_path / "a.html", measure=True)
     with pytest.raises(TypeError, match="measure has a runtime size 'k', and centred has n, m"):
         sized.explore(tmp_path / "a.html", measure={"n": 30, "m": 40, "k": 1})

@@ -54,12 +54,15 @@ def links_inside(site):
 
 
 def test_every_link_leads_to_a_page(site):
-    links = 0
+    links = images = 0
     for name, link, page in links_inside(site):
-        if link[1]:
+        if link[1].endswith(pages.IMAGES):
+            assert (site.folder / page).read_bytes() == (pages.ROOT / page).read_bytes()
+            images += 1
+        elif link[1]:
             assert page in site.written, f"{name} links to {link[1]}"
             links += 1
-    assert links > 100
+    assert links > 100 and images > 1
 
 
 def headings(text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import json
 import os
@@ -51,6 +52,18 @@ class Browser:
         self.ask("Page.navigate", url=url)
         while self._answer().get("method") != "Page.loadEventFired":
             pass
+
+    def look(self, width, height, *, is_dark=False):
+        """The size of the window in pixels, and its colours."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.ask("Emulation.setDeviceMetricsOverride", **size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
+        self.ask("Emulation.setEmulatedMedia", features=[scheme])
+
+    def picture(self):
+        """What the window shows, as a file of the format WebP."""
+        data = self.ask("Page.captureScreenshot", format="webp", quality=80)["data"]
+        return base64.b64decode(data)
 
     def value(self, expression):
         """What an expression of JavaScript gives."""

@@ -6,9 +6,10 @@ so this module, which imports all of them, is imported then.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -103,7 +104,7 @@ class Pipeline:
     @cached_property
     def optimised(self) -> Graph:
         """The graph after the passes of `passes/`."""
-        with self._times.phase("lower"):
+        with self._working("lower"):
             graph = with_returned_lengths(self.graph)
             made = without_collector(lambda: optimise(graph, self.options.machine))
         check_float_only(made, self.options)
@@ -112,7 +113,7 @@ class Pipeline:
     @cached_property
     def lowered(self) -> Program:
         """The fused loops, before the schedule."""
-        with self._times.phase("lower"):
+        with self._working("lower"):
             program = without_collector(
                 lambda: lower(self.optimised, self.donated, self.options.machine)
             )
@@ -121,19 +122,19 @@ class Pipeline:
     @cached_property
     def program(self) -> Program:
         """The loops after the passes of `schedule/`."""
-        with self._times.phase("lower"):
+        with self._working("lower"):
             return without_collector(lambda: schedule(self.lowered, self.options))
 
     @cached_property
     def text(self) -> Text:
         """The texts of program.c and program.h."""
-        with self._times.phase("render"):
+        with self._working("render"):
             return self.rendered("program.h")
 
     @cached_property
     def text_for_c(self) -> Text:
         """The texts for processes without Python."""
-        with self._times.phase("render"):
+        with self._working("render"):
             return self.rendered("program.h", for_c=True)
 
     def title(self, program: Program) -> str:
@@ -342,6 +343,14 @@ class Pipeline:
             else:
                 done.append(_Compilation(log, flags, retreat, limit))
                 return
+
+    @contextlib.contextmanager
+    def _working(self, phase: str) -> Iterator[None]:
+        """A phase in Python, of which people see the line as they do of the compiler's."""
+        count = len(self.graph.equations)
+        words = f"preparing {self.graph.name}, {count:,} operations"
+        with self._times.phase(phase), waiting(words, is_last=False):
+            yield
 
     def _waits_for(self, text: Text) -> str:
         """What the line says that people see while the compiler works."""

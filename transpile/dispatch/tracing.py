@@ -55,6 +55,7 @@ from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.interrupt_safety import THREAD, as_before, between
 from transpile.util.lazy.imports import Later
 from transpile.util.lazy.loggers import Log
+from transpile.util.terminal.status_line import waiting
 
 if TYPE_CHECKING:
     from transpile.build import compiler_probe
@@ -268,10 +269,11 @@ class Tracing:
         executed = None
         recorder = Recorder()
         trace = partial(self._graph, bound, call, leaves, recorder)
-        if guards is not None and guards.takes_callbacks:
-            outcome, executed = recorded(trace)
-        else:
-            outcome = trace()
+        with waiting(f"tracing {function_name(self.function)}", is_last=False):
+            if guards is not None and guards.takes_callbacks:
+                outcome, executed = recorded(trace)
+            else:
+                outcome = trace()
         graph, (out_tree, out_paths, positions, written, ordered) = outcome
         if guards is not None and executed is not None:
             self._drop_callbacks(guards, bound, graph, executed)

@@ -121,9 +121,11 @@ def _check_sizes(graph: Graph, sizes: Mapping[str, int]) -> None:
         raise TypeError(f"measure has a runtime size {wrong[0]!r}, and {graph.name} {has}")
     if missing := [name for name in known if name not in sizes]:
         examples = ", ".join(f"{name!r}: 1000" for name in missing)
+        words = " ".join(f"--measure-size {name}=1000" for name in missing)
         raise UnsupportedError(
-            f"{graph.name} has runtime sizes: to be measured it needs them, "
-            f"measure={{{examples}}}, or arguments, measure=(x, ...)"
+            f"{graph.name} has runtime sizes: to be measured it needs them, {words} on the command "
+            f"line, in Python explore(path, measure={{{examples}}}), or measure=(x, ...) with "
+            "arguments"
         )
 
 
@@ -138,5 +140,6 @@ def _check_drawn(program: Program, name: str) -> None:
     for reason, holds in reasons.items():
         if holds:
             raise UnsupportedError(
-                f"{name} {reason}: to be measured it needs arguments, measure=(x, ...)"
+                f"{name} {reason}: to be measured it needs arguments, which Python gives it: "
+                "explore(path, measure=(x, ...))"
             )

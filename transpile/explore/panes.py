@@ -7,6 +7,7 @@ import ast
 import linecache
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from transpile.explore.colours import coloured
 from transpile.explore.places import Places
@@ -16,7 +17,8 @@ from transpile.util.frozen_records import dataclass
 # More lines of assembly than this are cut: a browser has to lay out all of them.
 MOST_LINES = 6000
 
-_LEAST_WIDTH, _MOST_WIDTH = 40, 100  # columns
+_LEAST_WIDTH, _MOST_WIDTH = 40, 90  # columns
+_NUMBER = 6  # columns of the number of a line
 
 _DIRECTIVE = re.compile(r'#line (\d+) (".*")$')
 _SHOWN = re.compile(r"  # (.*)$")
@@ -49,8 +51,11 @@ class Pane:
 
     @property
     def width(self) -> int:
-        """Its share of the page: the columns of its longest line, within limits."""
-        return min(max(_LEAST_WIDTH, *(len(line.text) for line in self.lines)), _MOST_WIDTH)
+        """Its share of the page: the columns of its longest line, with numbers of lines before it,
+        within limits."""
+        margin = _NUMBER if any(line.number for line in self.lines) else 0
+        longest = max(len(line.text.expandtabs()) for line in self.lines)
+        return min(max(_LEAST_WIDTH, margin + longest), _MOST_WIDTH)
 
 
 # ---------------------------------------------------------------------------------------- Python
@@ -63,9 +68,16 @@ def python_pane(places: Places) -> Pane:
         by_file.setdefault(file, []).append(line)
     lines: list[Line] = []
     for file, numbers in by_file.items():
-        lines.append(Line(f"# {file}"))
+        lines.append(Line(f"# {_shown(file)}"))
         lines += _of_file(file, numbers, places)
     return Pane("python", "Python", tuple(lines))
+
+
+def _shown(file: str) -> str:
+    """The name of a file: as seen from the working directory where it lies below that, as pages are
+    shown to others."""
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _of_file(file: str, numbers: list[int], places: Places) -> Iterator[Line]:

@@ -44,6 +44,7 @@ from transpile.lower.storage import Place, Storage
 from transpile.machine import USUAL, Machine
 from transpile.symbols.identifiers import Names, is_reserved, program_name
 from transpile.util.fp_environment import in_default_fp_environment
+from transpile.util.terminal.status_line import tick
 
 # A kernel's comment quotes at most this many lines of Python.
 LONGEST_COMMENT = 6
@@ -87,6 +88,7 @@ def _program(name: str, graph: Graph, storage: Storage, donated: Donated) -> Pro
     depth = loop_depth(storage.frame.loops)
     kernels: list[Kernel] = []
     for number, items in enumerate(groups, start=1):
+        tick()
         body = kernel_body(storage.frame, names, items, depth)
         ending = "kernel" if len(groups) == 1 else str(number)
         source, comment = _origin(items)

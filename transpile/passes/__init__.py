@@ -33,6 +33,7 @@ from transpile.passes.unalias_outputs import unalias_outputs
 from transpile.primitives.control.operands import graphs_of, operands_of, rebuilt
 from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import replace
+from transpile.util.terminal.status_line import tick
 
 PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (inline_calls, "the body of a call is optimised and fused with the equations around it"),
@@ -69,6 +70,7 @@ def optimise(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Run every pass over the graph and its regions; verify the graph after each pass."""
     graph.check()
     for run_pass, _ in PASSES:
+        tick()
         before, graph = graph, run_pass(graph, machine)
         if graph is not before:
             graph.check()

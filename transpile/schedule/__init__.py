@@ -66,6 +66,7 @@ from transpile.schedule.team_guards import guard_teams
 from transpile.schedule.vectorize import vectorize_loops
 from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import changed, replace, same
+from transpile.util.terminal.status_line import tick
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
@@ -221,6 +222,7 @@ def schedule(program: Program, options: Options) -> Program:
     """The program after every pass, verified after each that changed it."""
     check(program)
     for loop_pass, _ in SCHEDULE:
+        tick()
         after = _with_same_kernels(program, loop_pass(program, options))
         check(after, program)
         program = after

@@ -28,8 +28,10 @@ from transpile.trace.bytecode.made_arrays import root_of
 from transpile.trace.tracer import UNKNOWN, Tracer, leaked
 from transpile.util.frozen_records import dataclass
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between
+from transpile.util.terminal.status_line import tick
 
 _LENGTH = 100  # equations: a length may take an argument of the program
+_REFUSED = (errors.UndecidedSizeError, TypeError, ValueError)  # as type rules raise them
 
 
 @dataclass(eq=False)
@@ -160,9 +162,7 @@ class Trace:
         try:
             types = primitive.result_types([a.type for a in atoms], params)
         except (TypeError, ValueError) as problem:
-            kind: type[Exception] = TypeError if isinstance(problem, TypeError) else ValueError
-            if isinstance(problem, errors.UndecidedSizeError):
-                kind = errors.UndecidedSizeError
+            kind = next(kind for kind in _REFUSED if isinstance(problem, kind))
             raise kind(f"{user_source()}: {problem}") from problem
         for result in types:
             if size_of(result.shape) > MOST:
@@ -180,6 +180,7 @@ class Trace:
         if THREAD.longest is not None and born + _LENGTH * len(self.lengths) > THREAD.longest:
             raise LongTraceError
         self.equations.append(equation)
+        tick()
         for var in equation.outputs:
             self.producers[var], self.births[var] = equation, born
         if equation.primitive.kind == "length":
@@ -357,10 +358,8 @@ def constant(value: Any, what: str = "a constant") -> Const:
     if isinstance(value, np.generic | np.ndarray) or hasattr(value, "__array__"):
         array = np.asarray(value)
         return Const(array.astype(check_dtype(array.dtype, what), copy=False))
-    raise TypeError(
-        f"{user_source()}: {what} is a {type(value).__name__}, which is not an array: "
-        f"{shown(value)}"
-    )
+    kind = type(value).__name__
+    raise TypeError(f"{user_source()}: {what} is a {kind}, which is not an array: {shown(value)}")
 
 
 class LongTraceError(BaseException):

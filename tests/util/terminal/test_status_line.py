@@ -81,9 +81,32 @@ def test_a_terminal_shows_a_line_which_goes(slow, terminal, monkeypatch, limit):
     compile_one()
     text = terminal.written()
     assert len(DRAWN.findall(text)) >= 2
-    assert text.endswith("\r\x1b[K") and DRAWN.sub("", text) == "\r\x1b[K"
+    rest = re.sub(r"\r\x1b\[Ktranspile: (tracing|preparing) waited_for[^\r]*\r\x1b\[K", "", text)
+    assert rest.endswith("\r\x1b[K") and DRAWN.sub("", rest) == "\r\x1b[K"
     compile_one()  # from the cache
     assert terminal.written() == ""
+
+
+def test_phases_in_python_are_one_wait_with_the_compiler_s(terminal, monkeypatch, tmp_path):
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(status_line, "_PATIENCE", 0.0)
+    monkeypatch.setattr(status_line, "_EVERY", 0.02)
+    monkeypatch.setattr(status_line._wait, "line", None)  # of another test
+    terminal.begin()
+
+    def long(x):
+        for k in range(150):
+            x = np.sin(x) * k + np.cos(x[::-1]) / (k + 1)
+        return x
+
+    transpile.jit(long, python_control_flow=False)(np.ones(20))
+    text = terminal.written()
+    drawn = re.findall(r"transpile: (\w+) long([^\r]*), \d+ s", text)
+    assert [phase for phase, _ in drawn[:1]] == ["tracing"]
+    assert {"tracing", "preparing", "compiling"} == {phase for phase, _ in drawn}
+    assert any(re.fullmatch(r", [\d,]+ operations", text) for _, text in drawn)
+    assert status_line._wait.line is None  # the compiler was the last of that wait
 
 
 def test_nothing_is_shown_elsewhere(slow, terminal, monkeypatch):

@@ -37,6 +37,7 @@ from transpile.trace.history.record import Record
 from transpile.util.atomic_files import replace_files
 from transpile.util.frozen_records import cached_property
 from transpile.util.gc_pause import without_collector
+from transpile.util.terminal.status_line import waiting
 
 _Used = TypeVar("_Used")
 # What the key has of nvcc: a program from the cache runs where there is none.
@@ -217,7 +218,9 @@ class CudaLowering(Lowering):
         def kept(steps: Steps[str]) -> Steps[None]:
             logs.append((yield from steps))
 
-        with self._times.phase("compile"), SideBySide(most_commands()) as jobs:
+        words = f"compiling {self.graph.name} by nvcc, {len(source):,} characters of CUDA C++"
+        compiles = self._times.phase("compile")
+        with compiles, waiting(words), SideBySide(most_commands()) as jobs:
             jobs.begin(kept(nvcc.compiling(nvcc.find_nvcc(), path, output, chosen)))
             if not for_host:
                 jobs.begin(kept(self._host_part(directory)))

@@ -1,8 +1,9 @@
 """A line that says what a call waits for, if that takes longer than two seconds.
 
 It stands on standard error where that is a terminal, or in a notebook's cell, and is erased at the
-end. There is no thread: whoever waits looks at the clock (`tick`), and the main thread alone draws,
-in the process that has begun. TRANSPILE_PROGRESS=0 draws nothing.
+end. There is no thread: whoever waits or works looks at the clock (`tick`), and the main thread
+alone draws, in the process that has begun. Phases that follow each other at once, a trace and what
+compiles it, are one wait. TRANSPILE_PROGRESS=0 draws nothing.
 """
 
 from __future__ import annotations
@@ -19,19 +20,26 @@ from transpile.util.escapes import one_line
 
 _PATIENCE = 2.0  # seconds before the line is drawn
 _EVERY = 0.5  # seconds between two of them
+_AT_ONCE = 0.1  # seconds between the end of a phase and the begin of the next one of a wait
 
 
 class _Line:
     """A line that may be drawn.
 
-    text   what is waited for
+    text    what is waited for
+    begin   when that began, in seconds of the monotonic clock
     """
+
+    begin: float
+    _next: float
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.owner = os.getpid()
-        self.begin = time.monotonic()
-        self._next = self.begin + _PATIENCE
+        now = time.monotonic()
+        before = _lines[-1] if _lines else _wait.line if now - _wait.end < _AT_ONCE else None
+        self.begin = now if before is None else before.begin
+        self._next = now + _PATIENCE if before is None else before._next
         self._cell: Any = None
         self._is_drawn = False
 
@@ -67,13 +75,22 @@ class _Line:
         self._is_drawn = True
 
 
+class _Wait:
+    """The line of the last phase that another one is to follow, and when that phase ended."""
+
+    line: _Line | None = None
+    end = float("-inf")
+
+
+_wait = _Wait()
 # The lines of what the main thread waits for, the innermost last; that one is drawn.
 _lines: list[_Line] = []
 
 
 @contextlib.contextmanager
-def waiting(text: str) -> Iterator[None]:
-    """In this block, `tick` may draw a line with this text."""
+def waiting(text: str, *, is_last: bool = True) -> Iterator[None]:
+    """In this block, `tick` may draw a line with this text. What follows one that `is_last` is a
+    wait of its own."""
     if not _is_wanted():
         yield
         return
@@ -84,6 +101,7 @@ def waiting(text: str) -> Iterator[None]:
     finally:
         _lines.remove(line)
         line.erase()
+        _wait.line, _wait.end = None if is_last else line, time.monotonic()
 
 
 def is_waiting() -> bool:
@@ -93,7 +111,7 @@ def is_waiting() -> bool:
 
 def tick() -> None:
     """Draw the line, if it is time to."""
-    if is_waiting():
+    if _lines and is_waiting():
         _lines[-1].tick()
 
 
