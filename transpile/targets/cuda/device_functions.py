@@ -8,7 +8,7 @@ import re
 # the compiler knows is right for all of them.
 _SPELLED = (
     (re.compile(r"__builtin_constant_p\(y\)"), "true"),
-    (re.compile(r"__attribute__\(\((cold, )?noinline\)\)\s*"), ""),
+    (re.compile(r"\b\w+\(\((cold, )?noinline\)\)\s*"), ""),
     (re.compile(r"^( *)static (inline )?", re.MULTILINE), r"\1static __device__ "),
     (re.compile(r"\bdouble complex\b"), "complex128"),
     (re.compile(r"\bfloat complex\b"), "complex64"),
