@@ -210,6 +210,7 @@ class Primitive:
     signs         comparison: the signs of x - y for which it is true
     chooses       extreme: the sign of x - y for which it is x; NaN propagates
     bitwise       logical: the primitive that does the same to each bit of integers
+    atomic        the function of CUDA that updates an integer by it in one access; "" for none
     of_bools      arithmetic: the logical primitive that it is on bools
     divisor       the position of the operand by which it divides
     effect        it is never removed, merged with an equal one, repeated or moved
@@ -272,6 +273,7 @@ class Primitive:
     signs: tuple[int, ...] = ()
     chooses: int = 0
     bitwise: str = ""
+    atomic: str = ""
     of_bools: str = ""
     divisor: int | None = None
     effect: bool = False

@@ -122,6 +122,9 @@ void look(Region &region, size_t offset, bool writes, bool is_atomic)
         return fail("%s %s memory that thread %u of block %u has written", writes ? "writes" : "reads",
                     kind, cell.write.thread, cell.write.block);
     if (!writes) {
+        /* What an atomic access reads it writes, too: that is remembered. */
+        if (is_atomic)
+            return;
         if (cell.read.thread != now.thread || cell.read.block != now.block)
             cell.other_read = cell.read;
         cell.read = now;
@@ -308,12 +311,10 @@ void cuda_on_cpu_wait_for_copies(unsigned groups_left)
     }
 }
 
-unsigned cuda_on_cpu_add(unsigned *number, unsigned value)
+void cuda_on_cpu_atomic(const void *number, size_t size)
 {
-    access(number, sizeof *number, true, true);
-    const unsigned before = *number;
-    *number += value;
-    return before;
+    access(number, size, false, true);
+    access(number, size, true, true);
 }
 
 void *cuda_on_cpu_lane(unsigned lane)

@@ -81,9 +81,53 @@ static inline unsigned cuda_on_cpu_ballot(bool value, int line)
 #define __ballot_sync(mask, value) cuda_on_cpu_ballot(value, __LINE__)
 #define __popc(bits) __builtin_popcount(bits)
 
-/* Other threads may add to the same number, too. */
-unsigned cuda_on_cpu_add(unsigned *number, unsigned value);
-#define atomicAdd(number, value) cuda_on_cpu_add(number, value)
+/* Says that other threads may update the same number, too. */
+void cuda_on_cpu_atomic(const void *number, size_t size);
+
+/* What an update gives, and what was before, for the types that CUDA has: any of these, whose bits
+   are copied, as a program has other names for them. */
+template <typename T> struct cuda_on_cpu_same {
+    typedef T type;
+};
+template <typename Allowed, typename T, typename Function>
+__attribute__((no_sanitize("thread"))) static T cuda_on_cpu_update(T *number, T value, Function function)
+{
+    static_assert(Allowed::template has<T>(), "CUDA has no such update of this type");
+    cuda_on_cpu_atomic(number, sizeof *number);
+    T before, after;
+    memcpy(&before, number, sizeof before);
+    after = function(before, value);
+    memcpy(number, &after, sizeof after);
+    return before;
+}
+template <typename... Types> struct cuda_on_cpu_any {
+    template <typename T> static constexpr bool has()
+    {
+        return (std::is_same<T, Types>::value || ...);
+    }
+};
+typedef cuda_on_cpu_any<int, unsigned, unsigned long long, float, double> cuda_on_cpu_addends;
+typedef cuda_on_cpu_any<int, unsigned, unsigned long long, long long> cuda_on_cpu_integers;
+typedef cuda_on_cpu_any<int, unsigned, unsigned long long> cuda_on_cpu_bits;
+#define CUDA_ON_CPU_UPDATE(name, types, expression) \
+    template <typename T> static inline T name(T *number, typename cuda_on_cpu_same<T>::type given) \
+    { \
+        return cuda_on_cpu_update<types>(number, given, [](T x, T y) { return (T)(expression); }); \
+    }
+static inline int cuda_on_cpu_sum(int x, int y)
+{
+    return (int)((unsigned)x + (unsigned)y);
+}
+template <typename T> static inline T cuda_on_cpu_sum(T x, T y)
+{
+    return x + y;
+}
+CUDA_ON_CPU_UPDATE(atomicAdd, cuda_on_cpu_addends, cuda_on_cpu_sum(x, y))
+CUDA_ON_CPU_UPDATE(atomicMax, cuda_on_cpu_integers, x > y ? x : y)
+CUDA_ON_CPU_UPDATE(atomicMin, cuda_on_cpu_integers, x < y ? x : y)
+CUDA_ON_CPU_UPDATE(atomicAnd, cuda_on_cpu_bits, x & y)
+CUDA_ON_CPU_UPDATE(atomicOr, cuda_on_cpu_bits, x | y)
+CUDA_ON_CPU_UPDATE(atomicXor, cuda_on_cpu_bits, x ^ y)
 
 /* The lane of a segment of so many lanes, and the one that is so many lanes further in it, or the
    thread's own. */

@@ -28,6 +28,7 @@ from test_cuda_routines import (
     check_sorts,
     check_transform,
 )
+from test_cuda_scatters import SCATTERS, check_scatters
 from thorough import each
 
 import transpile
@@ -49,6 +50,14 @@ def compiled(text, folder, generation):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name, generation, tmp_path):
     function, arguments = PROGRAMS[name]
+    text = transpile.jit(function).lower(*arguments).as_text("cuda")
+    compiled(text, tmp_path, generation)
+
+
+@each("generation", ("sm_80", "sm_90"), ordinary=("sm_90",))
+@pytest.mark.parametrize("name", SCATTERS)
+def test_scatters(name, generation, tmp_path):
+    function, arguments = SCATTERS[name]
     text = transpile.jit(function).lower(*arguments).as_text("cuda")
     compiled(text, tmp_path, generation)
 
@@ -113,6 +122,13 @@ def test_a_program_is_a_shared_object(shared_cache):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_on_a_gpu(name):
     check_program(name, USUAL, run_on_device)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("gpu", ("usual", "wide"))
+@pytest.mark.parametrize("name", SCATTERS)
+def test_scatters_on_a_gpu(name, gpu):
+    check_scatters(name, GPUS.get(gpu, USUAL), run_on_device)
 
 
 @on_a_gpu

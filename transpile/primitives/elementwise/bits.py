@@ -21,6 +21,7 @@ bitwise_and = combining(
     neutral=all_bits,
     absorbing=number(biu=0),
     of_bools="logical_and",
+    atomic="atomicAnd",
     hlo="and",
     interval=intervals.bitwise_and,
 )
@@ -32,6 +33,7 @@ bitwise_or = combining(
     neutral=number(biu=0),
     absorbing=all_bits,
     of_bools="logical_or",
+    atomic="atomicOr",
     hlo="or",
     interval=intervals.bitwise_or,
 )
@@ -41,6 +43,7 @@ bitwise_xor = combining(
     "x ^ y",
     dtypes="biu",
     neutral=number(biu=0),
+    atomic="atomicXor",
     hlo="xor",
     interval=intervals.bitwise_xor,
 )

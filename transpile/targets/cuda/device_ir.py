@@ -5,6 +5,7 @@
     DeviceKernel    = body: DeviceStatement*, the grid that it is launched on
     DeviceStatement = Statement | Spread | Section | Together | Single | Combine | FromFirst
                     | Barrier | Shared | Slice | Registers | Pack | Unrolled | TeamCall | EndIf
+                    | AtomicUpdate
 
 A *team* is the threads that run statements together: those of a block, of a warp, or of an equal
 part of a warp. They have
@@ -37,6 +38,11 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import indices_in, loads, loads_of, symbols_read, walk, written
 from transpile.util.frozen_records import dataclass, replace
+
+
+@dataclass(frozen=True)
+class AtomicUpdate(Update):
+    """An update of an element that other threads update at the same time: one access."""
 
 
 class Team(Enum):

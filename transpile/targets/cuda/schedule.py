@@ -45,6 +45,7 @@ from transpile.targets.cuda.mapping.grid import Mapper
 from transpile.targets.cuda.mapping.launches import cut_at_wide_nests
 from transpile.targets.cuda.mapping.slices import split_reductions
 from transpile.targets.cuda.routines.several_launches import several_launches
+from transpile.targets.cuda.scatters.nests import parallel_scatters
 from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import replace
 
@@ -75,7 +76,8 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     program = split_reductions(without_single_iterations(program), gpu)
     program = remove_dead_scalars(program, options)
     check(program)
-    flat = several_launches(flatten(program), gpu)
+    flat = parallel_scatters(flatten(program), gpu)
+    flat = several_launches(flat, gpu)
     steps, temporaries = cut_at_wide_nests(flat, gpu)
     names = Names(_names_in(flat, steps))
     failures = Failures(flat, temporaries, names)

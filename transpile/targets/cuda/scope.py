@@ -30,6 +30,7 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import loads
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import (
     BOOL,
     DTYPES,
@@ -42,6 +43,7 @@ from transpile.ir.types import (
     real_dtype,
 )
 from transpile.targets.cuda.device_ir import (
+    AtomicUpdate,
     Combine,
     DeviceKernel,
     DeviceStatement,
@@ -73,6 +75,7 @@ _PRINTED = frozenset(
         "While",
         "Declare",
         "Update",
+        "AtomicUpdate",
         "Store",
         "Alloc",
         "Swap",
@@ -92,6 +95,9 @@ _PRINTED = frozenset(
         "EndIf",
     ]
 )
+
+# Integers of 64 bits as functions of CUDA take them; without a sign, sums and bits are the same.
+_SIGNED, _UNSIGNED = "long long", "unsigned long long"
 
 # Iterations of a loop of little work that are unrolled.
 UNROLLED = 8
@@ -364,6 +370,15 @@ class DeviceScope(Scope):
             else self.printer.index(a)
             for a in statement.arguments
         ]
+
+    def atomic(self, statement: AtomicUpdate) -> tuple[str, str]:
+        """The function of an update, and the type by which CUDA calls that of the element, which is
+        "" for its own."""
+        primitive, dtype = TABLE[statement.op], statement.target.dtype
+        own = ""
+        if dtype.kind in "iu" and dtype.itemsize == INT64.itemsize:
+            own = _SIGNED if primitive.chooses and dtype == INT64 else _UNSIGNED
+        return primitive.atomic, own
 
     def elements(self, buffer: Buffer) -> str:
         """The number of elements of an array, at least 1."""

@@ -127,7 +127,7 @@ def may_be_spread(statement: Statement) -> bool:
     """True if the iterations of a loop are independent, and need no pointers that are swapped."""
     return (
         isinstance(statement, For)
-        and is_independent(statement)
+        and (statement.parallel or is_independent(statement))
         and not any(isinstance(s, Swap) for s in walk(statement.body))
     )
 
