@@ -20,6 +20,7 @@ _TEXTS = {
     "march": (r"[\w.+,-]*", "the name of a processor"),
     "device": (r"cpu|cuda(:[1-9]\d*)?", "'cpu', 'cuda' or 'cuda:1'"),
     "layout": ("contiguous|strided|dlpack", "'contiguous', 'strided' or 'dlpack'"),
+    "cuda_libraries": ("auto|none|cublas", "'auto', 'none' or 'cublas'"),
 }
 
 
@@ -50,6 +51,9 @@ class Options:
                   dynamic loader finds it (`liblapack.so.3`)
     layout        `strided`: saved programs have an entry NAME_strided for arrays of any strides;
                   `dlpack`: also NAME_dlpack for tensors (docs/c_contract.md)
+    cuda_libraries  the libraries of NVIDIA that programs for a GPU call: `auto` (in calls from
+                  Python cuBLASLt for large matrix products, where it is installed), `none`, or
+                  `cublas`, which saved programs are then linked with
     device        what the program runs on: `cpu`, `cuda` or `cuda:1`; `jit(f, device=...)` says it
     target        another machine that saved programs are for, as `aarch64-linux-gnu` or
                   `wasm32-wasi` (docs/other_machines.md); `""`: this one
@@ -72,6 +76,7 @@ class Options:
     blas: str = "none"
     lapack: str = "auto"
     layout: str = "contiguous"
+    cuda_libraries: str = "auto"
     device: str = "cpu"
     target: str = ""
     freestanding: bool = False

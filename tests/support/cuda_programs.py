@@ -63,6 +63,20 @@ def runtime():
     return path
 
 
+@cache
+def library():
+    """The object file of cuBLASLt's functions, whose accesses are checked like a program's."""
+    source = FOLDER / "cublas_on_cpu.cpp"
+    digest = hashlib.blake2b(source.read_bytes() + HEADER.read_bytes())
+    path = folder() / f"library-{digest.hexdigest()[:16]}.o"
+    if not path.exists():
+        own = path.with_suffix(f".{os.getpid()}.o")
+        words = ("-O1", "-fsanitize=thread", "-include", HEADER)
+        compiled(["g++", *FLAGS, *QUIET, *words, "-c", source, "-o", own])
+        own.replace(path)
+    return path
+
+
 def with_copies(text):
     """The text whose complex numbers are copied by functions of their own: g++ calls nothing before
     it stores what a function has returned in registers."""
@@ -77,7 +91,9 @@ def with_copies(text):
 def built(text):
     """The shared object of a CUDA text, for the CPU."""
     text = with_copies(text)
-    digest = hashlib.blake2b(text.encode() + runtime().name.encode()).hexdigest()[:16]
+    objects = [runtime()] if "cublasLtMatmul" not in text else [library(), runtime()]
+    names = "".join(path.name for path in objects)
+    digest = hashlib.blake2b(text.encode() + names.encode()).hexdigest()[:16]
     path = folder() / f"program-{digest}.so"
     if not path.exists():
         source = folder() / f"program-{digest}.{os.getpid()}.cu"
@@ -86,7 +102,7 @@ def built(text):
         own_words = ("-fsanitize=thread", "-include", HEADER)
         compile_ = [*FLAGS, *QUIET, *own_words, "-x", "c++"]
         compiled(["g++", *compile_, "-c", source, "-o", source.with_suffix(".o")])
-        compiled(["g++", "-shared", source.with_suffix(".o"), runtime(), "-o", own])
+        compiled(["g++", "-shared", source.with_suffix(".o"), *objects, "-o", own])
         own.replace(path)
     return path
 

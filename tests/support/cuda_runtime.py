@@ -15,9 +15,10 @@ from cuda_device import why_not
 from cuda_programs import FLAGS, FOLDER, HEADER, QUIET, compiled, folder, runtime
 
 from transpile.targets.cuda.runtime.device import all_devices
+from transpile.targets.cuda.toolchain.cublas import find_cublas
 from transpile.targets.cuda.toolchain.cudart import cudart
 
-_LIBRARY = "libcudart.so.0"
+_LIBRARY, _CUBLAS = "libcudart.so.0", "libcublasLt.so.0"
 
 
 def is_on_gpu():
@@ -34,6 +35,11 @@ def toolkit():
         path.parent.mkdir(parents=True, exist_ok=True)
     source = FOLDER / "cudart_on_cpu.cpp"
     compiled(["g++", *FLAGS, "-O1", "-shared", f"-Wl,-soname,{_LIBRARY}", source, "-o", library])
+    on_cpu = ("-include", HEADER.with_name("runtime_on_cpu.h"))
+    linked = [runtime(), "-L", library.parent, f"-l:{_LIBRARY}", f"-Wl,-rpath,{library.parent}"]
+    named = (f"-Wl,-soname,{_CUBLAS}", "-o", library.with_name(_CUBLAS))
+    source = FOLDER / "cublas_on_cpu.cpp"
+    compiled(["g++", *FLAGS, *QUIET, "-O1", "-shared", *on_cpu, source, *linked, *named])
     # g++ does not see that all threads of a block wait for the one that writes.
     words = [
         *FLAGS,
@@ -45,8 +51,8 @@ def toolkit():
         "-I",
         FOLDER,
     ]
-    words += ["-include", HEADER.with_name("runtime_on_cpu.h"), "-shared"]
-    linked = [runtime(), "-L", library.parent, f"-l:{_LIBRARY}", f"-Wl,-rpath,{library.parent}"]
+    words += [*on_cpu, "-shared"]
+    linked += ["-Wl,--as-needed", f"-l:{_CUBLAS}"]
     nvcc.write_text(
         _SCRIPT.format(*(shlex.join(map(str, part)) for part in (words, linked))), encoding="utf-8"
     )
@@ -83,7 +89,7 @@ def using_toolkit(home=None):
     before = os.environ.get("CUDA_HOME")
     if home is not None or not is_on_gpu():
         os.environ["CUDA_HOME"] = str(home or toolkit())
-    known = (cudart, all_devices)
+    known = (cudart, all_devices, find_cublas)
     for function in known:
         function.cache_clear()
     try:

@@ -149,7 +149,7 @@ void access(const void *address, size_t size, bool writes, bool is_atomic = fals
         return;
     for (Region &region : regions)
         if (at >= region.begin && at + size <= region.begin + region.size) {
-            for (size_t k = 0; k < size; k += 4)
+            for (size_t k = 0; k < size; k += 2) /* what is written by pairs is read as halves, too */
                 look(region, at + k - region.begin, writes, is_atomic);
             return;
         }
@@ -327,6 +327,12 @@ cudaError_t cudaPeekAtLastError(void)
     return message[0] != '\0';
 }
 
+extern "C" int cudaGetDevice(int *device)
+{
+    *device = 0;
+    return cudaSuccess;
+}
+
 /* The host writes what no launch has written, and reads what one has. */
 void look_of_host(const char *at, size_t size, bool writes)
 {
@@ -395,3 +401,13 @@ extern "C" void __tsan_func_exit(void) {}
 extern "C" void __tsan_init(void) {}
 /* What guards the first use of a static variable. */
 extern "C" char __tsan_atomic8_load(const volatile char *at, int) { return *at; }
+/* What the part of the host keeps for all threads. */
+extern "C" int64_t __tsan_atomic64_load(const volatile int64_t *at, int)
+{
+    return __atomic_load_n(at, __ATOMIC_SEQ_CST);
+}
+extern "C" int __tsan_atomic64_compare_exchange_strong(volatile int64_t *at, int64_t *known,
+                                                       int64_t value, int, int)
+{
+    return __atomic_compare_exchange_n(at, known, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}

@@ -24,6 +24,7 @@ typedef struct CUstream_st *cudaStream_t;
 typedef int cudaError_t;
 enum { cudaSuccess = 0 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+enum { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_C_32F = 4, CUDA_C_64F = 5, CUDA_R_16BF = 14 };
 
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -40,6 +41,7 @@ void cuda_on_cpu_wait(unsigned lanes, bool orders, int line);
 /* Where the value of a lane of the warp is put for others. */
 void *cuda_on_cpu_lane(unsigned lane);
 cudaError_t cudaPeekAtLastError(void);
+extern "C" int cudaGetDevice(int *device);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, cudaMemcpyKind kind,
                             cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from cuda_programs import results, run
+from cuda_programs import lowered, results, run
 from test_cuda_primitives import BY_NAME
 from test_cuda_programs import FEW
 from thorough import each, one_in
@@ -15,9 +15,16 @@ from transpile import lax
 from transpile.errors import UnsupportedError
 from transpile.ir.types import BFLOAT16, finfo, kind_letter, real_dtype
 from transpile.targets.cuda.gpu import Gpu
+from transpile.targets.cuda.render import cuda_text
+from transpile.util.frozen_records import replace
 
 # Few tiles are enough to have large ones.
 LARGE = Gpu(most_blocks=3, enough_blocks=1)
+# All products are those of NVIDIA's library, `support/cuda/cublas_on_cpu.cpp` on the CPU.
+LIBRARY = Gpu(
+    has_cublas=True, least_library_flops=1, least_library_flops_of_halves=1,
+    library_workspace=1 << 12,
+)  # fmt: skip
 RNG = np.random.default_rng(23)
 # Rows, columns and terms: smaller than a tile, whole tiles, and tiles with a rest.
 SHAPES = ((20, 18, 9), (64, 64, 32), (70, 129, 40), (1, 150, 30), (150, 4, 300))
@@ -82,6 +89,57 @@ def check_order(order, dtype, m, n, k, runs=run, gpu=FEW):
     left = left[::-1] if "a'" in order else left
     right = right[::-1] if "b'" in order else right
     check(ORDERS[order], [drawn(left, dtype), drawn(right, dtype)], runs, gpu)
+
+
+@each("dtype", DTYPES, ordinary=("bfloat16", "complex64"))
+def test_products_of_the_library(dtype):
+    check_of_the_library(dtype)
+
+
+def check_of_the_library(dtype, runs=run):
+    check_batch((3, 33, 18, 20), dtype, runs, LIBRARY)
+    for order in ("a' b", "a b'"):
+        check_order(order, dtype, 72, 56, 40, runs, LIBRARY)
+    x, y = drawn((40, 30), dtype), drawn((30, 20), dtype)
+    check(lambda x, y: x[3:, 1:] @ y[1:, 5:], [x, y], runs, LIBRARY)
+
+
+def test_which_products_are_the_librarys():
+    def text(function, *shapes, dtype=np.float32, gpu=LIBRARY):
+        arguments = [transpile.ShapeDtypeStruct(shape, dtype) for shape in shapes]
+        lowering = transpile.jit(function).lower(*arguments)._lowering
+        return cuda_text(lowered(lowering.graph, lowering.options), lowering.options, gpu=gpu)
+
+    whole = text(product, (40, 30), (30, 20))
+    assert "library_matmul(1, 40, 20, 30, {a, CUDA_R_32F, 30, false, 0}," in whole
+    assert "block_matmul" not in whole and "__global__" not in whole
+    for given in (  # too few operations, and operands that are nowhere contiguous
+        text(product, (40, 30), (30, 20), gpu=replace(LIBRARY, least_library_flops=1 << 20)),
+        text(lambda a, b: a[:, ::2] @ b, (40, 60), (30, 20)),
+    ):
+        assert "block_matmul" in given and "library_matmul" not in given
+    sized = text(product, ("n", 30), (30, 20))
+    assert "library_matmul(1, n, 20, 30, {a, CUDA_R_32F, 30, false, 0}," in sized
+
+
+def test_products_of_halves_store_halves():
+    a, b = drawn((40, 30), "float16"), drawn((30, 20), "float16")
+
+    def arrays_of(function):
+        text = transpile.jit(function).lower(a, b).as_text("cuda")
+        return "float *__restrict__ t" in text, text.count("__global__")
+
+    assert arrays_of(product) == (False, 1)
+    assert arrays_of(lambda a, b: np.tanh(a @ b)) == (False, 2)
+
+    def both(a, b):
+        t = transpile.lax.dot(a, b, preferred_element_type=np.float32)
+        return t.astype(np.float16), t.sum()
+
+    assert arrays_of(both)[0]
+    check(lambda a, b: np.abs(a @ b), [a, b])
+    for gpu in (FEW, LARGE):
+        check_product((3, 60, 512), "float16", gpu=gpu)
 
 
 @each("dtype", ("float16", "float32", "float64"), ordinary=("float16",))

@@ -20,10 +20,12 @@ from transpile.errors import (
     CompilerNotFoundError,
     DeviceNotFoundError,
     LaunchError,
+    LibraryNotFoundError,
     UnsupportedError,
 )
 from transpile.targets.cuda.runtime import interop
 from transpile.targets.cuda.runtime.streams import size_class
+from transpile.targets.cuda.toolchain import cublas
 from transpile.targets.cuda.toolchain.cudart import cudart
 from transpile.targets.cuda.toolchain.nvcc import find_nvcc
 
@@ -251,6 +253,40 @@ def test_saved_files(tmp_path, gpu):
     first, *numbers = done.stdout.split()
     assert first == "success"
     np.testing.assert_allclose(np.array(numbers, float).reshape(X.shape), scaled(X, 2))
+
+
+def test_products_of_nvidias_library(tmp_path, gpu):
+    x = np.random.default_rng(3).normal(size=(340, 340)).astype(np.float16)
+
+    def product(x, y):
+        return x @ y
+
+    def compiled_with(libraries):
+        options = {} if libraries is None else {"cuda_libraries": libraries}
+        return tp.jit(product, device="cuda", compiler_options=options).lower(x, x)
+
+    expected = x.astype(np.float32) @ x.astype(np.float32)
+    for libraries, is_called in ((None, True), ("none", False), ("cublas", True)):
+        compiled = compiled_with(libraries).compile()
+        assert ("library_matmul(1, 340, " in compiled.as_text()) == is_called
+        np.testing.assert_allclose(np.asarray(compiled(x, x)), expected, rtol=2e-3, atol=2e-3)
+    assert "library_matmul" not in compiled_with(None).as_text()
+    paths = compiled_with("cublas").save(tmp_path, "of_the_library")
+    assert {path.suffix for path in paths} == {".so", ".h", ".cu"}
+    assert "cuBLASLt" in (tmp_path / "of_the_library.h").read_text()
+    assert b"libcublasLt.so" in (tmp_path / "of_the_library.so").read_bytes()
+    compiled_with(None).save(tmp_path, "ours")
+    assert "cuBLASLt" not in (tmp_path / "ours.h").read_text()
+
+
+def test_a_library_that_is_missing_is_said(monkeypatch, gpu):
+    monkeypatch.setattr(cublas, "find_cublas", lambda: None)
+    asks = tp.jit(scaled, device="cuda", compiler_options={"cuda_libraries": "cublas"})
+    with pytest.raises(LibraryNotFoundError, match=r"neither beside nvcc nor .* nvidia-cublas"):
+        asks(X, 2)
+    check(tp.jit(scaled, device="cuda")(X, 2))
+    with pytest.raises(ValueError, match="takes 'auto', 'none' or 'cublas', not 'cudnn'"):
+        tp.jit(scaled, compiler_options={"cuda_libraries": "cudnn"})
 
 
 def test_streams_wait_for_each_other(gpu):

@@ -1,7 +1,8 @@
 """The device program: kernels of threads, blocks and warps, and the launches of them.
 
     DeviceProgram   = program: Program, steps: Step*
-    Step            = DeviceKernel | HostLoop | HostWhile | HostIf | HostSwaps | HostCall | Swap
+    Step            = DeviceKernel | LibraryCall | HostLoop | HostWhile | HostIf | HostSwaps
+                    | HostCall | Swap
     DeviceKernel    = body: DeviceStatement*, the grid that it is launched on
     DeviceStatement = Statement | Spread | Section | Together | Single | Combine | FromFirst
                     | Barrier | Shared | Slice | Registers | Pack | Unrolled | TeamCall | EndIf
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
+from transpile.ir.calls import Call
 from transpile.ir.dims import Index, Shape, Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
@@ -255,6 +257,21 @@ class DeviceKernel:
         return walk_device(self.body)
 
 
+@dataclass(frozen=True)
+class LibraryCall:
+    """A routine of a library, which the host calls and which launches kernels of its own: the one
+    statement of a kernel, by which its buffers are known."""
+
+    kernel: Kernel
+
+    @property
+    def call(self) -> Call:
+        """The call."""
+        (call,) = self.kernel.body
+        assert isinstance(call, Call)
+        return call
+
+
 def walk_device(body: Body) -> Iterator[DeviceStatement]:
     """All statements of a body, nested ones too, in preorder."""
     for statement in body:
@@ -397,9 +414,19 @@ class HostSwaps:
     steps: tuple[Any, ...]
 
 
-# What the host does: a launch, which is a kernel before it is mapped, loops and branches of
-# launches, exchanges of pointers between them, and callbacks.
-Step = Kernel | DeviceKernel | HostLoop | HostWhile | HostIf | HostSwaps | HostCall | Swap
+# What the host does: a launch, which is a kernel before it is mapped, a call of a library, loops
+# and branches of launches, exchanges of pointers between them, and callbacks.
+Step = (
+    Kernel
+    | DeviceKernel
+    | LibraryCall
+    | HostLoop
+    | HostWhile
+    | HostIf
+    | HostSwaps
+    | HostCall
+    | Swap
+)
 
 
 def with_steps(step: Step, function: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Step:
@@ -434,7 +461,7 @@ def used_in(step: Step) -> frozenset[str]:
     match step:
         case DeviceKernel():
             return inner | frozenset(used_by(step)[0])
-        case HostCall():
+        case HostCall() | LibraryCall():
             return inner | frozenset(array.buffer for array in step.call.arrays.values())
         case _:
             return inner

@@ -48,8 +48,7 @@ class CudaExecutable:
         self._calls: dict[tuple[int, ...], DeviceCall] = {}
         self._sizes = [size.name for size in lowering.graph.sizes]
         self._sites = list(dict.fromkeys(lowering.loops.sites))
-        names = [kernel for kernel, _ in entry.meta["launches"]]
-        handles = device.cuda.kernels(entry.read(_KERNELS), names)
+        handles = device.cuda.kernels(entry.read(_KERNELS), entry.meta["kernels"])
         set_kernels = library.function(f"{entry.meta['function']}_kernels")
         set_kernels(Struct(f"{len(handles)}Q").pack(*handles))
 

@@ -50,6 +50,10 @@ class Gpu:
     shortest_slice_of_row  those of one that a team has
     enough_iterations  so many iterations keep all threads busy by themselves
     enough_blocks      so many blocks of a routine keep the GPU busy: fewer do less each
+    has_cublas         products may be cuBLASLt's
+    least_library_flops  those of fewer operations are ours
+    least_library_flops_of_halves  the same for halves, which take less time
+    library_workspace  the bytes that the library may use
     """
 
     block: int = 256
@@ -81,6 +85,10 @@ class Gpu:
     shortest_slice_of_row: int = 1 << 12
     enough_iterations: int = 1 << 15
     enough_blocks: int = 132
+    has_cublas: bool = False
+    least_library_flops: int = 1 << 28
+    least_library_flops_of_halves: int = 1 << 26
+    library_workspace: int = 32 << 20
 
 
 USUAL = Gpu()

@@ -24,7 +24,7 @@ from transpile.ir.graph import Donated, Graph
 from transpile.ir.loop_ir import Program
 from transpile.options import Options
 from transpile.runtime.executable import Lowering
-from transpile.runtime.loader import load_entry, with_tables
+from transpile.runtime.loader import Library, load_entry, with_tables
 from transpile.symbols import identifiers
 from transpile.targets.cuda.executable import CudaExecutable
 from transpile.targets.cuda.gpu import USUAL, Gpu, options_for
@@ -32,6 +32,7 @@ from transpile.targets.cuda.render import CudaFile, cuda_file, header_text
 from transpile.targets.cuda.reserved_names import renamed
 from transpile.targets.cuda.runtime.device import CudaDevice, device_named
 from transpile.targets.cuda.toolchain import nvcc
+from transpile.targets.cuda.toolchain.cublas import find_cublas, load_cublas, uses_cublas
 from transpile.targets.cuda.toolchain.cudart import cudart
 from transpile.trace.history.record import Record
 from transpile.util.atomic_files import replace_files
@@ -95,15 +96,20 @@ class CudaLowering(Lowering):
     def _file_for_python(self) -> CudaFile:
         return self._rendered(for_python=True)
 
-    def _rendered(self, **how: Any) -> CudaFile:
+    def _gpu(self, *, for_python: bool) -> Gpu:
+        """The thresholds, and whether products may be those of NVIDIA's library."""
+        has_cublas = self.gpu.has_cublas or uses_cublas(self.options, by_default=for_python)
+        return replace(self.gpu, has_cublas=has_cublas)
+
+    def _rendered(self, *, for_python: bool = False, **how: Any) -> CudaFile:
+        gpu = self._gpu(for_python=for_python)
+        how["for_python"] = for_python
         with self._times.phase("lower"):
             loops = self.loops
         with self._times.phase("render"):
             title = self._loops.title(loops)
             try:
-                return without_collector(
-                    lambda: cuda_file(loops, self.options, title, self.gpu, **how)
-                )
+                return without_collector(lambda: cuda_file(loops, self.options, title, gpu, **how))
             except UnsupportedError as error:
                 raise UnsupportedError(self._explained(str(error))) from None
 
@@ -134,14 +140,17 @@ class CudaLowering(Lowering):
     def _architectures(self) -> tuple[str, ...]:
         return nvcc.named_architectures(self.options) or (self.device().architecture,)
 
-    def _parts(self, options: Options) -> dict[str, str]:
+    def _parts(self, options: Options, *, for_python: bool = True) -> dict[str, str]:
         """The ingredients that do not follow from nvcc. All devices of a generation share a
         program."""
+        gpu = self._gpu(for_python=for_python)
+        library = find_cublas() if gpu.has_cublas else None
         settings = options.settings() | {"device": "cuda", "march": ""}
         return {
             "target": toolchain.target(replace(options, march="")),
             "architectures": ",".join(self._architectures()),
-            "gpu": repr(self.gpu),
+            "gpu": repr(gpu),
+            "libraries": "" if library is None else library.name,
             "graph": self.graph.fingerprint(paths=options.debug),
             "options": json.dumps(settings, sort_keys=True),
             "donated": ",".join(map(str, self.donated)),
@@ -168,7 +177,10 @@ class CudaLowering(Lowering):
         options: Options | None = None,
     ) -> _Used:
         cache, name = default_cache(), self.graph.name
-        parts = {**self._parts(options or self.options), **(further or {})}
+        parts = {
+            **self._parts(options or self.options, for_python=further is None),
+            **(further or {}),
+        }
         try:
             compiler = nvcc.find_nvcc()
         except CompilerNotFoundError as missing:
@@ -188,13 +200,15 @@ class CudaLowering(Lowering):
         made = self._file_for_python
         name = made.program.name
         (directory / HOST).write_text(made.host, encoding="utf-8")
-        log = self._compiled(made.source, directory, directory / KERNELS)
+        log = self._compiled(made, directory, directory / KERNELS)
         meta = {
             "declarations": filled_in(
                 "cuda/declarations.h.j2", name=name, calls_back=bool(made.program.sites)
             ),
             "function": name,
             "launches": made.launches,
+            "kernels": made.kernels,
+            "libraries": self._libraries(made),
             "build": {
                 "commands": [log.partition("\n")[0]],
                 "flags": nvcc.flags(self.options, self._architectures()),
@@ -206,32 +220,41 @@ class CudaLowering(Lowering):
         (directory / "meta.json").write_text(json.dumps(meta, sort_keys=True), encoding="utf-8")
 
     def _compiled(
-        self, source: str, directory: Path, output: Path, *, for_host: bool = False
+        self, made: CudaFile, directory: Path, output: Path, *, for_host: bool = False
     ) -> str:
         """Compile a CUDA file, to what the device runs, and beside it the part of the host; or
         `for_host` to a shared object. The log."""
         path = directory / SOURCE
-        path.write_text(source, encoding="utf-8")
+        path.write_text(made.source, encoding="utf-8")
         chosen = nvcc.flags(self.options, self._architectures(), for_host=for_host)
+        libraries = self._libraries(made)
+        if for_host:
+            chosen = (*chosen, *nvcc.linking(libraries))
         logs: list[str] = []
 
         def kept(steps: Steps[str]) -> Steps[None]:
             logs.append((yield from steps))
 
-        words = f"compiling {self.graph.name} by nvcc, {len(source):,} characters of CUDA C++"
+        words = f"compiling {self.graph.name} by nvcc, {len(made.source):,} characters of CUDA C++"
         compiles = self._times.phase("compile")
         with compiles, waiting(words), SideBySide(most_commands()) as jobs:
             jobs.begin(kept(nvcc.compiling(nvcc.find_nvcc(), path, output, chosen)))
             if not for_host:
-                jobs.begin(kept(self._host_part(directory)))
+                jobs.begin(kept(self._host_part(directory, libraries)))
             jobs.finish()
         (directory / "build.log").write_text("".join(logs), encoding="utf-8")
         return "".join(logs)
 
-    def _host_part(self, directory: Path) -> Steps[str]:
+    def _libraries(self, made: CudaFile) -> list[str]:
+        """The files of the libraries that a program is linked with, beside CUDA's."""
+        library = find_cublas() if made.uses_library else None
+        return [] if library is None else [str(library)]
+
+    def _host_part(self, directory: Path, libraries: list[str]) -> Steps[str]:
         """The steps that compile the part of the host, by the compiler of C."""
         command = toolchain.find_compiler(Options()).command
-        words = ["-x", "c++", *_HOST_FLAGS, HOST, "-x", "none", cudart().path, "-o", PROGRAM]
+        linked = [cudart().path, *libraries]
+        words = ["-x", "c++", *_HOST_FLAGS, HOST, "-x", "none", *linked, "-o", PROGRAM]
         return toolchain.run([*command, *words], directory.resolve(), directory / HOST)
 
     def build(self) -> CudaExecutable:  # type: ignore[override]
@@ -246,7 +269,7 @@ class CudaLowering(Lowering):
             built.append(True)
 
         device = self.device()
-        entry, library = self._obtain(build, load_entry)
+        entry, library = self._obtain(build, _loaded)
         return CudaExecutable(self, device, entry, library, from_cache=not built)
 
     # ------------------------------------------------------------------------------- saved files
@@ -294,7 +317,7 @@ class CudaLowering(Lowering):
 
         def build(directory: Path) -> None:
             (directory / f"{name}.h").write_text(header, encoding="utf-8")
-            self._compiled(made.source, directory, directory / PROGRAM, for_host=True)
+            self._compiled(made, directory, directory / PROGRAM, for_host=True)
             (directory / "meta.json").write_text("{}", encoding="utf-8")
 
         further = {"for": f"anyone, made of {origin}"}
@@ -320,6 +343,14 @@ class CudaLowering(Lowering):
     def libraries(self) -> list[Any]:
         """None: neither a BLAS nor a LAPACK."""
         return []
+
+
+def _loaded(entry: Entry) -> tuple[Entry, Library]:
+    """An entry and its program, loaded behind the libraries that it is linked with."""
+    path = find_cublas() if entry.meta["libraries"] else None
+    if path is not None:
+        load_cublas(path)
+    return load_entry(entry)
 
 
 def cuda_text_of(lowering: Lowering) -> str:

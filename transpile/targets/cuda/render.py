@@ -40,13 +40,22 @@ from transpile.targets.cuda.device_ir import (
     HostLoop,
     HostSwaps,
     HostWhile,
+    LibraryCall,
     Pack,
     Step,
     symbols_of_kernel,
     used_by,
+    used_in,
 )
 from transpile.targets.cuda.dialect import CUDA
 from transpile.targets.cuda.gpu import USUAL, Gpu
+from transpile.targets.cuda.routines.calls import LibraryMatmul
+from transpile.targets.cuda.routines.library_products import (
+    LibraryMatrix,
+    library_matrices,
+    type_of_scale,
+    type_of_sums,
+)
 from transpile.targets.cuda.schedule import device_program
 from transpile.targets.cuda.scope import DeviceScope, TeamNeeds, scope_of
 from transpile.util.fp_environment import in_default_fp_environment
@@ -78,11 +87,26 @@ class KernelText:
 
 
 @dataclass(frozen=True)
+class LibraryText:
+    """A product by cuBLASLt, for the templates, with a workspace of `room` bytes."""
+
+    name: str
+    comment: tuple[str, ...]
+    call: LibraryMatmul
+    matrices: tuple[LibraryMatrix | None, ...]
+    sums: str
+    scale: str
+    room: int
+    scope: DeviceScope
+    number: int
+
+
+@dataclass(frozen=True)
 class StepText:
-    """A step of the host, for the templates: a launch, a loop, a loop or branch by a truth in
-    memory, a callback, steps that exchange pointers, which have other names for what they were
-    before, or an exchange of two. `number` is that of the launch before. The host `checks` if the
-    program has failed where it waits."""
+    """A step of the host, for the templates: a launch, a call of a library, a loop, a loop or
+    branch by a truth in memory, a callback, steps that exchange pointers, which have other names
+    for what they were before, or an exchange of two. `number` is that of the launch before. The
+    host `checks` if the program has failed where it waits."""
 
     kind: str
     number: int = 0
@@ -90,6 +114,7 @@ class StepText:
     test: tuple[StepText, ...] = ()
     orelse: tuple[StepText, ...] = ()
     kernel: KernelText | None = None
+    library: LibraryText | None = None
     loop: For | None = None
     swap: Swap | None = None
     swapped: tuple[tuple[Buffer, str], ...] = ()
@@ -115,7 +140,9 @@ class CudaFile:
     source    its text
     host      with `for_python` the part of the host, which another compiler compiles; else ""
     launches  for each launch its kernel, and the lines of Python that the kernel computes: the code
-              that a program returns is the number of the launch that failed, from 1
+              that a program returns is the number of the launch that failed, from 1; calls of
+              libraries are among them
+    kernels   the names of its own kernels
     program   its loops, with the plan of memory
     waits     True if the host waits for the device, and does not only launch
     """
@@ -123,8 +150,14 @@ class CudaFile:
     source: str
     host: str
     launches: tuple[tuple[str, str], ...]
+    kernels: tuple[str, ...]
     program: Program
     waits: bool
+
+    @property
+    def uses_library(self) -> bool:
+        """True if the host calls cuBLASLt."""
+        return len(self.kernels) < len(self.launches)
 
 
 def cuda_text(lowered: Program, options: Options, title: str = "", gpu: Gpu = USUAL) -> str:
@@ -159,11 +192,12 @@ def cuda_file(
     of_part = renderer.texts(title or lowered.name, header)
     source = of_part("device" if for_python else "both")
     host = of_part("host") if for_python else ""
-    launches = launches_of(renderer.kernels)
-    return CudaFile(source, host, launches, device.program, renderer.waits)
+    kernels = tuple(kernel.name for kernel in renderer.kernels)
+    launches = launches_of(renderer.launches)
+    return CudaFile(source, host, launches, kernels, device.program, renderer.waits)
 
 
-def launches_of(kernels: Iterable[KernelText]) -> tuple[tuple[str, str], ...]:
+def launches_of(kernels: Iterable[KernelText | LibraryText]) -> tuple[tuple[str, str], ...]:
     """The names of kernels, and the lines of Python in their comments."""
     return tuple((kernel.name, "\n".join(kernel.comment[:-1])) for kernel in kernels)
 
@@ -179,6 +213,7 @@ def header_text(file: CudaFile, lowered: Program, title: str = "") -> str:
         guard=f"{file.program.name.upper()}_H",
         waits=file.waits,
         places=places_of(file.program),
+        uses_library=file.uses_library,
         description=description_of(lowered),
     )
 
@@ -190,6 +225,10 @@ def description_of(program: Program) -> list[str]:
         for role, group in (("in", program.inputs), ("out", program.outputs))
         for b in group
     ]
+
+
+# The headers of C++ that some steps of the host take.
+_HEADERS = (("swap", "utility"), ("library", "atomic"))
 
 
 def _kinds(steps: Iterable[StepText]) -> set[str]:
@@ -234,10 +273,16 @@ class _Renderer:
         self.program = device.program
         self.shared = ProgramScope(self.program, options, CUDA, (None, None))
         self.teams = TeamNeeds()
+        self.gpu = gpu
         self.threads = gpu.block
-        self.kernels: list[KernelText] = []
+        self.launches: list[KernelText | LibraryText] = []
         self.made_of: tuple[str, ...] = ()
         self.waits = False
+
+    @property
+    def kernels(self) -> list[KernelText]:
+        """The kernels that the file has."""
+        return [k for k in self.launches if isinstance(k, KernelText)]
 
     def texts(self, title: str, header: str) -> Callable[[str], str]:
         """The text of a part of the file: "device", "host" or "both". Kernels are printed first, as
@@ -264,13 +309,14 @@ class _Renderer:
             description=description_of(self.lowered),
             header=header,
             made_of=self.made_of,
-            launches=launches_of(kernels),
+            kernels=[kernel.name for kernel in kernels],
             swaps="swap" in kinds,
             messages=[
                 string_literal(f"{kernel} was not launched: {lines}".partition("\n")[0])
-                for kernel, lines in launches_of(kernels)
+                for kernel, lines in launches_of(self.launches)
             ],
-            includes=(*CUDA.includes, *(("utility",) if "swap" in kinds else ())),
+            includes=(*CUDA.includes, *(h for kind, h in _HEADERS if kind in kinds)),
+            uses_library="library" in kinds,
             is_complex=is_complex or "complex" in code,
             complex_functions=called,
             multiplies_and_adds=any("FP_FAST_FMA" in h.text for h in helpers),
@@ -289,13 +335,13 @@ class _Renderer:
             failures=self._failures(),
             failure_texts=failures_of(self.program),
             word=self.device.word,
-            last=len(kernels),
+            last=len(self.launches),
             most_arrays=max((len(s.types) + len(s.results) for s in self.program.sites), default=0),
             has_packs=any(isinstance(s, Pack) for k in kernels for s in k.launched.walk()),
             counts_blocks=any(k.blocks is None for k in kernels),
             scope=scope,
             temporaries=list(zip(self.program.temporaries, self.program.offsets, strict=True)),
-            unused=self._unused(kernels),
+            unused=self._unused(),
         )
 
     def _routines(self, scope: DeviceScope) -> list[str]:
@@ -318,9 +364,9 @@ class _Renderer:
                 add(*key)
         return list(texts.values())
 
-    def _unused(self, kernels: list[KernelText]) -> list[Buffer]:
-        """The arrays of the caller that no kernel uses."""
-        used = {p.buffer.name for kernel in kernels for p in kernel.parameters}
+    def _unused(self) -> list[Buffer]:
+        """The arrays of the caller that nothing uses."""
+        used = set[str]().union(*map(used_in, self.device.steps))
         return [b for b in (*self.program.inputs, *self.program.outputs) if b.name not in used]
 
     def _steps(self, steps: Iterable[Step], known: tuple[Symbol, ...]) -> list[StepText]:
@@ -329,21 +375,26 @@ class _Renderer:
         for step in steps:
             match step:
                 case DeviceKernel():
-                    self.kernels.append(self._kernel(step, known, len(self.kernels) + 1))
-                    texts.append(StepText("kernel", kernel=self.kernels[-1]))
+                    kernel = self._kernel(step, known, len(self.launches) + 1)
+                    self.launches.append(kernel)
+                    texts.append(StepText("kernel", kernel=kernel))
+                case LibraryCall():
+                    library = self._library(step, len(self.launches) + 1)
+                    self.launches.append(library)
+                    texts.append(StepText("library", library=library))
                 case HostLoop():
                     inner = self._steps(step.steps, (*known, step.loop.symbol))
                     texts.append(StepText("loop", loop=step.loop, steps=tuple(inner)))
                 case HostWhile():
                     test = tuple(self._steps(step.test, known))
-                    number = len(self.kernels)
+                    number = len(self.launches)
                     made = StepText("while", number, step.flag, test, checks=step.checks)
                     texts.append(replace(made, steps=tuple(self._steps(step.steps, known))))
                 case HostCall():
-                    call, number = self._call(step.call), len(self.kernels)
+                    call, number = self._call(step.call), len(self.launches)
                     texts.append(StepText("call", number, call=call, checks=step.checks))
                 case HostIf():
-                    made = StepText("if", len(self.kernels), step.flag, checks=step.checks)
+                    made = StepText("if", len(self.launches), step.flag, checks=step.checks)
                     bodies = [tuple(self._steps(b, known)) for b in (step.steps, step.orelse)]
                     texts.append(replace(made, steps=bodies[0], orelse=bodies[1]))
                 case HostSwaps():
@@ -413,6 +464,22 @@ class _Renderer:
             scope_of(self.shared, kernel, self.teams, device),
             blocks,
             device,
+            number,
+        )
+
+    def _library(self, step: LibraryCall, number: int) -> LibraryText:
+        call, kernel = step.call, step.kernel
+        assert isinstance(call, LibraryMatmul)
+        dtype = call.a.dtype
+        return LibraryText(
+            kernel.name,
+            (*kernel.comment, "By cuBLASLt."),
+            call,
+            library_matrices(call),
+            type_of_sums(dtype),
+            type_of_scale(dtype),
+            self.gpu.library_workspace,
+            self._scope(kernel),
             number,
         )
 

@@ -31,6 +31,7 @@ from transpile.targets.cuda.device_ir import (
     DeviceKernel,
     DeviceProgram,
     HostCall,
+    LibraryCall,
     Slice,
     Step,
     steps_inside,
@@ -44,6 +45,7 @@ from transpile.targets.cuda.mapping.flatten import flatten, without_single_itera
 from transpile.targets.cuda.mapping.grid import Mapper
 from transpile.targets.cuda.mapping.launches import cut_at_wide_nests
 from transpile.targets.cuda.mapping.slices import split_reductions
+from transpile.targets.cuda.routines.half_results import with_half_results
 from transpile.targets.cuda.routines.several_launches import several_launches
 from transpile.targets.cuda.scatters.nests import parallel_scatters
 from transpile.util.fp_environment import in_default_fp_environment
@@ -76,7 +78,7 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     program = split_reductions(without_single_iterations(program), gpu)
     program = remove_dead_scalars(program, options)
     check(program)
-    flat = parallel_scatters(flatten(program), gpu)
+    flat = parallel_scatters(with_half_results(flatten(program)), gpu)
     flat = several_launches(flat, gpu)
     steps, temporaries = cut_at_wide_nests(flat, gpu)
     names = Names(_names_in(flat, steps))
@@ -100,14 +102,6 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     return DeviceProgram(planned, steps, tuple(failures.found), failures.word.name)
 
 
-def kernels_of(steps: Iterable[Step]) -> Iterator[DeviceKernel]:
-    """The kernels of steps, in the order of their text."""
-    for step in steps:
-        if isinstance(step, DeviceKernel):
-            yield step
-        yield from kernels_of(steps_inside(step))
-
-
 def _names_in(program: Program, steps: Iterable[Step]) -> set[str]:
     """The names in a program that has been cut."""
     names = names_in(program)
@@ -121,7 +115,8 @@ def _names_in(program: Program, steps: Iterable[Step]) -> set[str]:
 def _mapped(step: Step, mapper: Mapper, failures: Failures) -> Step:
     """A step with its kernels mapped to the grid."""
     if isinstance(step, Kernel):
-        return failures.guard(_with_slots(mapper.kernel(step)))
+        library = mapper.library_call(step)
+        return library or failures.guard(_with_slots(mapper.kernel(step)))
     return with_steps(
         step, lambda steps: tuple(_mapped(inner, mapper, failures) for inner in steps)
     )
@@ -134,9 +129,9 @@ def _as_kernel(step: Step) -> Kernel:
 
 
 def _loops_of(steps: Iterable[Step]) -> Iterator[Kernel]:
-    """The statements of steps, callbacks of the host among them."""
+    """The statements of steps, callbacks of the host and calls of libraries among them."""
     for step in steps:
-        if isinstance(step, DeviceKernel | HostCall):
+        if isinstance(step, DeviceKernel | LibraryCall | HostCall):
             yield step.kernel
         yield from _loops_of(steps_inside(step))
 

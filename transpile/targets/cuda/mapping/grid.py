@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from transpile.analysis.cost_model import trips, work
 from transpile.analysis.loop_dependences import accumulators
-from transpile.ir.calls import Call
+from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index, Symbol, bounds
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import blocks_of, product
@@ -28,15 +28,18 @@ from transpile.ir.loop_ir import (
     For,
     If,
     Kernel,
+    Load,
     Statement,
     While,
 )
 from transpile.ir.loop_rewrite import loads, walk, written
+from transpile.ir.types import UINT8
 from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.device_ir import (
     Body,
     DeviceKernel,
     DeviceStatement,
+    LibraryCall,
     Over,
     Shared,
     Slice,
@@ -53,6 +56,8 @@ from transpile.targets.cuda.mapping.slices import contiguous
 from transpile.targets.cuda.mapping.team import TeamBody, rectangular, slices
 from transpile.targets.cuda.mapping.tiles import jammed, tiled
 from transpile.targets.cuda.routines.functions import routine
+from transpile.targets.cuda.routines.library_products import library_product
+from transpile.util.frozen_records import replace
 
 _OVER = {Team.THREAD: Over.GRID_THREADS, Team.WARP: Over.GRID_WARPS, Team.BLOCK: Over.GRID_BLOCKS}
 # A grid of so many blocks has a member for each iteration of any loop.
@@ -66,6 +71,18 @@ class Mapper:
         self.names = names
         self.gpu = gpu
         self.temporaries: list[Buffer] = []
+
+    def library_call(self, kernel: Kernel) -> LibraryCall | None:
+        """A kernel that is a call which a library makes; None for others."""
+        if len(kernel.body) != 1 or not isinstance(kernel.body[0], Call):
+            return None
+        call = library_product(kernel.body[0], self.gpu)
+        if call is None:
+            return None
+        room = Buffer(self.names.new("library_workspace"), (self.gpu.library_workspace,), UINT8)
+        self.temporaries.append(room)
+        call = replace(call, workspace=Strided(Load(room.name, (0,), UINT8)))
+        return LibraryCall(replace(kernel, body=(call,)))
 
     def kernel(self, kernel: Kernel) -> DeviceKernel:
         """The kernel as one launch."""
@@ -210,7 +227,7 @@ class Mapper:
         if estimate(product(f.extent for f in loops)) < self.gpu.enough_iterations:
             return False
         along = sum(contiguous(row, loops[-1]) for row in rows)
-        return along > sum(contiguous(row, row) for row in rows)
+        return along > sum(contiguous(row, row, loops) for row in rows)
 
 
 def _reads_before(before: Sequence[Statement]) -> set[str]:

@@ -12,7 +12,7 @@ memory then. What is left at last, such as the elements less their mean, is a ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from transpile.analysis.cost_model import trips, work
 from transpile.analysis.loop_dependences import accumulators
@@ -66,14 +66,19 @@ def split_reductions(program: Program, gpu: Gpu) -> Program:
     return changed(program, temporaries=same(program.temporaries, temporaries))
 
 
-def contiguous(nest: For, loop: For) -> int:
-    """The accesses in a nest that the next iteration of a loop makes one element further on."""
+def contiguous(nest: For, loop: For, around: Sequence[For] = ()) -> int:
+    """The accesses in a nest that the next iteration of a loop makes one element further on; of
+    those that depend on the loops around it, if there are some: others are the same elements for
+    all of their iterations, which caches have."""
     following = {loop.symbol: Dim.of(loop.symbol) + 1}
+    outer = {f.symbol for f in around}
     return sum(
         substitute(index[-1], following) - index[-1] == 1
         for statement in walk((nest,))
         for _, index in accesses(statement)
-        if index and loop.symbol in symbols_of(index[-1])
+        if index
+        and loop.symbol in symbols_of(index[-1])
+        and not (outer and outer.isdisjoint(s for i in index for s in symbols_of(i)))
     )
 
 
@@ -153,7 +158,7 @@ class _Slicing:
             return 1
         inside = [s for s in walk((reduction,)) if isinstance(s, For)]
         along = contiguous(reduction, nest.loops[-1])
-        if along > sum(contiguous(reduction, f) for f in inside):
+        if along > sum(contiguous(reduction, f, nest.loops) for f in inside):
             wanted, least = -(-gpu.enough_threads // count), gpu.shortest_slice
         else:
             wanted, least = -(-gpu.enough_teams // count), gpu.shortest_slice_of_row

@@ -1,6 +1,7 @@
-"""The calls of routines that take several launches, one for each: what the grid has to wait for.
+"""The calls that only CUDA has: those of routines that take several launches, one for each, as the
+grid has to wait in between, and those of NVIDIA's libraries.
 
-They are to the loops what intrinsics are, and only CUDA has them: `several_launches.py` puts them
+They are to the loops what intrinsics are. `several_launches.py` and `library_products.py` put them
 in place of an intrinsic.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index
+from transpile.ir.loop_ir import UNALLOCATED
 from transpile.util.frozen_records import dataclass
 
 # A pass of a radix sort is by so many bits.
@@ -197,3 +199,21 @@ class FftPass(Call):
 
     name = "fft_pass"
     signature = "x(*) -> out(*)"
+
+
+@dataclass(frozen=True)
+class LibraryMatmul(Call):
+    """Matrix products by cuBLASLt, which the host calls. The result has its operands' dtype, or
+    sums of halves are float32."""
+
+    count: int
+    m: Index
+    n: Index
+    k: Index
+    a: Strided
+    b: Strided
+    c: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = "library_matmul"
+    signature = "a(count,m,k), b(count,k,n) -> c(count,m,n)"

@@ -25,7 +25,7 @@ from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import blocks_of, product
 from transpile.ir.loop_ir import Buffer, DType, For, Load, Program, Statement
 from transpile.ir.loop_rewrite import names_in, with_bodies
-from transpile.ir.types import INT64
+from transpile.ir.types import FLOAT32, INT64, is_half
 from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.gpu import WARP, Gpu
 from transpile.targets.cuda.routines.calls import (
@@ -43,6 +43,7 @@ from transpile.targets.cuda.routines.calls import (
     SumsFromTiles,
     SumsOfTiles,
 )
+from transpile.targets.cuda.routines.library_products import library_product
 from transpile.targets.cuda.routines.tiles import NARROW, SIDE, longest_transform, scan_tile
 from transpile.util.frozen_records import replace
 
@@ -125,11 +126,12 @@ class _Launches:
         """A product whose sums are long, and whose results too few to keep the GPU busy: products
         of parts of these sums, and their sum."""
         parts = self._parts(call)
-        if parts == 1:
+        if parts == 1 or library_product(call, self.gpu) is not None:
             yield call
             return
         length = call.k // parts
-        x = self.array("parts", parts * call.m * call.n, call.c.dtype)
+        sums = FLOAT32 if is_half(call.c.dtype) else call.c.dtype
+        x = self.array("parts", parts * call.m * call.n, sums)
         a = replace(call.a, strides=(length * call.a.strides[1], *call.a.strides))
         b = replace(call.b, strides=(length * call.b.strides[0], *call.b.strides))
         c = replace(x, strides=(call.m * call.n, call.n, 1))

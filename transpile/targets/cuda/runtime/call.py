@@ -127,7 +127,8 @@ class DeviceCall:
         if code == _NO_MEMORY:
             raise MemoryError(f"{self._name} has no memory for the values of a callback")
         cuda = self.device.cuda
-        reason = cuda.message(cuda.functions.cudaGetLastError())
+        error = cuda.functions.cudaGetLastError()
+        reason = cuda.message(error) if error else "the library that it calls has refused it"
         kernel, lines = self.launches[code - 1]
         where = f"{user_source()}: " if user_source().line else ""
         raise LaunchError(

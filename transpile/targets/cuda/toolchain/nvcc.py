@@ -136,6 +136,12 @@ def flags(
     return tuple(chosen)
 
 
+def linking(libraries: Sequence[str]) -> Iterator[str]:
+    """The flags that link a shared object with these files."""
+    for path in map(Path, libraries):
+        yield from (f"-L{path.parent}", f"-l:{path.name}")
+
+
 _ARCHITECTURE = re.compile(r"sm_\d+[af]?")
 
 
