@@ -25,7 +25,6 @@ from transpile.errors import CompilerNotFoundError
 from transpile.ir.dims import Index, evaluate
 from transpile.ir.graph import Donated, Equation, Graph
 from transpile.ir.graph_rewrite import returned_lengths, rooms_of
-from transpile.ir.indices.lengths import Length, too_little_room
 from transpile.ir.indices.size_solver import evaluated, solved
 from transpile.ir.indices.size_text import LONGEST, parsed
 from transpile.ir.types import INT64
@@ -33,7 +32,7 @@ from transpile.options import Options
 from transpile.runtime import program_call
 from transpile.runtime.callbacks import site_for_sizes
 from transpile.runtime.loader import Library, load_entry, with_tables
-from transpile.runtime.program_call import ProgramCall, Room, Rooms, output_kind, shaping
+from transpile.runtime.program_call import ProgramCall, output_kind, rooms_of_call, shaping
 from transpile.trace.history.record import Record
 from transpile.util.atomic_files import replace_files
 from transpile.util.fork_safe_lock import Lock
@@ -416,19 +415,12 @@ class Executable:
             bool(meta["communicates"]),
             values,
             shaping(graph, lengths, sizes) if lengths else None,
-            self._rooms_of_call(sizes, lengths) if self._rooms else None,
+            rooms_of_call(graph, sizes, self.for_sizes) if self._rooms else None,
         )
         options = self.lowering.options
         if options.num_threads and meta["libraries"]:
             call.limit_threads(meta["libraries"], options.num_threads)
         return call
-
-    def _rooms_of_call(self, sizes: dict[str, int], lengths: Sequence[Length]) -> Rooms:
-        rooms = [
-            Room(room.name, sizes[room.name], lengths.index(length), too_little_room(length))
-            for length, room in rooms_of(self.lowering.graph).items()
-        ]
-        return Rooms(rooms, lambda others: self.for_sizes({**sizes, **others}))
 
     def _is_brief(self, sizes: dict[str, int]) -> bool:
         """True if the program takes microseconds for these runtime sizes."""

@@ -22,7 +22,14 @@ import numpy as np
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, evaluate
 from transpile.ir.graph import Atom, Graph, Site
-from transpile.ir.indices.lengths import Length, lengths_in, most_of, refused
+from transpile.ir.graph_rewrite import returned_lengths, rooms_of
+from transpile.ir.indices.lengths import (
+    Length,
+    lengths_in,
+    most_of,
+    refused,
+    too_little_room,
+)
 from transpile.ir.indices.size_solver import evaluated
 from transpile.ir.source_info import shown, user_source
 from transpile.runtime.callbacks import Callbacks
@@ -118,15 +125,13 @@ class Rooms:
     calling   the call with other sizes of memory, by name
     """
 
-    def __init__(
-        self, rooms: Sequence[Room], calling: Callable[[dict[str, int]], ProgramCall]
-    ) -> None:
+    def __init__(self, rooms: Sequence[Room], calling: Callable[[dict[str, int]], Any]) -> None:
         self.rooms = rooms
         self._calling = calling
         self._calls = 0
         self._longest: list[int] = []
 
-    def larger(self, error: str, lengths: Sequence[int]) -> ProgramCall | None:
+    def larger(self, error: str, lengths: Sequence[int]) -> Any:
         """The call with memory for these lengths, where there was too little; None for another
         error."""
         missing = [room for room in self.rooms if room.error == error]
@@ -137,7 +142,7 @@ class Rooms:
         self._calls += 1
         self._longest = [*map(max, lengths, self._longest or lengths)]
 
-    def smaller(self) -> ProgramCall | None:
+    def smaller(self) -> Any:
         """The call with less memory, where the last ones needed little of it."""
         if self._calls < _CALLS:
             return None
@@ -148,10 +153,22 @@ class Rooms:
         call.grown = None
         return call
 
-    def _fitting(self, rooms: Sequence[Room], lengths: Sequence[int]) -> ProgramCall:
+    def _fitting(self, rooms: Sequence[Room], lengths: Sequence[int]) -> Any:
         """With an eighth more: the next call may need a little more."""
         needed = {room.name: lengths[room.position] for room in rooms}
         return self._calling({name: n + n // 8 for name, n in needed.items()})
+
+
+def rooms_of_call(
+    graph: Graph, sizes: dict[str, int], calling: Callable[[dict[str, int]], Any]
+) -> Rooms:
+    """The memory of a call for the lengths without a bound; `calling` gives the call for sizes."""
+    lengths = returned_lengths(graph)
+    rooms = [
+        Room(room.name, sizes[room.name], lengths.index(length), too_little_room(length))
+        for length, room in rooms_of(graph).items()
+    ]
+    return Rooms(rooms, lambda others: calling({**sizes, **others}))
 
 
 class ProgramCall:
@@ -313,7 +330,7 @@ class ProgramCall:
     def _larger(self, code: int, lengths: Sequence[int]) -> ProgramCall:
         """The call with memory for the lengths that one with this code has found; raises the error
         of the code where another reason is behind it."""
-        larger = None
+        larger: ProgramCall | None = None
         if self.rooms is not None:
             larger = self.rooms.larger(self._text(self._error(code)).decode(), lengths)
         if larger is None:
@@ -327,7 +344,8 @@ class ProgramCall:
         if code or self.rooms is None:
             return self._larger(code, lengths)
         self.rooms.note(lengths)
-        return self.rooms.smaller()
+        smaller: ProgramCall | None = self.rooms.smaller()
+        return smaller
 
     @property
     def axes_of_lengths(self) -> tuple[tuple[int, ...], ...] | None:

@@ -50,7 +50,8 @@ struct Region {
     const char *begin;
     size_t size;
     bool filled, shared;
-    std::vector<Cell> cells;
+    std::vector<Cell> cells; /* one for each byte */
+    bool by_bytes = false;   /* else an access concerns every other one */
 };
 
 std::vector<Fiber> fibers;
@@ -137,9 +138,17 @@ void look(Region &region, size_t offset, bool writes, bool is_atomic)
     cell.write = now;
 }
 
+/* Some accesses are of single bytes: what was known of two is known of each. */
+void divide(Region &region)
+{
+    region.by_bytes = true;
+    for (size_t k = 0; k < region.size; k++)
+        region.cells[k] = region.cells[k / 2 * 2];
+}
+
 void access(const void *address, size_t size, bool writes, bool is_atomic = false)
 {
-    if (!inside)
+    if (!inside || regions.empty()) /* nobody has said what there is */
         return;
     const char *at = (const char *)address;
     const char *stack = fibers[current].stack.get();
@@ -149,7 +158,9 @@ void access(const void *address, size_t size, bool writes, bool is_atomic = fals
         return;
     for (Region &region : regions)
         if (at >= region.begin && at + size <= region.begin + region.size) {
-            for (size_t k = 0; k < size; k += 2) /* what is written by pairs is read as halves, too */
+            if (size == 1 && !region.by_bytes)
+                divide(region);
+            for (size_t k = 0; k < size; k += region.by_bytes ? 1 : 2)
                 look(region, at + k - region.begin, writes, is_atomic);
             return;
         }
@@ -338,7 +349,7 @@ void look_of_host(const char *at, size_t size, bool writes)
 {
     for (Region &region : regions)
         if (at >= region.begin && at + size <= region.begin + region.size) {
-            for (size_t k = 0; k < size; k += 4) {
+            for (size_t k = 0; k < size; k += region.by_bytes ? 1 : 2) {
                 Cell &cell = region.cells[at + k - region.begin];
                 if (writes)
                     cell.write.launch = UINT32_MAX;

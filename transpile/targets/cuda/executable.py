@@ -13,11 +13,19 @@ from transpile.disk_cache.cache import Entry
 from transpile.disk_cache.cache_entry import PROGRAM, DamagedError
 from transpile.disk_cache.concurrent_steps import finished
 from transpile.disk_cache.process_directory import scratch_directory
+from transpile.ir.graph_rewrite import returned_lengths, rooms_of
 from transpile.ir.indices.size_solver import evaluated, solved
+from transpile.ir.types import INT64
 from transpile.runtime.callbacks import site_for_sizes
 from transpile.runtime.executable import BuildInfo, MemoryAnalysis
 from transpile.runtime.loader import Library
-from transpile.runtime.program_call import bytes_of, check_sizes
+from transpile.runtime.program_call import (
+    bytes_of,
+    check_sizes,
+    output_kind,
+    rooms_of_call,
+    shaping,
+)
 from transpile.targets.cuda.runtime.call import DeviceCall
 from transpile.targets.cuda.runtime.device import CudaDevice
 from transpile.targets.cuda.toolchain import nvcc
@@ -47,7 +55,7 @@ class CudaExecutable:
         self._library = library
         self._calls: dict[tuple[int, ...], DeviceCall] = {}
         self._sizes = [size.name for size in lowering.graph.sizes]
-        self._sites = list(dict.fromkeys(lowering.loops.sites))
+        self._rooms = [room.name for room in rooms_of(lowering.graph).values()]
         handles = device.cuda.kernels(entry.read(_KERNELS), entry.meta["kernels"])
         set_kernels = library.function(f"{entry.meta['function']}_kernels")
         set_kernels(Struct(f"{len(handles)}Q").pack(*handles))
@@ -59,19 +67,24 @@ class CudaExecutable:
 
     def for_sizes(self, sizes: dict[str, int]) -> DeviceCall:
         """The call of the program with these values of its runtime sizes."""
-        key = tuple(sizes[name] for name in self._sizes)
+        sizes = {**dict.fromkeys(self._rooms, 0), **sizes}
+        key = tuple(sizes[name] for name in (*self._sizes, *self._rooms))
         known = self._calls.get(key)
         if known is None:
             graph, meta = self.lowering.graph, self.entry.meta
+            lengths = returned_lengths(graph)
             known = DeviceCall(
                 self._library,
                 meta["function"],
                 self.device,
                 [(v.type.dtype, evaluated(v.type.shape, sizes)) for v in graph.inputs],
-                [(a.type.dtype, evaluated(a.type.shape, sizes)) for a in graph.outputs],
+                [output_kind(a, sizes) for a in graph.outputs] + [(INT64, ())] * len(lengths),
                 key,
                 meta["launches"],
-                [site_for_sizes(site, sizes) for site in self._sites],
+                meta["required"],
+                [site_for_sizes(site, sizes) for site in dict.fromkeys(graph.sites())],
+                shaping(graph, lengths, sizes) if lengths else None,
+                rooms_of_call(graph, sizes, self.for_sizes) if self._rooms else None,
             )
             self._calls = {**dict(list(self._calls.items())[-_MOST_CALLS:]), key: known}
         return known
@@ -113,7 +126,7 @@ class CudaExecutable:
     def memory_analysis(self, **sizes: int) -> MemoryAnalysis:
         """The sizes of arguments, results, workspace and code, in bytes, for these runtime sizes.
         Raises TypeError for others than the program has."""
-        check_sizes(sizes, self._sizes)
+        check_sizes(sizes, [*self._sizes, *self._rooms])
         call = self.for_sizes(sizes)
         argument_size, output_size = bytes_of(call.inputs), bytes_of(call.outputs)
         code = sum(self.entry.meta["files"][file]["size"] for file in (PROGRAM, _KERNELS))

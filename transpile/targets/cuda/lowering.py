@@ -209,6 +209,7 @@ class CudaLowering(Lowering):
             "launches": made.launches,
             "kernels": made.kernels,
             "libraries": self._libraries(made),
+            "required": [text for _, _, text in made.program.required],
             "build": {
                 "commands": [log.partition("\n")[0]],
                 "flags": nvcc.flags(self.options, self._architectures()),

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from transpile.codegen.callback_messages import (
-    MessagePart,
-    Messages,
-    PrintedArray,
-    failures_of,
     helpers_of,
-    messages_of,
     places_of,
 )
 from transpile.codegen.complex_library import complex_functions
@@ -20,13 +15,12 @@ from transpile.codegen.plan.size_checks import range_text
 from transpile.codegen.scope import ProgramScope
 from transpile.codegen.templates.filling import filled_in
 from transpile.errors import InternalError
-from transpile.intrinsics.callbacks import Callback
-from transpile.ir.calls import Strided
 from transpile.ir.dims import Index, Symbol
+from transpile.ir.indices.lengths import most_of
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import Buffer, For, Kernel, Program, Swap
 from transpile.ir.loop_rewrite import written
-from transpile.ir.types import SHORT_NAMES, ArrayType
+from transpile.ir.types import SHORT_NAMES
 from transpile.options import Options
 from transpile.symbols import c_helpers
 from transpile.targets.cuda.device_functions import device_text
@@ -34,7 +28,6 @@ from transpile.targets.cuda.device_ir import (
     Body,
     DeviceKernel,
     DeviceProgram,
-    Failure,
     HostCall,
     HostIf,
     HostLoop,
@@ -48,6 +41,13 @@ from transpile.targets.cuda.device_ir import (
     used_in,
 )
 from transpile.targets.cuda.dialect import CUDA
+from transpile.targets.cuda.effects.callback_text import (
+    CallText,
+    call_text,
+    failure_text,
+    plain_messages,
+    texts_of_codes,
+)
 from transpile.targets.cuda.gpu import USUAL, Gpu
 from transpile.targets.cuda.routines.calls import LibraryMatmul
 from transpile.targets.cuda.routines.library_products import (
@@ -73,7 +73,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class KernelText:
-    """A kernel, for the templates; `blocks` is the grid where that is known."""
+    """A kernel, for the templates; `blocks` is the grid where that is known, `items` what is dealt
+    to blocks, at most, where lengths depend on values."""
 
     name: str
     comment: tuple[str, ...]
@@ -82,6 +83,7 @@ class KernelText:
     body: Body
     scope: DeviceScope
     blocks: int | None
+    items: Index
     launched: DeviceKernel
     number: int
 
@@ -121,16 +123,6 @@ class StepText:
     steps: tuple[StepText, ...] = ()
     call: CallText | None = None
     checks: bool = False
-
-
-@dataclass(frozen=True)
-class CallText:
-    """A callback, for the templates: the number of its site, and of each array that it reads and
-    writes the address and the size in bytes."""
-
-    site: int
-    values: tuple[tuple[str, Index], ...]
-    results: tuple[tuple[str, Index], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -245,27 +237,6 @@ def _fitted(line: str) -> str:
     return line if len(line) <= WIDTH else wrapped(text, " " * (len(line) - len(text)))
 
 
-def _with_plain_arrays(messages: Messages) -> Messages:
-    """The messages with the types of arrays of complex numbers and halves, in the place of their
-    elements: what prints these is made of functions of the device here."""
-    return tuple(
-        (number, tuple(part if isinstance(part, str) else _plain(part) for part in parts))
-        for number, parts in messages
-    )
-
-
-def _plain(part: PrintedArray) -> MessagePart:
-    suffix = part.helper.removeprefix("print_values_")
-    if part.size == 0:
-        return "[]"
-    return f"{suffix}[{part.size}]" if suffix in ("c64", "c128", "f16", "bf16") else part
-
-
-def _bytes(kind: ArrayType) -> Index:
-    """The bytes of an array."""
-    return kind.size * kind.dtype.itemsize
-
-
 class _Renderer:
     def __init__(self, lowered: Program, device: DeviceProgram, options: Options, gpu: Gpu) -> None:
         self.lowered = lowered
@@ -329,11 +300,11 @@ class _Renderer:
             printed=printed,
             waits=self.waits,
             reads=bool(self.device.failures) or not kinds.isdisjoint(("while", "if")),
-            messages_of_sites=(sites := _with_plain_arrays(messages_of(self.program))),
+            messages_of_sites=(sites := plain_messages(self.program)),
             printed_types={f"print_values_{n}": CUDA.types[d] for d, n in SHORT_NAMES.items()},
             printing_helpers=[h.text for h in c_helpers.needed(helpers_of(sites))],
-            failures=self._failures(),
-            failure_texts=failures_of(self.program),
+            failures=[(f, failure_text(self.program, f)) for f in self.device.failures],
+            failure_texts=texts_of_codes(self.program),
             word=self.device.word,
             last=len(self.launches),
             most_arrays=max((len(s.types) + len(s.results) for s in self.program.sites), default=0),
@@ -391,7 +362,8 @@ class _Renderer:
                     made = StepText("while", number, step.flag, test, checks=step.checks)
                     texts.append(replace(made, steps=tuple(self._steps(step.steps, known))))
                 case HostCall():
-                    call, number = self._call(step.call), len(self.launches)
+                    number, printed = len(self.launches), self._scope(Kernel("", ())).index
+                    call = call_text(self.program, step.call, printed)
                     texts.append(StepText("call", number, call=call, checks=step.checks))
                 case HostIf():
                     made = StepText("if", len(self.launches), step.flag, checks=step.checks)
@@ -410,48 +382,10 @@ class _Renderer:
                     raise InternalError(f"{step.name} is not mapped")
         return texts
 
-    def _call(self, call: Callback) -> CallText:
-        """A callback, of which the host knows where its arrays are."""
-        pairs = zip(call.values, call.site.types, strict=True)
-        given = zip(call.given, call.site.results, strict=True)
-        values, results = (
-            tuple((self._address(x), _bytes(kind)) for x, kind in arrays)
-            for arrays in (pairs, given)
-        )
-        return CallText(self.program.sites.index(call.site), values, results)
-
-    def _address(self, array: Strided | None) -> str:
-        if array is None:
-            return "nullptr"
-        index = array.first.index
-        if not index or index[0] == 0:
-            return array.buffer
-        return f"{array.buffer} + {self._scope(Kernel('', ())).index(index[0])}"
-
-    def _failures(self) -> list[tuple[Failure, CallText | None]]:
-        """What the host does where the program has failed."""
-        sites = self.program.sites
-        return [
-            (
-                failure,
-                None
-                if failure.site is None
-                else CallText(
-                    failure.site,
-                    tuple(
-                        (name or "nullptr", _bytes(kind))
-                        for name, kind in zip(
-                            failure.values, sites[failure.site].types, strict=True
-                        )
-                    ),
-                ),
-            )
-            for failure in self.device.failures
-        ]
-
     def _kernel(self, device: DeviceKernel, known: tuple[Symbol, ...], number: int) -> KernelText:
         kernel = device.kernel
-        needed = blocks_of(device.items, device.per_block)
+        items = most_of(device.items)
+        needed = blocks_of(items, device.per_block)
         blocks = min(max(needed, 1), device.most_blocks) if isinstance(needed, int) else None
         parameters = self._parameters(device)
         symbols = symbols_of_kernel(device)
@@ -463,6 +397,7 @@ class _Renderer:
             device.body,
             scope_of(self.shared, kernel, self.teams, device),
             blocks,
+            items,
             device,
             number,
         )

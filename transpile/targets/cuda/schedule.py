@@ -39,12 +39,14 @@ from transpile.targets.cuda.device_ir import (
     with_steps,
 )
 from transpile.targets.cuda.effects.failures import Failures
+from transpile.targets.cuda.effects.lengths import Lengths
 from transpile.targets.cuda.gpu import USUAL, Gpu
 from transpile.targets.cuda.mapping.concurrent import side_by_side
 from transpile.targets.cuda.mapping.flatten import flatten, without_single_iterations
 from transpile.targets.cuda.mapping.grid import Mapper
 from transpile.targets.cuda.mapping.launches import cut_at_wide_nests
 from transpile.targets.cuda.mapping.slices import split_reductions
+from transpile.targets.cuda.routines.compactions import with_compactions
 from transpile.targets.cuda.routines.half_results import with_half_results
 from transpile.targets.cuda.routines.several_launches import several_launches
 from transpile.targets.cuda.scatters.nests import parallel_scatters
@@ -78,14 +80,15 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     program = split_reductions(without_single_iterations(program), gpu)
     program = remove_dead_scalars(program, options)
     check(program)
-    flat = parallel_scatters(with_half_results(flatten(program)), gpu)
-    flat = several_launches(flat, gpu)
+    flat = with_compactions(with_half_results(flatten(program)), gpu)
+    lengths = Lengths(several_launches(parallel_scatters(flat, gpu), gpu))
+    flat = lengths.program
     steps, temporaries = cut_at_wide_nests(flat, gpu)
     names = Names(_names_in(flat, steps))
-    failures = Failures(flat, temporaries, names)
+    failures = Failures(flat, temporaries, names, lengths.requirements)
     steps = failures.whole(steps)
     mapper = Mapper(names, gpu)
-    mapped = (_mapped(step, mapper, failures) for step in steps)
+    mapped = (_mapped(step, mapper, lengths, failures) for step in steps)
     steps = side_by_side(mapped, gpu, mapper.names)
     used = set[str]().union(*map(used_in, steps))
     there = (b for b in (*temporaries, *failures.records, *mapper.temporaries) if b.name in used)
@@ -112,13 +115,13 @@ def _names_in(program: Program, steps: Iterable[Step]) -> set[str]:
     return names
 
 
-def _mapped(step: Step, mapper: Mapper, failures: Failures) -> Step:
+def _mapped(step: Step, mapper: Mapper, lengths: Lengths, failures: Failures) -> Step:
     """A step with its kernels mapped to the grid."""
     if isinstance(step, Kernel):
         library = mapper.library_call(step)
-        return library or failures.guard(_with_slots(mapper.kernel(step)))
+        return library or failures.guard(lengths.read(_with_slots(mapper.kernel(step))))
     return with_steps(
-        step, lambda steps: tuple(_mapped(inner, mapper, failures) for inner in steps)
+        step, lambda steps: tuple(_mapped(inner, mapper, lengths, failures) for inner in steps)
     )
 
 
@@ -141,11 +144,6 @@ def _refuse(program: Program) -> None:
     if program.communicates:
         raise UnsupportedError(
             f"{program.name} exchanges values with other devices: not on a GPU yet"
-        )
-    if program.lengths or program.required:
-        raise UnsupportedError(
-            f"{program.name} has a length that depends on values, or has to check sizes: not on a "
-            "GPU yet"
         )
 
 

@@ -9,7 +9,7 @@ computed that the error should have kept from happening, and the host waits once
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -72,8 +72,15 @@ class Failures:
     guarded     the kernels that do nothing behind an error
     """
 
-    def __init__(self, program: Program, temporaries: Sequence[Buffer], names: Names) -> None:
+    def __init__(
+        self,
+        program: Program,
+        temporaries: Sequence[Buffer],
+        names: Names,
+        requirements: Mapping[str, int],
+    ) -> None:
         self.program = program
+        self._requirements = requirements
         swapped = {n for k in program.kernels for s in walk(k.body) for n in _swapped(s)}
         kept = (*program.inputs, *program.outputs, *temporaries)
         self._kept = {b.name for b in kept} - swapped
@@ -100,15 +107,21 @@ class Failures:
             if isinstance(step, Kernel):
                 made.append(self._kernel(step, behind))
             else:
-                inner = behind or _ends_inside(step)
+                inner = behind or self._ends_inside(step)
                 made.append(self._of_host(step, inner))
-            behind = behind or _ends_inside(step)
+            behind = behind or self._ends_inside(step)
         return tuple(made)
 
     def _of_host(self, step: Step, behind: bool) -> Step:
         """A step of the host, which looks at the word where it waits for the device."""
         inner = with_steps(step, lambda steps: self.steps(steps, behind=behind))
         return replace(inner, checks=behind) if isinstance(inner, _WAITING) else inner
+
+    def _ends_inside(self, step: Step) -> bool:
+        """True if an error may be found in a step."""
+        if isinstance(step, Kernel):
+            return step.name in self._requirements or any(map(ends, step.body))
+        return any(map(self._ends_inside, steps_inside(step)))
 
     def guard(self, kernel: DeviceKernel) -> DeviceKernel:
         """A mapped kernel, which does nothing where the program has failed before."""
@@ -128,12 +141,15 @@ class Failures:
         )
 
     def _kernel(self, kernel: Kernel, behind: bool) -> Kernel:
-        if not any(map(ends, kernel.body)):
+        if not self._ends_inside(kernel):
             if behind:
                 self.guarded.add(kernel.name)
             return kernel
         failed = Ref(self.names.new("failed"), BOOL)
         body = self._body(kernel.body, failed)
+        if kernel.name in self._requirements:
+            fail = self.fail(self._requirements[kernel.name])
+            body = tuple(replace(s, body=(fail,)) if isinstance(s, If) else s for s in body)
         if any(part == failed for s in walk(body) for part in parts(s)):
             body = (Declare(failed.name, _FALSE, constant=False), *body)
         else:
@@ -213,13 +229,6 @@ class Failures:
 def _swapped(statement: Statement) -> tuple[str, ...]:
     """The arrays whose memory a statement exchanges."""
     return (statement.first, statement.second) if isinstance(statement, Swap) else ()
-
-
-def _ends_inside(step: Step) -> bool:
-    """True if an error may be found in a step."""
-    if isinstance(step, Kernel):
-        return any(map(ends, step.body))
-    return any(map(_ends_inside, steps_inside(step)))
 
 
 def _without(body: _Body, name: str) -> _Body:

@@ -217,3 +217,45 @@ class LibraryMatmul(Call):
 
     name = "library_matmul"
     signature = "a(count,m,k), b(count,k,n) -> c(count,m,n)"
+
+
+@dataclass(frozen=True)
+class CountFlags(Call):
+    """How many of the flags of each tile hold."""
+
+    n: Index
+    tiles: Index
+    flags: Strided
+    counts: Strided
+
+    name = "count_flags"
+    signature = "flags(n) -> counts(tiles)"
+
+
+@dataclass(frozen=True)
+class CompactElements(Call):
+    """The elements whose flags hold; `ends` has how many there are up to the end of each tile."""
+
+    n: Index
+    tiles: Index
+    flags: Strided
+    ends: Strided
+    x: Strided
+    out: Strided
+
+    name = "compact"
+    signature = "flags(n), ends(tiles), x(n) -> out(*)"
+
+
+@dataclass(frozen=True)
+class CompactPositions(Call):
+    """The positions of the flags that hold."""
+
+    n: Index
+    tiles: Index
+    flags: Strided
+    ends: Strided
+    out: Strided
+
+    name = "compact_positions"
+    signature = "flags(n), ends(tiles) -> out(*)"

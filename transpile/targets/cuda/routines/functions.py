@@ -32,12 +32,15 @@ from transpile.ir.graph import Source
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import Load
-from transpile.ir.types import SHORT_NAMES, real_dtype
+from transpile.ir.types import INT64, SHORT_NAMES, real_dtype
 from transpile.targets.cuda.device_ir import TeamCall
 from transpile.targets.cuda.dialect import CUDA
 from transpile.targets.cuda.gpu import Gpu
 from transpile.targets.cuda.routines.calls import (
+    CompactElements,
+    CompactPositions,
     CopyOrder,
+    CountFlags,
     FftPass,
     PickRanks,
     RadixArgsort,
@@ -184,6 +187,14 @@ def _copy(call: CopyOrder, gpu: Gpu) -> _Function:
     )
 
 
+def _of_flags(call: CountFlags | CompactElements | CompactPositions, _: Gpu) -> _Function:
+    arrays = tuple(array.first for array in call.arrays.values())
+    moved = call.x.dtype if isinstance(call, CompactElements) else INT64
+    arguments = (call.n, call.tiles, *arrays)
+    suffix = SHORT_NAMES[moved]
+    return _Function(call.name, suffix, arguments, call.tiles, "a block for each tile of flags")
+
+
 def _sort(call: Sort, _: Gpu) -> _Function:
     return _of_rows(call, "sort", call.outer * call.inner, call.x.first, call.out.first)
 
@@ -275,6 +286,9 @@ _FUNCTIONS: dict[type[Call], Callable[..., _Function]] = {
     SumOfParts: _sum_of_parts,
     PickRanks: _pick_ranks,
     CopyOrder: _copy,
+    CountFlags: _of_flags,
+    CompactElements: _of_flags,
+    CompactPositions: _of_flags,
     Sort: _sort,
     Argsort: _argsort,
     ArgsortFurther: _argsort,

@@ -9,6 +9,7 @@ from transpile.intrinsics.products import ComplexMatmul, Matmul, MatmulBatch
 from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index, Shape
 from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.lengths import lengths_of
 from transpile.ir.loop_ir import DType, Load
 from transpile.ir.types import SHORT_NAMES, is_half, real_dtype
 from transpile.targets.cuda.gpu import Gpu
@@ -50,6 +51,8 @@ def library_product(call: Call, gpu: Gpu) -> LibraryMatmul | None:
     of_halves = is_half(call.a.dtype)
     least = gpu.least_library_flops_of_halves if of_halves else gpu.least_library_flops
     if estimate(call.flops) < least or not isinstance(call.k, int):
+        return None
+    if any(map(lengths_of, call.numbers)):  # which only the device knows
         return None
     count = call.count if isinstance(call, MatmulBatch) else 1
     a, b, c = (

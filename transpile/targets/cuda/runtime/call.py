@@ -16,12 +16,14 @@ import numpy as np
 
 from transpile.errors import LaunchError
 from transpile.ir.graph import Site
+from transpile.ir.indices.lengths import refused
 from transpile.ir.source_info import user_source
 from transpile.pytree.device_arrays import DeviceArray, DeviceKind, kind_of
 from transpile.runtime.callbacks import Callbacks
 from transpile.runtime.loader import Library
 from transpile.runtime.mutated_arguments import aliasing, check_target, donated_positions
-from transpile.runtime.program_call import ArrayKind, as_input
+from transpile.runtime.program_call import ArrayKind, Rooms, Shaping, as_input
+from transpile.targets.cuda.effects.lengths import FIRST_REFUSED
 from transpile.targets.cuda.runtime import transfers
 from transpile.targets.cuda.runtime.array import ALIGNMENT, Array
 from transpile.targets.cuda.runtime.device import CudaDevice
@@ -40,6 +42,9 @@ class DeviceCall:
     inputs     (dtype, shape) of each input; `outputs` of each output
     workspace  its size in bytes
     launches   for each launch its kernel, and the lines of Python that it computes
+    required   the errors of lengths that depend on values
+    shaping    of results with such lengths; the call waits for these
+    rooms      the memory for lengths without a bound; `grown` is the call with more, or less, of it
     """
 
     tiers_up = False
@@ -54,7 +59,10 @@ class DeviceCall:
         outputs: Sequence[ArrayKind],
         sizes: Sequence[int],
         launches: Sequence[Sequence[str]],
+        required: Sequence[str] = (),
         sites: Sequence[Site] = (),
+        shaping: Shaping | None = None,
+        rooms: Rooms | None = None,
     ) -> None:
         self.device = device
         self.inputs = tuple(inputs)
@@ -69,6 +77,11 @@ class DeviceCall:
         count = len(inputs) + len(outputs) + (4 if sites else 2)
         self._pack = Struct(f"{count}Q{len(sizes)}q").pack
         self._sizes = tuple(sizes)
+        self._required = required
+        self._shaping = shaping
+        self._results = len(outputs) - (shaping.lengths if shaping else 0)
+        self.rooms = rooms
+        self.grown: DeviceCall | None = None
         self._current = device.current
         self._prepared = self._prepare(device.default_stream)
 
@@ -85,6 +98,11 @@ class DeviceCall:
     def run(self, leaves: Sequence[Any]) -> list[Array]:
         """Launch the program on its inputs; the outputs are new arrays, which are complete where
         the stream has got there."""
+        grown = self.grown
+        if grown is not None and grown.rooms is not None:
+            outputs = grown.run(leaves)
+            self.grown = grown.grown or grown.rooms.smaller() or grown
+            return outputs
         stream = self._current.stream
         pointers: list[int] = []
         kept: list[Array] = []  # copies, until the kernels are in the stream
@@ -116,10 +134,40 @@ class DeviceCall:
                 code = self._function(self._pack(*pointers, *self._sizes))
         if running is not None:
             running.finish()
+        if code <= FIRST_REFUSED:
+            return self._run_larger(self._required[FIRST_REFUSED - code], results, leaves)
         if code:
             self._fail(code, stream)
         if stream.held:
             stream.let_go()
+        return results if self._shaping is None else self._shaped(results, self._shaping)
+
+    def _run_larger(self, error: str, outputs: list[Array], leaves: Sequence[Any]) -> list[Array]:
+        """Run the program with memory for the lengths that this call has found; raise the error
+        where it has failed for another reason."""
+        larger: DeviceCall | None = None
+        if self.rooms is not None:
+            larger = self.rooms.larger(error, _numbers(outputs[self._results :]))
+        if larger is None:
+            raise refused(error, f"{user_source()}: {self._name}: ")
+        del outputs[:]
+        results = larger.run(leaves)
+        self.grown = larger.grown or larger
+        return results
+
+    def _shaped(self, outputs: list[Array], shaping: Shaping) -> list[Array]:
+        """The results, those whose lengths depend on values as long as they are. One that fills
+        less than half of its memory gets other memory."""
+        lengths = _numbers(outputs[self._results :])
+        if self.rooms is not None:
+            self.rooms.note(lengths)
+        results = outputs[: self._results]
+        for position, shape in shaping.shapes(lengths):
+            whole = results[position]
+            kind = kind_of(self.device, shape, whole.dtype)
+            result = Array(kind, whole.pointer, whole.owner, whole.stream, whole.ready)
+            is_small = 2 * size_class(result.nbytes) <= size_class(whole.nbytes)
+            results[position] = transfers.copied(result, whole.stream) if is_small else result
         return results
 
     def _fail(self, code: int, stream: Stream) -> NoReturn:
@@ -185,6 +233,11 @@ class DeviceCall:
             return execute
 
         return around
+
+
+def _numbers(arrays: Sequence[Array]) -> list[int]:
+    """The values of numbers on the device, when they are there."""
+    return [int(transfers.to_host(x)[()]) for x in arrays]
 
 
 def _in_stream(array: Array, stream: Stream) -> Array:
