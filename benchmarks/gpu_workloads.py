@@ -202,6 +202,140 @@ def added_by_torch(xp: Any, x: Any, places: Any) -> Any:
     return xp.zeros(1 << 20, device=x.device).index_add_(0, places, x)
 
 
+def counted(xp: Any, places: Any) -> Any:
+    from transpile.numpy import zeros
+
+    return zeros(256, np.int64).at[places].add(1)
+
+
+def counted_by_torch(xp: Any, places: Any) -> Any:
+    return xp.bincount(places, minlength=256)
+
+
+def counted_by_jax(xp: Any, places: Any) -> Any:
+    return xp.bincount(places, length=256)
+
+
+def summed(xp: Any, x: Any, places: Any) -> Any:
+    from transpile.ops import segment_sum
+
+    return segment_sum(x, places, 1000)
+
+
+def summed_by_torch(xp: Any, x: Any, places: Any) -> Any:
+    return xp.zeros(1000, device=x.device).index_add_(0, places, x)
+
+
+def summed_by_jax(xp: Any, x: Any, places: Any) -> Any:
+    from jax.ops import segment_sum
+
+    return segment_sum(x, places, 1000)
+
+
+def rows_added(xp: Any, x: Any, places: Any) -> Any:
+    from transpile.numpy import zeros
+
+    return zeros((50000, x.shape[1]), np.float32).at[places].add(x)
+
+
+def rows_added_by_torch(xp: Any, x: Any, places: Any) -> Any:
+    return xp.zeros(50000, x.shape[1], device=x.device).index_add_(0, places, x)
+
+
+def rows_added_by_jax(xp: Any, x: Any, places: Any) -> Any:
+    return xp.zeros((50000, x.shape[1]), np.float32).at[places].add(x)
+
+
+def largest(xp: Any, x: Any, places: Any) -> Any:
+    from transpile.numpy import zeros
+
+    return zeros(1 << 20, np.float32).at[places].max(x)
+
+
+def largest_by_torch(xp: Any, x: Any, places: Any) -> Any:
+    return xp.zeros(1 << 20, device=x.device).index_reduce_(0, places, x, "amax")
+
+
+def network_of_steps(xp: Any, h: Any, inputs: Any, w: Any, u: Any) -> Any:
+    """A recurrent network, by scans of transpile's and of JAX's."""
+    from transpile import lax
+
+    return lax.scan(lambda h, x: (xp.tanh(h @ w * 0.05 + x @ u * 0.05), None), h, inputs)[0]
+
+
+def network_of_jax(xp: Any, h: Any, inputs: Any, w: Any, u: Any) -> Any:
+    from jax import lax
+
+    return lax.scan(lambda h, x: (xp.tanh(h @ w * 0.05 + x @ u * 0.05), None), h, inputs)[0]
+
+
+def network_of_torch(xp: Any, h: Any, inputs: Any, w: Any, u: Any) -> Any:
+    for x in inputs:
+        h = xp.tanh(h @ w * 0.05 + x @ u * 0.05)
+    return h
+
+
+def descent(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    """A thousand steps down a quadratic function."""
+    from transpile import lax
+
+    return lax.fori_loop(0, 1000, lambda _, x: x - 1e-6 * (a.T @ (a @ x - b)), x)
+
+
+def descent_of_jax(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    from jax import lax
+
+    return lax.fori_loop(0, 1000, lambda _, x: x - 1e-6 * (a.T @ (a @ x - b)), x)
+
+
+def descent_of_torch(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    for _ in range(1000):
+        x = x - 1e-6 * (a.T @ (a @ x - b))
+    return x
+
+
+def _scatters() -> Iterator[Workload]:
+    few, many = 1 << 22, 1 << 24
+    size = 1 << 20
+    for name, count in (("scatter-add", few), ("scatter-add, many", many)):
+        yield Workload(
+            name, added, (((count,), F32), ((count,), I64)), _one((size,)),
+            below=size, torch=added_by_torch, jax=added_by_jax, tolerance=1e-3,
+            peers=("torch", "jax"),
+        )  # fmt: skip
+    yield Workload(
+        "scatter-max", largest, (((few,), F32), ((few,), I64)), _one((size,)), below=size,
+        torch=largest_by_torch, peers=("torch",),
+    )  # fmt: skip
+    yield Workload(
+        "count of 256", counted, (((1 << 25,), I64),), _one((256,), I64), below=256,
+        torch=counted_by_torch, jax=counted_by_jax, peers=("torch", "jax"),
+    )  # fmt: skip
+    yield Workload(
+        "sums of 1000 segments", summed, (((many,), F32), ((many,), I64)), _one((1000,)),
+        below=1000, torch=summed_by_torch, jax=summed_by_jax, tolerance=1e-2,
+        peers=("torch", "jax"),
+    )  # fmt: skip
+    yield Workload(
+        "rows added, 16384 of 512", rows_added, (((16384, 512), F32), ((16384,), I64)),
+        _one((50000, 512)), below=50000, torch=rows_added_by_torch, jax=rows_added_by_jax,
+        tolerance=1e-3, peers=("torch", "jax"),
+    )  # fmt: skip
+
+
+def _loops() -> Iterator[Workload]:
+    square, rows = ((256, 256), F32), ((64, 256), F32)
+    yield Workload(
+        "scan of 100 products", network_of_steps, (rows, ((100, 64, 256), F32), square, square),
+        (rows,), torch=network_of_torch, jax=network_of_jax, peers=("torch", "jax"), tolerance=1e-2,
+    )  # fmt: skip
+    yield Workload(
+        "descent of 1000 steps", descent, (((1024, 256), F32), ((1024,), F32), ((256,), F32)),
+        _one((256,)), torch=descent_of_torch, jax=descent_of_jax, peers=("torch", "jax"),
+        tolerance=1e-2,
+    )  # fmt: skip
+
+
 def _elementwise() -> Iterator[Workload]:
     two = ((MANY,), F32)
     for dtype in (F32, F64, F16):
@@ -237,8 +371,11 @@ def _rows() -> Iterator[Workload]:
     for n in (32, 100, 1000, 1001, 1024, 4096, 32768):
         x = ((MANY // n, n), F32)
         yield Workload(f"softmax of {n}", softmax, (x,), (x,), eager=softmax_of_torch)
-    half = ((MANY // 1024, 1024), F16)
+    half, gain = ((MANY // 1024, 1024), F16), ((1024,), F16)
     yield Workload("softmax of 1024, float16", softmax, (half,), (half,), tolerance=2e-2)
+    yield Workload(
+        "layer norm of 1024, float16", layer_norm, (half, gain, gain), (half,), tolerance=5e-2
+    )
     for n in (32, 100, 1000, 1001, 1024, 4096, 32768):
         x, gain = ((MANY // n, n), F32), ((n,), F32)
         yield Workload(
@@ -274,10 +411,12 @@ def _reductions() -> Iterator[Workload]:
         2 * _one((8192,)), tolerance=1e-3,
     )  # fmt: skip
     yield Workload("argmax", lambda xp, x: x.argmax(axis=1), (square,), _one((8192,), I64))
-    yield Workload(
-        "running sums of 1024", lambda xp, x: x.cumsum(axis=1), _one((MANY // 1024, 1024)),
-        _one((MANY // 1024, 1024)), tolerance=1e-3,
-    )  # fmt: skip
+    for n in (100, 1001, 1024):
+        rows_ = (MANY // n, n)
+        yield Workload(
+            f"running sums of {n}", lambda xp, x: x.cumsum(axis=1), _one(rows_), _one(rows_),
+            tolerance=1e-3,
+        )  # fmt: skip
 
 
 def _others() -> Iterator[Workload]:
@@ -285,11 +424,6 @@ def _others() -> Iterator[Workload]:
     yield Workload(
         "gather", lambda xp, x, i: x[i], (table, places), _one((few,)), below=MANY,
         traffic=few * (8 + 4 + 32),
-    )  # fmt: skip
-    yield Workload(
-        "scatter-add", added, (((1 << 22,), F32), ((1 << 22,), I64)), _one((1 << 20,)),
-        below=1 << 20, torch=added_by_torch, jax=added_by_jax, tolerance=1e-3,
-        peers=("torch", "jax"),
     )  # fmt: skip
     yield _of_adam("adam, 12 large", 4 * ((4096, 1024), (1024, 4096), (4096,)))
     plate = ((4096, 4096), F32)
@@ -322,4 +456,5 @@ def _small() -> Iterator[Workload]:
     yield Workload("small: sum", lambda xp, x: x.sum(), _one((100, 1000)), _one(()), tolerance=1e-3)
 
 
-WORKLOADS = {w.name: w for w in (*_elementwise(), *_rows(), *_reductions(), *_others(), *_small())}
+_ALL = (_elementwise, _rows, _reductions, _scatters, _loops, _others, _small)
+WORKLOADS = {w.name: w for made in _ALL for w in made()}

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from transpile.ir.calls import Call, Invocation, Strided
 from transpile.ir.dims import Index
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import UNALLOCATED
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import dataclass
 
@@ -22,7 +21,8 @@ _RUN = 1008  # the elements of a block, each with a sum in the workspace; as in 
 
 @dataclass(frozen=True)
 class CumulativeSum(Call):
-    """The inclusive prefix sums of each row; in `reverse`, the suffix sums."""
+    """The inclusive prefix sums of each row; in `reverse`, the suffix sums. Prefixes combined by
+    another operation than `add` are for targets that have them."""
 
     rows: Index
     n: Index
@@ -30,6 +30,7 @@ class CumulativeSum(Call):
     x: Strided
     out: Strided
     workspace: Strided = UNALLOCATED
+    combine: str = "add"
 
     name = "cumsum"
     signature = "x(rows,n) -> out(rows,n)"
@@ -44,7 +45,7 @@ class CumulativeSum(Call):
 
     def numpy(self, x: Any) -> Any:
         along = slice(None, None, -1 if self.reverse else 1)
-        return np.cumsum(x[:, along], 1)[:, along]
+        return TABLE[self.combine].ufunc.accumulate(x[:, along], 1)[:, along]
 
     def in_c(self) -> Invocation:
         arrays = (self.x.first, self.out.first, self.workspace.first)

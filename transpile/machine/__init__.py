@@ -116,6 +116,8 @@ class Machine:
     multiplies_halves: int = 0
     # Cumulative sums of shorter rows are a loop like any other, which fuses with what is around it.
     shortest_library_sum: int = 8192
+    # 1 where prefixes by any operation, and of integers, are calls, too.
+    has_library_scans: int = 0
     # Where a sorted row is read at no more ranks than this, they are selected: in rows longer than
     # those that are sorted in lanes, and in a single row from the other length on.
     most_ranks: int = 8

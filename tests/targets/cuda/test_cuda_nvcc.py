@@ -9,7 +9,7 @@ import ctypes
 import numpy as np
 import pytest
 from cuda_device import NO_NVCC, NVCC, compile_for, run_on_device, shared_object, why_not
-from cuda_programs import lowered
+from cuda_programs import WIDE, lowered
 from graphs import random_graph
 from primitive_programs import array_program, elementwise_program
 from test_cuda_primitives import BY_NAME, check_arrays, check_elementwise, some
@@ -18,17 +18,19 @@ from test_cuda_routines import (
     DECOMPOSITIONS,
     DTYPES,
     LARGE,
+    PREFIXES,
     TRANSFORMS,
     check_batch,
     check_cumulative_sum,
     check_decomposition,
     check_eigenvectors,
     check_order,
+    check_prefixes,
     check_product,
     check_sorts,
     check_transform,
 )
-from test_cuda_scatters import SCATTERS, check_scatters
+from test_cuda_scatters import SCATTERS, TABLES, check_scatters
 from thorough import each
 
 import transpile
@@ -75,7 +77,12 @@ def test_elementwise_primitives(name, generation, tmp_path):
 ROUTINES = {
     "products": lambda x: (x @ x, x[:3] @ x, x[:, :3].T @ x, (x + 1j * x) @ x),
     "halves": lambda x: x.astype(np.float16) @ x.astype(np.float16).T,
-    "sums and sorts": lambda x: (np.cumsum(x), np.sort(x.ravel()), np.argsort(x.ravel())),
+    "sums and sorts": lambda x: (
+        np.cumsum(x),
+        np.minimum.accumulate(x, axis=1),
+        np.sort(x.ravel()),
+        np.argsort(x.ravel()),
+    ),
     "transforms": lambda x: (np.fft.fft2(x), np.fft.rfft(x.ravel()), np.fft.irfft(x)),
     "decompositions": lambda x: (np.linalg.solve(x, x), np.linalg.qr(x), np.linalg.eigh(x)),
     "cholesky": np.linalg.cholesky,
@@ -125,10 +132,10 @@ def test_programs_on_a_gpu(name):
 
 
 @on_a_gpu
-@pytest.mark.parametrize("gpu", ("usual", "wide"))
+@pytest.mark.parametrize("gpu", (USUAL, WIDE, TABLES), ids=("usual", "wide", "tables"))
 @pytest.mark.parametrize("name", SCATTERS)
 def test_scatters_on_a_gpu(name, gpu):
-    check_scatters(name, GPUS.get(gpu, USUAL), run_on_device)
+    check_scatters(name, gpu, run_on_device)
 
 
 @on_a_gpu
@@ -161,6 +168,12 @@ def test_products_on_a_gpu(dtype):
     for order in ("a' b'", "strided"):
         check_order(order, dtype, 136, 72, 100, run_on_device, LARGE)
     check_batch((6, 33, 18, 20), dtype, run_on_device, USUAL)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", PREFIXES)
+def test_prefixes_on_a_gpu(name):
+    check_prefixes(name, run_on_device)
 
 
 @on_a_gpu

@@ -14,7 +14,7 @@ import transpile
 from transpile import lax
 from transpile.errors import UnsupportedError
 from transpile.ir.types import BFLOAT16, finfo, kind_letter, real_dtype
-from transpile.targets.cuda.gpu import Gpu
+from transpile.targets.cuda.gpu import USUAL, Gpu
 from transpile.targets.cuda.render import cuda_text
 from transpile.util.frozen_records import replace
 
@@ -181,6 +181,34 @@ def check_cumulative_sum(shape, dtype, reverse, runs=run, gpu=FEW):
     expected = np.cumsum(x[along].astype(np.float64), -1)[along]
     limit = 40 * np.finfo(dtype).eps * np.abs(x).sum(-1, keepdims=True)
     assert (np.abs(found - expected) <= limit).all()
+
+
+PREFIXES = {
+    "sums of integers": (np.cumsum, "i8"),
+    "sums of truths": (np.cumsum, "?"),
+    "sums of float32": (np.cumsum, "f4"),
+    "products of integers": (np.cumprod, "u4"),
+    "largest": (np.maximum.accumulate, "f4"),
+    "smallest": (np.minimum.accumulate, "i4"),
+}
+
+
+@each("name", tuple(PREFIXES), ordinary=("sums of truths", "largest"))
+def test_prefixes_of_rows(name):
+    check_prefixes(name)
+
+
+def check_prefixes(name, runs=run):
+    """Compare with NumPy: of short rows, which have a warp, of those that have a block, and of one
+    that has several."""
+    ufunc, dtype = PREFIXES[name]
+    arrays = [(RNG.normal(size=s) * 3).astype(dtype) for s in ((9, 45), (2, 2500), (9000,))]
+    arrays[1][0, 30:33] = 0
+    function = lambda *arrays: tuple(ufunc(x, axis=-1) for x in arrays)
+    found = results(transpile.jit(function).lower(*arrays)._lowering, arrays, USUAL, runs)
+    for x, y in zip(found, function(*arrays), strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-3 if y.dtype.kind == "f" else 0)
 
 
 @each("name", tuple(BY_NAME), ordinary=("i8", "f32"))

@@ -9,6 +9,7 @@ import transpile
 from transpile.options import Options
 from transpile.targets.cuda.gpu import USUAL, Gpu
 from transpile.targets.cuda.render import cuda_text
+from transpile.util.frozen_records import replace
 
 RNG = np.random.default_rng(5)
 COUNT, ELEMENTS = 600, 23
@@ -97,7 +98,10 @@ SCATTERS = {
     # The order of these matters: they are one after the other.
     "products": (at(np.multiply), (PLACES[:60], some("f4", ELEMENTS), some("f4", 60) / 10)),
 }  # fmt: skip
-GPUS = {"usual": USUAL, "wide": WIDE, "few": FEW}
+# Blocks have tables in shared memory of what they update.
+TABLES = replace(WIDE, enough_blocks=1, most_tables=3, updates_of_element=1)
+GPUS = {"usual": USUAL, "wide": WIDE, "few": FEW, "tables": TABLES}
+MADE = ("sums", "sums of integers", "largest", "counts")  # with tables
 FIRST = ("sums", "sums of integers", "largest", "assignments", "gradient")
 
 
@@ -117,11 +121,16 @@ def check_scatters(name, gpu, runs):
     return text
 
 
-@each("gpu", tuple(GPUS), ordinary=("wide",))
+@each("gpu", ("usual", "wide", "few"), ordinary=("wide",))
 @each("name", tuple(SCATTERS), ordinary=FIRST)
 def test_scatters_are_numpys(name, gpu):
     text = check_scatters(name, GPUS[gpu], run)
     assert ("atomic" in text) == (name != "products")
+
+
+@each("name", MADE, ordinary=("sums", "counts"))
+def test_few_elements_have_tables_in_shared_memory(name):
+    assert "_table[at], " in check_scatters(name, TABLES, run)
 
 
 def test_sums_do_not_depend_on_their_order():

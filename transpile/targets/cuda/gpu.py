@@ -49,6 +49,8 @@ class Gpu:
     shortest_slice     elements of a slice that a thread has, at least
     shortest_slice_of_row  those of one that a team has
     enough_iterations  so many iterations keep all threads busy by themselves
+    most_tables        blocks that have tables of the elements that they update
+    updates_of_element fewer updates of an element, by a block, are not worth a table
     enough_blocks      so many blocks of a routine keep the GPU busy: fewer do less each
     has_cublas         products may be cuBLASLt's
     least_library_flops  those of fewer operations are ours
@@ -84,6 +86,8 @@ class Gpu:
     shortest_slice: int = 1 << 5
     shortest_slice_of_row: int = 1 << 12
     enough_iterations: int = 1 << 15
+    most_tables: int = 1056
+    updates_of_element: int = 4
     enough_blocks: int = 132
     has_cublas: bool = False
     least_library_flops: int = 1 << 28
@@ -97,11 +101,14 @@ USUAL = Gpu()
 def options_for(options: Options) -> Options:
     """The options with which a program for a GPU is lowered: convolutions are sums of products, or
     matrix products of patches, whatever their size, as C's routine runs on one thread; products of
-    halves have tensor cores, and those of a batch are one launch, however large they are."""
+    halves have tensor cores, and those of a batch are one launch, however large they are; prefixes
+    of short rows have a warp for each, whatever combines them."""
     own = {
         "least_convolution_products": 1 << 62,
         "multiplies_halves": 1,
         "most_stacked_terms": 1 << 62,
         "least_stack_terms": 0,
+        "shortest_library_sum": 32,
+        "has_library_scans": 1,
     }
     return replace(options, machine=Machine(**(options.machine.changes | own)))

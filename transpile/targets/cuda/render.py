@@ -23,7 +23,7 @@ from transpile.ir.loop_rewrite import written
 from transpile.ir.types import SHORT_NAMES
 from transpile.options import Options
 from transpile.symbols import c_helpers
-from transpile.targets.cuda.device_functions import device_text
+from transpile.targets.cuda.device_functions import INSTRUCTIONS, device_text
 from transpile.targets.cuda.device_ir import (
     Body,
     DeviceKernel,
@@ -292,6 +292,8 @@ class _Renderer:
             complex_functions=called,
             multiplies_and_adds=any("FP_FAST_FMA" in h.text for h in helpers),
             helpers=helpers,
+            has_halves=any(h.names[0] in INSTRUCTIONS for h in helpers),
+            instructions=INSTRUCTIONS,
             device_text=device_text,
             masks=[(lanes, f"{(1 << lanes) - 1:#x}u") for lanes in self.teams.masks],
             functions=list(self.teams.functions.values()),

@@ -42,6 +42,7 @@ from transpile.ir.types import (
     kind_letter,
     real_dtype,
 )
+from transpile.primitives.reductions import scan_start
 from transpile.targets.cuda.device_ir import (
     AtomicUpdate,
     Combine,
@@ -120,6 +121,16 @@ class TeamFunction:
     op: str
     dtype: DType
     combined: str
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Prefixes: `combined` is the expression of `before` and `x`; a row begins with `start`."""
+
+    dtype: DType
+    words: str
+    combined: str
+    start: str
 
 
 @dataclass(frozen=True)
@@ -316,6 +327,17 @@ class DeviceScope(Scope):
     def neutral(self, dtype: DType) -> str:
         """What a sum begins with: -0.0 leaves the sign of a zero."""
         return self.print(Literal(dtype.type(-0.0 if dtype.kind == "f" else 0), dtype))
+
+    def scan_of(self, suffix: str) -> Scan:
+        """The scan with a suffix: a dtype, behind an operation that is not the sum."""
+        combine, _, name = suffix.rpartition("_")
+        dtype = self.dtype_of(name)
+        operands = Ref("before", dtype), Ref("x", dtype)
+        combined = self.assigned(applied(combine or "add", operands, dtype))
+        start = self.neutral(dtype)
+        if combine:
+            start = self.print(Literal(scan_start(combine, dtype).value[()], dtype))
+        return Scan(dtype, combine or "add", combined, start)
 
     def tiles(self, dtype: DType, threads: int) -> Tiles:
         """How so many threads share a tile of a product."""

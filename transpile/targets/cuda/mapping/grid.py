@@ -13,7 +13,7 @@ there are enough of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from transpile.analysis.cost_model import trips, work
 from transpile.analysis.loop_dependences import accumulators
@@ -36,6 +36,7 @@ from transpile.ir.loop_rewrite import loads, walk, written
 from transpile.ir.types import UINT8
 from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.device_ir import (
+    Barrier,
     Body,
     DeviceKernel,
     DeviceStatement,
@@ -57,6 +58,7 @@ from transpile.targets.cuda.mapping.team import TeamBody, rectangular, slices
 from transpile.targets.cuda.mapping.tiles import jammed, tiled
 from transpile.targets.cuda.routines.functions import routine
 from transpile.targets.cuda.routines.library_products import library_product
+from transpile.targets.cuda.scatters.tables import Tables, with_tables
 from transpile.util.frozen_records import replace
 
 _OVER = {Team.THREAD: Over.GRID_THREADS, Team.WARP: Over.GRID_WARPS, Team.BLOCK: Over.GRID_BLOCKS}
@@ -67,8 +69,9 @@ _ENOUGH_BLOCKS = (1 << 31) - 1
 class Mapper:
     """Maps the kernels of a program; `temporaries` are the arrays that this takes in addition."""
 
-    def __init__(self, names: Names, gpu: Gpu) -> None:
+    def __init__(self, names: Names, gpu: Gpu, buffers: Mapping[str, Buffer]) -> None:
         self.names = names
+        self.buffers = buffers
         self.gpu = gpu
         self.temporaries: list[Buffer] = []
 
@@ -125,6 +128,9 @@ class Mapper:
             return self._of_teams(
                 kernel, before, by_tiles.loops, made, by_tiles.members, names, f"tile of {what}"
             )
+        tables = with_tables(loops, inner, self.buffers, self.gpu, names)
+        if tables is not None:
+            return self._with_tables(kernel, before, loops, tables, members, names)
         by_packs = packed(loops, inner, self.gpu, names)
         body: Body = inner
         rest = None
@@ -140,6 +146,27 @@ class Mapper:
         return self._launch(
             kernel, before, loops, body, members, names, what, rest=rest, turns=turns
         )
+
+    def _with_tables(
+        self, kernel: Kernel, before: Sequence[Statement], loops: tuple[For, ...], tables: Tables,
+        members: Members, names: Names,
+    ) -> DeviceKernel:  # fmt: skip
+        """Blocks that update tables of their own, and with these the elements in memory."""
+        by_packs = packed(loops, tables.body, self.gpu, names)
+        body: Body = tables.body
+        if by_packs is not None:
+            loops, body = by_packs.loops, by_packs.body
+        item = names.new("item") if len(loops) > 1 else ""
+        spreads = [Spread(loops, Over.GRID_THREADS, body, item)]
+        if by_packs is not None and by_packs.rest is not None:
+            rest = by_packs.rest
+            spreads.append(Spread((rest,), Over.GRID_THREADS, rest.body))
+        barrier = Barrier(Team.BLOCK)
+        whole = (*before, *tables.before, barrier, *spreads, barrier, *tables.behind)
+        return DeviceKernel(
+            kernel, whole, product(f.extent for f in loops), members.threads, members.threads,
+            members.lanes, tables.blocks, "blocks with tables of their own",
+        )  # fmt: skip
 
     def _turns(self, loops: Sequence[For], body: tuple[Statement, ...]) -> int:
         """The iterations of a thread, so that several loads are on their way."""

@@ -26,6 +26,7 @@ class SumsOfTiles(Call):
     tiles: Index
     length: int
     reverse: int
+    combine: str
     x: Strided
     sums: Strided
 
@@ -42,6 +43,7 @@ class SumsFromTiles(Call):
     tiles: Index
     length: int
     reverse: int
+    combine: str
     x: Strided
     sums: Strided
     out: Strided

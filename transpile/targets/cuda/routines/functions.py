@@ -35,7 +35,7 @@ from transpile.ir.loop_ir import Load
 from transpile.ir.types import INT64, SHORT_NAMES, real_dtype
 from transpile.targets.cuda.device_ir import TeamCall
 from transpile.targets.cuda.dialect import CUDA
-from transpile.targets.cuda.gpu import Gpu
+from transpile.targets.cuda.gpu import WARP, Gpu
 from transpile.targets.cuda.routines.calls import (
     CompactElements,
     CompactPositions,
@@ -53,7 +53,7 @@ from transpile.targets.cuda.routines.calls import (
     SumsOfTiles,
 )
 from transpile.targets.cuda.routines.several_launches import is_several
-from transpile.targets.cuda.routines.tiles import NARROW, SIDE, longest_transform
+from transpile.targets.cuda.routines.tiles import NARROW, SIDE, longest_transform, scan_tile
 from transpile.util.frozen_records import dataclass
 
 # The rows and columns of the large tiles of products, as in matmul_wide.cu.j2, and the dtypes that
@@ -115,14 +115,16 @@ def _with_batch(arrays: Arguments) -> Arguments:
     return a, 0, a_row, a_column, b, 0, b_row, b_column, c, 0, c_row
 
 
-def _cumulative_sum(call: CumulativeSum, _: Gpu) -> _Function:
-    return _Function(
-        "cumsum",
-        SHORT_NAMES[call.out.dtype],
-        (call.rows, call.n, "true" if call.reverse else "false", call.x.first, call.out.first),
-        call.rows,
-        "a block for each row",
-    )
+def _cumulative_sum(call: CumulativeSum, gpu: Gpu) -> _Function:
+    """Prefix sums: by a warp for each row that would be less than half of what a block has at a
+    time."""
+    reverse = "true" if call.reverse else "false"
+    arguments = (call.rows, call.n, reverse, call.x.first, call.out.first)
+    suffix = _of_scan(call, call.out.dtype)
+    if 2 * estimate(call.n) <= scan_tile(call.out.dtype, gpu.block):
+        warps = blocks_of(call.rows, gpu.block // WARP)
+        return _Function("cumsum_rows", suffix, arguments, warps, "a warp for each row")
+    return _Function("cumsum", suffix, arguments, call.rows, "a block for each row")
 
 
 def _sums_of_tiles(call: SumsOfTiles | SumsFromTiles, _: Gpu) -> _Function:
@@ -130,11 +132,17 @@ def _sums_of_tiles(call: SumsOfTiles | SumsFromTiles, _: Gpu) -> _Function:
     arrays = tuple(array.first for array in call.arrays.values())
     return _Function(
         call.name,
-        SHORT_NAMES[call.x.dtype],
+        _of_scan(call, call.x.dtype),
         (*sizes, *arrays),
         call.rows * call.tiles,
         "a block for each tile of a row",
     )
+
+
+def _of_scan(call: CumulativeSum | SumsOfTiles | SumsFromTiles, dtype: np.dtype[Any]) -> str:
+    """The suffix of a scan: its dtype, and the operation if that is not the sum."""
+    suffix = SHORT_NAMES[dtype]
+    return suffix if call.combine == "add" else f"{call.combine}_{suffix}"
 
 
 def _radix_counts(call: RadixCounts | RadixCountsInOrder, _: Gpu) -> _Function:

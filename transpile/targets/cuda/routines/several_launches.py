@@ -117,9 +117,9 @@ class _Launches:
             yield call
             return
         sums = self.array("sums", call.rows * tiles, call.out.dtype)
-        sizes = (call.rows, call.n, tiles, length, call.reverse)
+        sizes = (call.rows, call.n, tiles, length, call.reverse, call.combine)
         yield SumsOfTiles(*sizes, call.x, sums)
-        yield CumulativeSum(call.rows, tiles, 0, sums, sums)
+        yield CumulativeSum(call.rows, tiles, 0, sums, sums, combine=call.combine)
         yield SumsFromTiles(*sizes, call.x, sums, call.out)
 
     def product(self, call: Matmul | ComplexMatmul) -> Iterator[Call]:
