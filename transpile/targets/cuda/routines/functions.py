@@ -152,11 +152,12 @@ def _radix_counts(call: RadixCounts | RadixCountsInOrder, _: Gpu) -> _Function:
 
 
 def _radix_sort(call: RadixSort | RadixArgsort | RadixArgsortFurther, _: Gpu) -> _Function:
-    order: Load | str = "nullptr"
+    order: Load | str = "(const uint32_t *)nullptr"
     by_order = "false"
     if isinstance(call, RadixArgsortFurther):
         order, by_order = call.order.first, "true" if call.by_order else "false"
-    new_order = "nullptr" if isinstance(call, RadixSort) else call.new_order.first
+    is_sort = isinstance(call, RadixSort)
+    new_order = "(uint32_t *)nullptr" if is_sort else call.new_order.first
     sizes = (call.inner, call.inner_out, call.tiles, call.shift, by_order)
     arrays = (call.keys.first, order, call.ends.first, call.sorted.first, new_order)
     return _of_tiles(call, "radix_scatter", *sizes, *arrays)

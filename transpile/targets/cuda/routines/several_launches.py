@@ -25,7 +25,7 @@ from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import blocks_of, product
 from transpile.ir.loop_ir import Buffer, DType, For, Load, Program, Statement
 from transpile.ir.loop_rewrite import names_in, with_bodies
-from transpile.ir.types import FLOAT32, INT64, is_half
+from transpile.ir.types import FLOAT32, is_half
 from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.gpu import WARP, Gpu
 from transpile.targets.cuda.routines.calls import (
@@ -190,7 +190,7 @@ class _Launches:
             isinstance(call, ArgsortFurther),
         )
         between = [self.array("keys", rows * call.n, dtype) for _ in range(2)]
-        orders = [self.array("positions", rows * call.n, INT64) for _ in range(2)]
+        orders = [self.array("positions", rows * call.n, UINT32) for _ in range(2)]
         for number in range(dtype.itemsize):
             last = number == dtype.itemsize - 1
             to, new_order = between[number % 2], call.order if last else orders[number % 2]
