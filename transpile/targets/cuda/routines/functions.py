@@ -156,8 +156,8 @@ def _radix_sort(call: RadixSort | RadixArgsort | RadixArgsortFurther, _: Gpu) ->
     by_order = "false"
     if isinstance(call, RadixArgsortFurther):
         order, by_order = call.order.first, "true" if call.by_order else "false"
-    is_sort = isinstance(call, RadixSort)
-    new_order = "(uint32_t *)nullptr" if is_sort else call.new_order.first
+    nothing = "(uint32_t *)nullptr"
+    new_order = nothing if isinstance(call, RadixSort) else call.new_order.first
     sizes = (call.inner, call.inner_out, call.tiles, call.shift, by_order)
     arrays = (call.keys.first, order, call.ends.first, call.sorted.first, new_order)
     return _of_tiles(call, "radix_scatter", *sizes, *arrays)
