@@ -79,10 +79,13 @@ soak: $(VENV)/.installed-developer compiler
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/soak.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 # Not in continuous integration, which has some: COUNT drawn NumPy programs, beginning with SEED. What
-# does not give NumPy's results becomes a file of FOLDER, made small. Then as many drawn graphs,
+# does not give NumPy's results becomes a file of FOLDER, made small. Then as many of them over runtime
+# sizes, each for several, and as many drawn graphs,
 # at every level of optimization, and functions of Python's statements, against Python.
 fuzz: $(VENV)/.installed-developer compiler
 	@cd tests && PYTHONPATH=..:support ../$(BIN)/python -m fuzz_numpy --count $(or $(COUNT),10000) \
+	    --seed $(or $(SEED),1000) --folder $(abspath $(or $(FOLDER),fuzz_findings))
+	@cd tests && PYTHONPATH=..:support ../$(BIN)/python -m fuzz_numpy --sizes --count $(or $(COUNT),10000) \
 	    --seed $(or $(SEED),1000) --folder $(abspath $(or $(FOLDER),fuzz_findings))
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 	@cd tests && PYTHONPATH=..:support ../$(BIN)/python -m fuzz_statements --count $(or $(COUNT),3000) \

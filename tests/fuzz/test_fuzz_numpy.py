@@ -8,6 +8,7 @@ from fuzz_numpy.grammar import GROUPS
 from fuzz_numpy.oracle import Oracle
 from fuzz_numpy.programs import Program, _accepted, draw
 from fuzz_numpy.search import OPTIONS, Finding, search, smallest
+from fuzz_numpy.sizes import Sized, _tried, search_sizes, sized
 from thorough import one_in
 
 COUNT, TOGETHER = 300, 25
@@ -18,6 +19,27 @@ COUNT, TOGETHER = 300, 25
 def test_drawn_programs_give_what_numpy_gives(first):
     findings = search(range(first, first + TOGETHER), OPTIONS, TOGETHER)
     assert not findings, "\n\n".join(f.text() for f in findings)
+
+
+@pytest.mark.parametrize("first", range(0, 240, 12))
+@one_in(20)
+def test_drawn_programs_over_runtime_sizes_give_what_numpy_gives(first):
+    findings, ran, refused = search_sizes(range(first, first + 12), OPTIONS)
+    assert not findings, "\n\n".join(f.text() for f in findings)
+    assert ran > 2 * len(refused)
+
+
+def test_a_wrong_result_for_one_size_is_found():
+    """A program that knows its size, where the test gives it others."""
+    found = next(one for seed in range(100) if (one := sized(seed)) and "n0" in one.names)
+    wrong = found.program.without(statements=(("v0", "x0 * 0 + len(x0)", False),), results=("v0",))
+
+    def compiled(*arguments):
+        value = len(found.program.arguments["x0"])
+        return (arguments[0] * 0 + value,)
+
+    one = Sized(wrong, found.shapes)
+    assert _tried(1, one, compiled, OPTIONS).kind in ("value", "dtype")
 
 
 def test_programs_are_drawn_again_from_their_seeds():

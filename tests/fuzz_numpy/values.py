@@ -16,7 +16,7 @@ def argument(random, shapes):
     dtype = DTYPES[random.integers(len(DTYPES))]
     shape = _shape(random, shapes)
     shapes.append(shape)
-    return _laid_out(random, np.asarray(_numbers(random, dtype, shape)))
+    return laid_out(random, np.asarray(numbers(random, dtype, shape)))
 
 
 def _shape(random, shapes):
@@ -34,7 +34,8 @@ def _shape(random, shapes):
             return shape
 
 
-def _numbers(random, dtype, shape):
+def numbers(random, dtype, shape):
+    """Numbers of a dtype, some of them equal, some special."""
     if dtype.kind == "b":
         return random.random(shape) < 0.5
     if dtype.kind in "iu":
@@ -67,7 +68,7 @@ def _put_some(random, x, numbers):
         x[place] = numbers[random.integers(len(numbers))]
 
 
-def _laid_out(random, x):
+def laid_out(random, x):
     """The same numbers, elsewhere in memory: by columns, backwards, with gaps, at odd addresses,
     with axes of stride 0, or read-only."""
     layout = random.random()
