@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -43,7 +44,8 @@ CACHE = 4 << 20
 
 def check(seed: int, options: Options) -> None:
     """Build and run the program of a seed; AssertionError where it is not what its graph means."""
-    graph, values = random_loops(Random(seed)) if seed % 8 > 5 else random_graph(seed)
+    drawn = partial(random_loops, Random(seed), reshapes=seed % 16 > 7)
+    graph, values = drawn() if seed % 8 > 5 else random_graph(seed)
     machine = small_machine(seed) if seed % 2 else options.machine
     results = Lowering(graph, replace(options, machine=machine)).build()(values)
     assert_same_results(results, interpret(graph, values), f"C at -O{options.opt_level}")

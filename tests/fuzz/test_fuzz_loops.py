@@ -21,8 +21,8 @@ from transpile.transforms.interpret import interpret
 BUNDLE = 50
 
 
-def assert_every_step_agrees(seed, options=Options()):
-    graph, values = random_loops(Random(seed))
+def assert_every_step_agrees(seed, options=Options(), *, reshapes=False):
+    graph, values = random_loops(Random(seed), reshapes=reshapes)
     expected = interpret(graph, values)
     changed = graph
     for transform, _ in PASSES:
@@ -53,6 +53,14 @@ def test_every_step_agrees_with_the_graph(first):
 def test_every_step_agrees_when_small_arrays_meet_it(first):
     for seed in range(first, first + BUNDLE):
         assert_every_step_agrees(seed, Options(machine=small_machine(seed)))
+
+
+@pytest.mark.parametrize("first", range(300, 500, BUNDLE))
+@one_in(4)
+def test_every_step_agrees_where_loops_reshape(first):
+    for seed in range(first, first + BUNDLE):
+        options = Options(machine=small_machine(seed)) if seed % 2 else Options()
+        assert_every_step_agrees(seed, options, reshapes=True)
 
 
 @pytest.mark.parametrize("seed", range(1000, 1020))

@@ -22,12 +22,14 @@ def of_type(kind):
 
 
 class LoopMaker(GraphMaker):
-    """A graph with loops in the making; `depth` loops stand around it."""
+    """A graph with loops in the making; `depth` loops stand around it. Where it `reshapes`, so do
+    its loops, and the next value of what they carry is another one in its shape."""
 
-    def __init__(self, random, special, depth=0):
+    def __init__(self, random, special, depth=0, *, reshapes=False):
         super().__init__(0, special)
         self.random = random
         self.depth = depth
+        self.reshapes = reshapes
 
     def indices(self, shape, most, arrays):
         """Numbers there are, counters among them, or known ones: a body has the inputs it has."""
@@ -46,7 +48,7 @@ class LoopMaker(GraphMaker):
     def body(self, kinds, values, names, carry, ys=0):
         """A graph of inputs of these types, whose first values are given: the next carry, which
         are the inputs from `carry` on, and further results."""
-        child = LoopMaker(self.random, self.special, self.depth + 1)
+        child = LoopMaker(self.random, self.special, self.depth + 1, reshapes=self.reshapes)
         for kind, value, name in zip(kinds, values, names, strict=True):
             var = Var(kind, name)
             child.inputs.append(var)
@@ -65,6 +67,8 @@ class LoopMaker(GraphMaker):
             (self.scatter, 1.5), (self.scan, 0.5), (self.count, 0.5), (self.compare, 1),
             (self.control, 1.5 if self.depth < DEEPEST else 0), (self.product, 0.5),
         ]  # fmt: skip
+        if self.reshapes:
+            steps += [(self.reshape, 1), (self.merge, 1)]
         functions, weights = zip(*steps, strict=True)
         for _ in range(10 * equations):
             if len(self.builder.equations) >= equations:
@@ -86,6 +90,8 @@ class LoopMaker(GraphMaker):
     def successor(self, var):
         """What an iteration hands on in the place of an input: most often something new."""
         made = [v for v in self.pool if v not in self.inputs and of_type(var.type.strong)(v)]
+        if self.reshapes and self.random.random() < 0.5 and (found := self.reshaped(var)):
+            return found
         chance = self.random.random()
         if made and chance < 0.6:
             return self.random.choice(made)
@@ -106,6 +112,23 @@ class LoopMaker(GraphMaker):
                     return result
         other = self.pick(of_type(var.type.strong))
         return other if other is not None and chance < 0.9 else var
+
+    def reshaped(self, var):
+        """A value with as many elements, in the shape of a variable; None where there is none."""
+        kind, inputs = var.type.strong, set(self.inputs)
+        made = [
+            v
+            for v in self.pool
+            if v not in inputs and (v.type.dtype, v.type.size) == (kind.dtype, kind.size)
+        ]
+        if not made:
+            return None
+        x = self.random.choice(made)
+        if x.type.ndim > 1 and self.random.random() < 0.7:
+            order = list(range(x.type.ndim))
+            self.random.shuffle(order)
+            x = self.apply(a.transpose, x, permutation=tuple(order)) or x
+        return x if x.type.shape == kind.shape else self.apply(a.reshape, x, shape=kind.shape)
 
     # ----------------------------------------------------------------------- loops and branches
 
@@ -241,9 +264,9 @@ class LoopMaker(GraphMaker):
         return Graph(tuple(self.inputs), tuple(self.builder.equations), tuple(outputs), "random")
 
 
-def random_loops(random, equations=None):
+def random_loops(random, equations=None, *, reshapes=False):
     """A checked graph with loops in it, and values for its inputs."""
-    maker = LoopMaker(random, special=random.random() < 0.2)
+    maker = LoopMaker(random, special=random.random() < 0.2, reshapes=reshapes)
     graph = maker.graph(equations or random.randint(1, 12))
     graph.check()
     return graph, [maker.values[v] for v in maker.inputs]

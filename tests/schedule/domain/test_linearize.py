@@ -5,6 +5,7 @@ import pytest
 from graphs import assert_steps_agree, lowered
 from helpers import ordinary
 
+from transpile import jit, lax
 from transpile.options import Options
 from transpile.schedule.domain.linearize import linearize
 
@@ -40,3 +41,20 @@ def test_what_stays_a_quotient_stays():
     program = lowered(lambda x: x.T.reshape(3, 8) * 2, X)
     assert "//" in str(program)
     assert linearize(program, Options()) == program
+
+
+def transposed(x):
+    """One step: the softmax of each matrix, by columns in the shape of its rows."""
+    e = np.exp(x - x.max(axis=(1, 2), keepdims=True))
+    return (e / e.sum(axis=(1, 2), keepdims=True)).transpose(0, 2, 1).reshape(x.shape)
+
+
+def test_buffers_that_are_exchanged_change_together():
+    def f(x):
+        return lax.fori_loop(0, 3, lambda _, x: transposed(x), x)
+
+    x = ordinary("f8", (2, 6, 4))
+    after = assert_steps_agree(lowered(f, x), [x], linearize)
+    assert "Swap" in str(after.kernels)
+    assert {shape for _, shape in after.kernels[0].shapes} == {(48,)}
+    np.testing.assert_allclose(jit(f)(x), transposed(transposed(transposed(x))), rtol=1e-14)

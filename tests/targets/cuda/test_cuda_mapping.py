@@ -3,8 +3,9 @@ on the CPU."""
 
 import numpy as np
 import pytest
-from cuda_programs import run
+from cuda_programs import lowered, run
 
+import transpile
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
     Apply,
@@ -23,6 +24,7 @@ from transpile.ir.loop_ir import (
 from transpile.options import Options
 from transpile.targets.cuda.gpu import Gpu
 from transpile.targets.cuda.render import cuda_text
+from transpile.util.frozen_records import replace
 
 F64 = np.dtype("float64")
 N = 100
@@ -116,3 +118,24 @@ def test_a_running_sum_is_sequential(gpu):
 def test_one_block_shares_what_stands_between_wide_nests():
     text = cuda_text(program((COPY, Update(out(0), "add", x(1)), COPY)), Options(), gpu=GPUS[1])
     assert text.count("__global__") == 3 and text.count("One block.") == 1
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+def test_scopes_may_have_arrays_of_one_name(gpu):
+    """In C each loop of a kernel may have a `row` of its own shape; passes of CUDA know arrays by
+    their names."""
+
+    def softmax(x):
+        e = np.exp(x - x.max(axis=(1, 2), keepdims=True))
+        return e / e.sum(axis=(1, 2), keepdims=True)
+
+    def two(x):
+        return softmax(x[:60].reshape(3, 2, 10)), softmax(x[:80].reshape(2, 8, 5))
+
+    program = lowered(transpile.jit(two).lower(X)._lowering.graph, Options())
+    first, second = program.kernels
+    whole = replace(program, kernels=(replace(first, body=(*first.body, *second.body)),))
+    assert "local e:f64[2,10]" in str(whole) and "local e:f64[8,5]" in str(whole)
+    results = run(whole, cuda_text(whole, Options(), gpu=gpu), [X])
+    for found, expected in zip(results, two(X), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-13)

@@ -7,11 +7,13 @@ dimension.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import COALESCED, LINEAR_SUBSCRIPTS, OWN_SHAPES
 from transpile.ir.dims import Index, Shape, Symbol
 from transpile.ir.indices.row_major import product, recombine, row_major
-from transpile.ir.loop_ir import Alloc, Kernel, Program
+from transpile.ir.loop_ir import Alloc, Buffer, Kernel, Program, Swap
 from transpile.ir.loop_rewrite import accesses, map_accesses, map_kernels, seen_by, walk
 from transpile.options import Options
 from transpile.util.frozen_records import replace
@@ -35,6 +37,7 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
                 and is_polynomial(recombine(row_major(index, buffers[name].shape)))
             ):
                 chosen[name] = buffers[name].shape
+    _complete(chosen, kernel, buffers, local)
     if not chosen:
         return kernel
 
@@ -47,6 +50,23 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
         body=tuple(map_accesses(s, flat) for s in kernel.body),
         shapes=tuple(sorted((dict(kernel.shapes) | views).items())),
     )
+
+
+def _complete(
+    chosen: dict[str, Shape], kernel: Kernel, buffers: Mapping[str, Buffer], local: Set[str]
+) -> None:
+    """Buffers that are exchanged have one shape: they are chosen together, or neither of them where
+    one is local."""
+    swaps = [{s.first, s.second} for s in walk(kernel.body) if isinstance(s, Swap)]
+    kept = {*local}
+    while halves := [swap for swap in swaps if chosen.keys() & swap and swap - chosen.keys()]:
+        if halves[0] & kept:
+            kept |= halves[0]
+        for name in halves[0]:
+            if name in kept:
+                chosen.pop(name, None)
+            else:
+                chosen[name] = buffers[name].shape
 
 
 def is_polynomial(index: Index) -> bool:
