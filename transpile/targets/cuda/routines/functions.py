@@ -151,13 +151,15 @@ def _radix_counts(call: RadixCounts | RadixCountsInOrder, _: Gpu) -> _Function:
     return _of_tiles(call, "radix_counts", call.inner, call.tiles, *arguments)
 
 
+_NO_POSITIONS = "NO_POSITIONS"  # of radix_rank.cu.j2
+
+
 def _radix_sort(call: RadixSort | RadixArgsort | RadixArgsortFurther, _: Gpu) -> _Function:
-    order: Load | str = "(const uint32_t *)nullptr"
+    order: Load | str = _NO_POSITIONS
     by_order = "false"
     if isinstance(call, RadixArgsortFurther):
         order, by_order = call.order.first, "true" if call.by_order else "false"
-    nothing = "(uint32_t *)nullptr"
-    new_order = nothing if isinstance(call, RadixSort) else call.new_order.first
+    new_order = _NO_POSITIONS if isinstance(call, RadixSort) else call.new_order.first
     sizes = (call.inner, call.inner_out, call.tiles, call.shift, by_order)
     arrays = (call.keys.first, order, call.ends.first, call.sorted.first, new_order)
     return _of_tiles(call, "radix_scatter", *sizes, *arrays)
