@@ -21,6 +21,7 @@ from test_cuda_routines import (
     PREFIXES,
     TRANSFORMS,
     check_batch,
+    check_blocked,
     check_cumulative_sum,
     check_decomposition,
     check_eigenvectors,
@@ -195,6 +196,12 @@ def test_sorts_on_a_gpu(name):
 def test_fourier_transforms_on_a_gpu(name):
     for single in (False, True):
         check_transform(name, single, run_on_device, USUAL)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", DTYPES[2:])
+def test_large_matrices_on_a_gpu(dtype):
+    check_blocked(dtype, 200, run_on_device, USUAL)
 
 
 @on_a_gpu

@@ -316,6 +316,47 @@ def check_decomposition(name, dtype, runs=run, gpu=FEW):
         close(one, np.asarray(other).astype(one.dtype), 2000)
 
 
+# Matrices of two blocks of 32 columns, and a rest, are large.
+BLOCKED = replace(FEW, least_blocked_side=33)
+
+
+@each("dtype", DTYPES[2:], ordinary=("complex64",))
+def test_large_matrices_are_decomposed_by_blocks(dtype):
+    check_blocked(dtype, 68)
+
+
+def check_blocked(dtype, n, runs=run, gpu=BLOCKED):
+    x, b = drawn((n, n), dtype), drawn((n, 3), dtype)
+    for matrix in (x, x[:, : n - 30], x[: n - 30]):  # square, tall, wide
+        stage = transpile.jit(lax.linalg.lu).lower(matrix)
+        lu, pivots, permutation = results(stage._lowering, [matrix], gpu, runs)
+        count = min(matrix.shape)
+        lower = np.tril(lu, -1)[:, :count] + np.eye(len(lu), count, dtype=lu.dtype)
+        close(matrix[permutation], lower @ np.triu(lu)[:count], 2000)
+        order = np.arange(len(matrix))
+        for k, pivot in enumerate(pivots):
+            order[[k, pivot]] = order[[pivot, k]]
+        np.testing.assert_array_equal(order, permutation)
+        assert (np.abs(np.tril(lu, -1)[:, :count]) <= np.sqrt(2.01)).all()
+    positive_definite = positive(x)
+    stage = transpile.jit(np.linalg.cholesky).lower(positive_definite)
+    (factor,) = results(stage._lowering, [positive_definite], gpu, runs)
+    close(factor, np.linalg.cholesky(positive_definite).astype(x.dtype), 2000)
+    positive_definite[40, 40] = -1
+    (factor,) = results(stage._lowering, [positive_definite], gpu, runs)
+    assert np.isnan(factor[np.tril_indices(n)]).all() and (np.triu(factor, 1) == 0).all()
+    for lower in (False, True):
+        triangle = (np.tril if lower else np.triu)(x) + 4 * np.eye(n, dtype=x.dtype)
+        for options in ({}, {"transpose_a": True}, {"transpose_a": True, "conjugate_a": True}):
+            solve = partial(lax.linalg.triangular_solve, left_side=True, lower=lower, **options)
+            (found,) = results(
+                transpile.jit(solve).lower(triangle, b)._lowering, [triangle, b], gpu, runs
+            )
+            taken = triangle.T if "transpose_a" in options else triangle
+            taken = taken.conj() if "conjugate_a" in options else taken
+            close(taken @ found, b, 2000)
+
+
 @each("dtype", DTYPES[2:], ordinary=("complex128",))
 def test_eigenvectors(dtype):
     check_eigenvectors(dtype)

@@ -52,6 +52,7 @@ class Gpu:
     most_tables        blocks that have tables of the elements that they update
     updates_of_element fewer updates of an element, by a block, are not worth a table
     enough_blocks      so many blocks of a routine keep the GPU busy: fewer do less each
+    least_blocked_side  matrices with as many rows and columns are decomposed by blocks
     has_cublas         products may be cuBLASLt's
     least_library_flops  those of fewer operations are ours
     least_library_flops_of_halves  the same for halves, which take less time
@@ -89,6 +90,7 @@ class Gpu:
     most_tables: int = 1056
     updates_of_element: int = 4
     enough_blocks: int = 132
+    least_blocked_side: int = 128
     has_cublas: bool = False
     least_library_flops: int = 1 << 28
     least_library_flops_of_halves: int = 1 << 26

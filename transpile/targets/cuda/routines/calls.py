@@ -261,3 +261,95 @@ class CompactPositions(Call):
 
     name = "compact_positions"
     signature = "flags(n), ends(tiles) -> out(*)"
+
+
+@dataclass(frozen=True)
+class SubtractProduct(Call):
+    """c - a b in place of c, or of its `lower` triangle, of which a or b may be `conjugate`; with
+    `largest` rows and columns of c, or fewer, which a loop of the host knows as it runs."""
+
+    m: Index
+    n: Index
+    k: int
+    conjugate: tuple[bool, bool]
+    lower: bool
+    largest: tuple[int, int]
+    a: Strided
+    b: Strided
+    c: Strided
+
+    name = "subtract_product"
+    signature = "a(m,k), b(k,n), c(m,n) -> c(m,n)"
+
+
+@dataclass(frozen=True)
+class LuPanel(Call):
+    """The factors of the columns from `begin` on, a block of them, in the rows from there on."""
+
+    m: int
+    n: int
+    begin: Index
+    lu: Strided
+    pivots: Strided
+    permutation: Strided
+
+    name = "lu_panel"
+    signature = "lu(*), permutation(m) -> lu(*), pivots(*), permutation(m)"
+
+
+@dataclass(frozen=True)
+class LuRows(Call):
+    """The exchanges of a block of columns in all other ones, and the rows of the upper factor."""
+
+    m: int
+    n: int
+    begin: Index
+    lu: Strided
+    pivots: Strided
+
+    name = "lu_rows"
+    signature = "lu(*), pivots(*) -> lu(*)"
+
+
+@dataclass(frozen=True)
+class SolveDiagonal(Call):
+    """The solutions of a triangular block on the diagonal, the `number`-th that is solved; a matrix
+    that is to be transposed has the strides of that, and the right sides may be rows. There are at
+    most `largest` of these."""
+
+    n: int
+    k: Index
+    largest: int
+    number: Index
+    forwards: bool
+    unit_diagonal: bool
+    conjugate: bool
+    a: Strided
+    x: Strided
+
+    name = "solve_diagonal"
+    signature = "a(*), x(*) -> x(*)"
+
+
+@dataclass(frozen=True)
+class CholeskyDiagonal(Call):
+    """The Cholesky factor of a block on the diagonal, in its lower triangle; NaN where there is
+    none."""
+
+    n: int
+    begin: Index
+    factor: Strided
+
+    name = "cholesky_diagonal"
+    signature = "factor(n,n) -> factor(n,n)"
+
+
+@dataclass(frozen=True)
+class CholeskyEnd(Call):
+    """Zeros above the diagonal of a Cholesky factor, which is NaN where its last number is."""
+
+    n: int
+    factor: Strided
+
+    name = "cholesky_end"
+    signature = "factor(n,n) -> factor(n,n)"

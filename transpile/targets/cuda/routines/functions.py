@@ -37,17 +37,23 @@ from transpile.targets.cuda.device_ir import TeamCall
 from transpile.targets.cuda.dialect import CUDA
 from transpile.targets.cuda.gpu import WARP, Gpu
 from transpile.targets.cuda.routines.calls import (
+    CholeskyDiagonal,
+    CholeskyEnd,
     CompactElements,
     CompactPositions,
     CopyOrder,
     CountFlags,
     FftPass,
+    LuPanel,
+    LuRows,
     PickRanks,
     RadixArgsort,
     RadixArgsortFurther,
     RadixCounts,
     RadixCountsInOrder,
     RadixSort,
+    SolveDiagonal,
+    SubtractProduct,
     SumOfParts,
     SumsFromTiles,
     SumsOfTiles,
@@ -256,6 +262,52 @@ def _fft_pass(call: FftPass, _: Gpu) -> _Function:
     return _Function(name, SHORT_NAMES[dtype], (*sizes, *x, *out), groups, what)
 
 
+def _subtract_product(call: SubtractProduct, _: Gpu) -> _Function:
+    conditions = ("true" if c else "false" for c in (*call.conjugate, call.lower))
+    sizes = (call.m, call.n, call.k, *conditions)
+    arrays = (*call.a.with_strides, *call.b.with_strides, *call.c.with_row_strides)
+    down, across = (blocks_of(max(1, size), SIDE) for size in call.largest)
+    what = "a block for each tile of the product"
+    return _Function(call.name, SHORT_NAMES[call.c.dtype], (*sizes, *arrays), down * across, what)
+
+
+def _lu_panel(call: LuPanel, _: Gpu) -> _Function:
+    arrays = (call.lu.first, call.pivots.first, call.permutation.first)
+    arguments = (call.m, call.n, call.begin, *arrays)
+    suffix = SHORT_NAMES[call.lu.dtype]
+    return _Function(call.name, suffix, arguments, 1, "a block for the columns")
+
+
+def _lu_rows(call: LuRows, gpu: Gpu) -> _Function:
+    arguments = (call.m, call.n, call.begin, call.lu.first, call.pivots.first)
+    columns = blocks_of(call.n, gpu.block)
+    suffix = SHORT_NAMES[call.lu.dtype]
+    return _Function(call.name, suffix, arguments, columns, "a thread for each column")
+
+
+def _solve_diagonal(call: SolveDiagonal, gpu: Gpu) -> _Function:
+    conditions = (call.forwards, call.unit_diagonal, call.conjugate)
+    sizes = (call.n, call.k, call.number, *("true" if c else "false" for c in conditions))
+    arrays = (*call.a.with_strides, *call.x.with_strides)
+    warps = blocks_of(max(1, call.largest), gpu.block // WARP)
+    suffix = SHORT_NAMES[call.x.dtype]
+    return _Function(call.name, suffix, (*sizes, *arrays), warps, "a warp for each right side")
+
+
+def _cholesky_diagonal(call: CholeskyDiagonal, _: Gpu) -> _Function:
+    arguments = (call.n, call.begin, call.factor.first)
+    suffix = SHORT_NAMES[call.factor.dtype]
+    return _Function(call.name, suffix, arguments, 1, "a block for the columns")
+
+
+def _cholesky_end(call: CholeskyEnd, gpu: Gpu) -> _Function:
+    blocks = blocks_of(call.n * call.n, gpu.block)
+    suffix = SHORT_NAMES[call.factor.dtype]
+    return _Function(
+        call.name, suffix, (call.n, call.factor.first), blocks, "a thread for each number"
+    )
+
+
 def _decomposition(call: Decomposition, _: Gpu) -> _Function:
     """A decomposition of one matrix: a block has it."""
     arrays = {name: array for name, array in call.arrays.items() if name != "workspace"}
@@ -306,6 +358,12 @@ _FUNCTIONS: dict[type[Call], Callable[..., _Function]] = {
     OrderStatistics: _order_statistics,
     FirstOf: _first_of,
     FftPass: _fft_pass,
+    SubtractProduct: _subtract_product,
+    LuPanel: _lu_panel,
+    LuRows: _lu_rows,
+    SolveDiagonal: _solve_diagonal,
+    CholeskyDiagonal: _cholesky_diagonal,
+    CholeskyEnd: _cholesky_end,
     Cholesky: _decomposition,
     Eigh: _decomposition,
     TriangularSolve: _decomposition,

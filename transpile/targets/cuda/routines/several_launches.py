@@ -28,6 +28,7 @@ from transpile.ir.loop_rewrite import names_in, with_bodies
 from transpile.ir.types import FLOAT32, is_half
 from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.gpu import WARP, Gpu
+from transpile.targets.cuda.routines.blocked import blocked, is_blocked
 from transpile.targets.cuda.routines.calls import (
     DIGIT,
     DIGITS,
@@ -84,7 +85,9 @@ class _Launches:
 
     def _statement(self, statement: Statement, loops: tuple[For, ...]) -> Iterator[Statement]:
         make: Callable[..., Iterator[Call]] | None = _MAKERS.get(type(statement))
-        if make is not None:
+        if not loops and is_blocked(statement, self.gpu):
+            yield from blocked(statement, self.names)
+        elif make is not None:
             yield from make(self, statement)
         elif isinstance(statement, Eigvalsh):
             yield self._eigenvalues(statement, loops)
