@@ -418,6 +418,11 @@ def _reductions() -> Iterator[Workload]:
             tolerance=1e-3,
         )  # fmt: skip
 
+    yield Workload(
+        "running sums of columns", lambda xp, x: x.cumsum(axis=0), (square,), (square,),
+        tolerance=1e-3,
+    )  # fmt: skip
+
 
 def _others() -> Iterator[Workload]:
     few, table, places = 1 << 24, ((MANY,), F32), ((1 << 24,), I64)

@@ -22,6 +22,7 @@ from test_cuda_routines import (
     TRANSFORMS,
     check_batch,
     check_blocked,
+    check_columns,
     check_cumulative_sum,
     check_decomposition,
     check_eigenvectors,
@@ -175,6 +176,7 @@ def test_products_on_a_gpu(dtype):
 @pytest.mark.parametrize("name", PREFIXES)
 def test_prefixes_on_a_gpu(name):
     check_prefixes(name, run_on_device)
+    check_columns(name, run_on_device)
 
 
 @on_a_gpu

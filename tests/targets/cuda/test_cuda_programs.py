@@ -103,6 +103,7 @@ X = RNG.normal(size=(33, 7))
 PROGRAMS = {
     "softmax": (softmax, (RNG.normal(size=(37, 100)),)),
     "softmax_of_long_rows": (softmax, (RNG.normal(size=(3, 1500)).astype("f4"),)),
+    "softmax_of_halves": (softmax, (RNG.normal(size=(3, 1024)).astype("f2"),)),
     "layer_norm": (layer_norm, (RNG.normal(size=(9, 70)), np.ones(70), np.zeros(70))),
     "network": (network, (WEIGHTS, X, RNG.normal(size=(33, 3)))),
     "gradient": (transpile.value_and_grad(network), (WEIGHTS, X, RNG.normal(size=(33, 3)))),

@@ -211,6 +211,23 @@ def check_prefixes(name, runs=run):
         np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-3 if y.dtype.kind == "f" else 0)
 
 
+@each("name", tuple(PREFIXES), ordinary=("sums of float32",))
+def test_prefixes_of_columns(name):
+    check_columns(name)
+
+
+def check_columns(name, runs=run):
+    """Compare with NumPy, where a few long columns are cut into slices."""
+    ufunc, dtype = PREFIXES[name]
+    x = (RNG.normal(size=(1500, 4, 40)) * 3).astype(dtype)
+    stage = transpile.jit(lambda x: ufunc(x, axis=0)).lower(x)
+    (found,) = results(stage._lowering, [x], USUAL, runs)
+    expected = ufunc(x, axis=0)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-3 if dtype == "f4" else 0)
+    assert "slice" in stage.as_text("cuda")
+
+
 @each("name", tuple(BY_NAME), ordinary=("i8", "f32"))
 @one_in(2)
 def test_sorts_of_long_rows(name):

@@ -133,6 +133,19 @@ def test_few_elements_have_tables_in_shared_memory(name):
     assert "_table[at], " in check_scatters(name, TABLES, run)
 
 
+def test_tables_of_a_runtime_number_of_updates():
+    places = transpile.ShapeDtypeStruct(("n",), np.int64)
+    function = lambda i: transpile.numpy.zeros(ELEMENTS, np.int32).at[i].add(1)
+    stage = transpile.jit(function).lower(places)
+    program = lowered(stage._lowering.graph, Options())
+    text = cuda_text(program, Options(), gpu=TABLES)
+    assert "_table[at], " in text
+    for count in (1, COUNT):
+        values = PLACES[:count] % ELEMENTS
+        (found,) = run(program, text, [values])
+        np.testing.assert_array_equal(found, np.bincount(values, minlength=ELEMENTS))
+
+
 def test_sums_do_not_depend_on_their_order():
     """Bits of sums in several orders: of numbers of all sizes, with infinities and NaNs."""
     x = (some("f4", COUNT) * 10.0 ** RNG.integers(-30, 30, COUNT)).astype("f4")

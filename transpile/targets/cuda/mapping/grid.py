@@ -30,10 +30,11 @@ from transpile.ir.loop_ir import (
     Kernel,
     Load,
     Statement,
+    Store,
     While,
 )
-from transpile.ir.loop_rewrite import loads, walk, written
-from transpile.ir.types import UINT8
+from transpile.ir.loop_rewrite import declared_names, loads, walk, written
+from transpile.ir.types import FLOAT32, UINT8
 from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.device_ir import (
     Barrier,
@@ -237,7 +238,9 @@ class Mapper:
         if any(isinstance(s, Call) for s in inside):
             return Members(Team.BLOCK, gpu.block)
         rows = list(_rows(body, gpu))
-        longest = max(map(trips, rows), default=0)
+        # A thread has twice as many halves of a row, which are as many bytes.
+        halves = 2 if _widest(body) <= FLOAT32.itemsize // 2 else 1
+        longest = max(map(trips, rows), default=0) // halves
         if any(_bytes(b) is None for b in arrays):
             return of_block(longest, gpu)
         shared = sum(_bytes(b) or 0 for b in arrays)
@@ -282,6 +285,14 @@ def _rows(body: tuple[Statement, ...], gpu: Gpu) -> Iterator[For]:
                 yield from _rows((*statement.test, *statement.body), gpu)
             case _:
                 pass
+
+
+def _widest(body: tuple[Statement, ...]) -> int:
+    """The bytes of the largest elements of arrays in memory that statements read or store."""
+    inside, own = list(walk(body)), declared_names(body)
+    dtypes = [load.dtype for s in inside for load in loads(s) if load.buffer not in own]
+    dtypes += [s.value.dtype for s in inside if isinstance(s, Store) and s.buffer not in own]
+    return max((dtype.itemsize for dtype in dtypes), default=FLOAT32.itemsize)
 
 
 def _bytes(buffer: Buffer) -> int | None:

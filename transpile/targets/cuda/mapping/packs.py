@@ -29,6 +29,7 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
+from transpile.ir.types import FLOAT16
 from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.device_ir import (
     Body,
@@ -217,7 +218,7 @@ def rows_by_packs(body: Body, members: int, gpu: Gpu, names: Names) -> Body:
     counts: dict[_Dealt, int] = {}
     for key in dict.fromkeys(map(_dealt, spreads)):
         alike = [s for s in spreads if _dealt(s) == key]
-        count = _pack_of_rows(alike, rows, members, gpu)
+        count = _pack_of_rows(alike, members, gpu)
         if count > 1:
             counts[key] = count
     if not counts:
@@ -257,28 +258,32 @@ def _rows_in(spread: Spread, rows: Collection[str]) -> set[str]:
     return {name for s in walk(body) for name, _ in accesses(s) if name in rows}
 
 
-def _pack_of_rows(
-    spreads: Sequence[Spread], rows: Mapping[str, Buffer], members: int, gpu: Gpu
-) -> int:
+def _pack_of_rows(spreads: Sequence[Spread], members: int, gpu: Gpu) -> int:
     """The elements of a pack in loops that are dealt out alike; 1 for no packs."""
     loop = spreads[0].loops[0]
     widest = 0
     for spread in spreads:
         if len(spread.loops) > 1 or not spread.turns or loop.start != 0 or loop.limit is not None:
             return 1
-        sizes = [dtype.itemsize for _, _, dtype, _ in _contiguous_in(spread)]
-        sizes += [rows[name].dtype.itemsize for name in _rows_in(spread, rows)]
-        widest = max(widest, *sizes, 1)
-    count = gpu.pack_bytes // widest
-    if not isinstance(loop.stop, int) or count < 2 or loop.stop % count:
+        sizes = (dtype.itemsize for _, _, dtype, _ in _contiguous_in(spread))
+        widest = max(widest, 1, *sizes)
+    if not isinstance(loop.stop, int):
         return 1
-    is_long = loop.stop >= gpu.fewest_packs * count * members
-    aligned = (
+    most = gpu.pack_bytes // widest
+    for count in (most, most // 2) if widest <= FLOAT16.itemsize else (most,):
+        is_long = loop.stop >= gpu.fewest_packs * count * members
+        if count > 1 and is_long and loop.stop % count == 0 and _any_aligned(spreads, count):
+            return count
+    return 1
+
+
+def _any_aligned(spreads: Sequence[Spread], count: int) -> bool:
+    """True if packs of so many elements are aligned in some array."""
+    return any(
         _is_aligned(index, s.loops[0].symbol, count)
         for s in spreads
         for _, index, _, _ in _contiguous_in(s)
     )
-    return count if is_long and any(aligned) else 1
 
 
 def _contiguous_in(spread: Spread) -> Iterator[tuple[str, Index, DType, bool]]:

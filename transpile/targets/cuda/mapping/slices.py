@@ -5,6 +5,9 @@
     for slice: for j: part = 0;  for i in slice: part += x[i][j];  parts[j][slice] = part
     for j: acc = 0;  for slice: acc += parts[j][slice];  out[j] = acc
 
+Prefixes that are few and long are computed in slices, too: those of a slice follow what the slices
+before it are together.
+
 How many there are depends on sizes alone, so that results are the same bits on every GPU. A nest
 with several reductions, one after the other, is cut behind each: what others read of one is in
 memory then. What is left at last, such as the elements less their mean, is a nest of its own.
@@ -40,10 +43,12 @@ from transpile.ir.loop_rewrite import (
     map_sequences,
     map_statement,
     names_in,
+    names_read,
+    parts,
     walk,
     written,
 )
-from transpile.primitives.reductions import identity
+from transpile.primitives.reductions import identity, scan_start
 from transpile.schedule.strip_mine import block_of
 from transpile.symbols.identifiers import Names
 from transpile.targets.cuda.gpu import Gpu
@@ -110,6 +115,10 @@ class _Slicing:
 
     def statement(self, statement: Statement) -> Iterator[Statement]:
         """The nests in place of a statement of a kernel."""
+        scan = _scan(statement)
+        if scan is not None:
+            yield from self._scanned(statement, scan)
+            return
         nest = _nest(statement)
         slices = 1 if nest is None else self._slices(nest)
         if nest is None or slices < 2:
@@ -144,6 +153,38 @@ class _Slicing:
         yield _around(nest.loops, (*starts.values(), combine, *stores))
         before = tuple(Declare(s.name, kept[s.name]) if s.name in kept else s for s in nest.before)
         yield from self._rest(nest.loops, (*before, *nest.after))
+
+    def _scanned(self, statement: Statement, scan: _Scan) -> Iterator[Statement]:
+        """The nests in place of prefixes, where these are few and long."""
+        extent, update = scan.loop.extent, scan.update
+        count = max(1, estimate(product(f.extent for f in scan.loops)))
+        assert isinstance(extent, int) and isinstance(update.target, Ref)
+        slices = min(-(-self.gpu.enough_threads // count), extent // self.gpu.shortest_slice)
+        if slices < 2 or count * work(scan.loop) < self.gpu.least_split_work:
+            yield statement
+            return
+        symbol = Symbol(self.names.inner().new("slice"), 0, slices)
+        shape = (slices, *(f.extent for f in scan.loops))
+        at = (Dim.of(symbol), *(Dim.of(f.symbol) for f in scan.loops))
+        parts = Load(self._array("parts", shape, update).name, at, update.target.dtype)
+        before = Load(self._array("before", shape, update).name, at, update.target.dtype)
+        size = blocks_of(extent, slices)
+        first = Dim.of(symbol) * size + scan.loop.start
+        start = Literal(scan_start(update.op, parts.dtype).value[()], parts.dtype)
+        of_slice = replace(scan.loop, body=scan.loop.body[: scan.position + 1])
+        around = (For(symbol, slices, ()), *scan.loops)
+        yield _around(
+            around,
+            (
+                replace(scan.start, value=start),
+                block_of(of_slice, first, size),
+                Store(parts.buffer, at, update.target),
+            ),
+        )
+        step = (Store(before.buffer, at, update.target), replace(update, value=parts))
+        yield _around(scan.loops, (scan.start, For(symbol, slices, step)))
+        whole = block_of(scan.loop, first, size)
+        yield _around(around, (replace(scan.start, value=before), whole))
 
     def _array(self, hint: str, shape: tuple[Index, ...], update: Update) -> Buffer:
         buffer = Buffer(self.names.new(hint), shape, update.target.dtype)
@@ -248,6 +289,54 @@ def _nest(statement: Statement) -> _Nest | None:
             return None
         return _Nest(loops, tuple(before), inner, after)
     return None
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """Independent loops around prefixes: an accumulator, and the loop that updates it at a position
+    of its body, behind which it is read."""
+
+    loops: tuple[For, ...]
+    start: Declare
+    loop: For
+    position: int
+
+    @property
+    def update(self) -> Update:
+        """The update of the accumulator."""
+        update = self.loop.body[self.position]
+        assert isinstance(update, Update)
+        return update
+
+
+def _scan(statement: Statement) -> _Scan | None:
+    """A statement as prefixes whose parts may be combined; None for others."""
+    if not isinstance(statement, For) or statement.ordered or not may_be_spread(statement):
+        return None
+    loops, body = rectangular(statement, may_be_spread)
+    if len(body) != 2 or any(f.start != 0 or f.limit is not None for f in loops):
+        return None
+    start, loop = body
+    if not (isinstance(start, Declare) and isinstance(loop, For) and not start.constant):
+        return None
+    plain = all(isinstance(s, Declare | Update | Store) for s in loop.body)
+    if loop.limit is not None or not isinstance(loop.extent, int) or not plain:
+        return None
+    positions = [k for k, s in enumerate(loop.body) if isinstance(s, Update)]
+    if len(positions) != 1 or not _is_free(loop, loops) or _writes_read(statement):
+        return None
+    (position,) = positions
+    update = loop.body[position]
+    assert isinstance(update, Update)
+    dtype, primitive = start.dtype, update.primitive
+    own = Ref(start.name, dtype)
+    is_own = update.target == own and own not in parts(update)
+    early = any(start.name in names_read(s) for s in loop.body[:position])
+    if not is_own or early or primitive is None or not primitive.may_combine(dtype):
+        return None
+    if dtype.kind in primitive.leaves_range or accumulators(loop):
+        return None
+    return _Scan(loops, start, loop, position)
 
 
 def _neutral(update: Update) -> Literal:

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from transpile.ir.dims import Dim, Shape, Symbol
+from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds
+from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
     Apply,
@@ -75,7 +76,7 @@ def with_tables(
     """The nest with tables; None where there are too many elements, or too few updates of each."""
     count = product(f.extent for f in loops)
     updates = [s for s in walk(body) if isinstance(s, AtomicUpdate) and s.target.dtype.kind in "iu"]
-    if not isinstance(count, int) or not updates or any(isinstance(s, For) for s in walk(body)):
+    if not updates or any(isinstance(s, For) for s in walk(body)):
         return None
     tables: dict[str, _Table] = {}
     for update in updates:
@@ -89,7 +90,7 @@ def with_tables(
     bytes_ = sum(
         size * t.own.dtype.itemsize for size, t in zip(sizes, tables.values(), strict=True)
     )
-    blocks = min(gpu.most_tables, count // (gpu.updates_of_element * max(1, *sizes)))
+    blocks = min(gpu.most_tables, estimate(count) // (gpu.updates_of_element * max(1, *sizes)))
     if bytes_ > gpu.shared_bytes or blocks < gpu.enough_blocks:
         return None
     shared = [Shared(table.own, Team.BLOCK, 1) for table in tables.values()]
@@ -101,16 +102,12 @@ def with_tables(
     return Tables((*shared, *before), made, tuple(behind), blocks)
 
 
-def _dtype(update: AtomicUpdate, count: int) -> DType:
+def _dtype(update: AtomicUpdate, count: Index) -> DType:
     """The dtype of a table: 32 bits hold counts of so many updates."""
-    value, dtype = update.value, update.target.dtype
-    if (
-        isinstance(value, Literal)
-        and update.op == "add"
-        and abs(int(value.value)) * count < 1 << 31
-    ):
-        return INT32
-    return dtype
+    value, most = update.value, bounds(count)[1]
+    if isinstance(value, Literal) and update.op == "add" and most is not None:
+        return INT32 if abs(int(value.value)) * most < 1 << 31 else update.target.dtype
+    return update.target.dtype
 
 
 def _of_elements(table: _Table, make: Callable[[Shape], Body], names: Names) -> Spread:
