@@ -69,6 +69,9 @@ WIDE = ("f16", "bf16", "f32", "f64")
 # The rows of the matrix that a block multiplies with few vectors, or more.
 OF_A_BLOCK = 16
 
+# Blocks of Fourier transforms compute the roots of unity first: more blocks, more often.
+MOST_BLOCKS_OF_TRANSFORMS = 1056
+
 Arguments = tuple[Index | Load | str, ...]
 
 
@@ -253,12 +256,15 @@ def _fft_pass(call: FftPass, _: Gpu) -> _Function:
     booleans = ("true" if half else "false" for half in (call.twist, *call.halves))
     twist, is_half, gives_half = booleans
     scale = CUDA.literal(real_dtype(dtype).type(call.scale), real_dtype(dtype))
-    sizes = (call.outer, call.middle, call.inner, call.n, call.whole, call.sign, twist, scale)
+    length = f"transform_length<{call.n}>()"
+    sizes = (call.outer, call.middle, call.inner, length, call.whole, call.sign, twist, scale)
     x = (*call.x.with_strides, *call.places[:2], is_half)
     out = (*call.out.with_strides, *call.places[2:], gives_half)
     together = longest_transform(dtype) // call.n
     groups = blocks_of(call.outer * call.middle * call.inner, together)
-    what = "a block for as many transforms as fit into its memory"
+    if isinstance(groups, int):
+        groups = min(groups, MOST_BLOCKS_OF_TRANSFORMS)
+    what = "blocks for as many transforms at a time as fit into their memory"
     return _Function(name, SHORT_NAMES[dtype], (*sizes, *x, *out), groups, what)
 
 
