@@ -111,8 +111,8 @@ class Mapper:
         """A routine, shared out among blocks."""
         called = routine(call, kernel.source, self.gpu, is_shared_out=True)
         return DeviceKernel(
-            kernel, (called.call,), called.items, 1, self.gpu.block, WARP, self.gpu.most_blocks,
-            called.mapping,
+            kernel, (called.call,), called.items, 1, called.threads or self.gpu.block, WARP,
+            self.gpu.most_blocks, called.mapping,
         )  # fmt: skip
 
     def _spread(self, kernel: Kernel, before: Sequence[Statement], loop: For) -> DeviceKernel:

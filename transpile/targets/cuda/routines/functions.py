@@ -77,11 +77,13 @@ Arguments = tuple[Index | Load | str, ...]
 
 @dataclass(frozen=True)
 class Routine:
-    """A call, the blocks that it has use for, and what one has, in words."""
+    """A call, the blocks that it has use for, what one has, in words, and its threads; 0: as many
+    as others have."""
 
     call: TeamCall
     items: Index
     mapping: str
+    threads: int
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class _Function:
     arguments: Arguments
     items: Index
     mapping: str
+    threads: int = 0
 
 
 def _matmul(call: Matmul | ComplexMatmul | MatmulBatch, gpu: Gpu) -> _Function:
@@ -277,11 +280,15 @@ def _subtract_product(call: SubtractProduct, _: Gpu) -> _Function:
     return _Function(call.name, SHORT_NAMES[call.c.dtype], (*sizes, *arrays), down * across, what)
 
 
-def _lu_panel(call: LuPanel, _: Gpu) -> _Function:
+def _lu_panel(call: LuPanel, gpu: Gpu) -> _Function:
+    """A block waits for memory: many threads, but of wide numbers, which take more registers."""
     arrays = (call.lu.first, call.pivots.first, call.permutation.first)
     arguments = (call.m, call.n, call.begin, *arrays)
     suffix = SHORT_NAMES[call.lu.dtype]
-    return _Function(call.name, suffix, arguments, 1, "a block for the columns")
+    wanted = max(gpu.block, 1 << (call.m // 2).bit_length() - 1)
+    most = gpu.most_threads // (2 if call.lu.dtype.itemsize > 8 else 1)
+    threads = min(wanted, most)
+    return _Function(call.name, suffix, arguments, 1, "a block for the columns", threads)
 
 
 def _lu_rows(call: LuRows, gpu: Gpu) -> _Function:
@@ -400,4 +407,4 @@ def routine(call: Call, source: Source, gpu: Gpu, *, is_shared_out: bool = False
     team_call = TeamCall(
         function.name, function.dtype, function.arguments, reads, writes, is_shared_out
     )
-    return Routine(team_call, function.items, function.mapping)
+    return Routine(team_call, function.items, function.mapping, function.threads)
