@@ -74,6 +74,12 @@ def text(expr):
         (op("bitwise_or", p, op("bitwise_and", q, r)), "p | (q & r)"),
         (op("bitwise_xor", m, op("bitwise_and", m, n)), "m ^ (m & n)"),
         (op("logical_not", op("bitwise_or", p, q)), "!(p | q)"),
+        # Compilers warn without them, also in what users compile at -Wall.
+        (
+            op("bitwise_or", op("logical_not", p), op("bitwise_and", q, r)),
+            "(!p) | (q & r)",
+        ),
+        (op("bitwise_and", op("logical_not", p), op("logical_not", q)), "!p & (!q)"),
         (op("select", p, a, op("add", b, c)), "p ? a : b + c"),
         (op("select", p, a, op("select", q, b, c)), "p ? a : q ? b : c"),
         (op("add", a, op("select", p, b, c)), "a + (p ? b : c)"),

@@ -206,7 +206,7 @@ class Printer:
         self, op: type, left: ast.expr, right: ast.expr, expr: Apply, dtype: DType
     ) -> tuple[str, int]:
         word, level = _OPERATORS[op]
-        # Parentheses that compilers warn without: a == b & c, a && b || c, a < b < c.
+        # Parentheses that compilers warn without: a == b & c, a && b || c, a < b < c, !a | b & c.
         inner = SHIFT if level in (EQUALITY, RELATION) else level
         if level in _BITWISE:
             inner = UNARY
@@ -215,7 +215,10 @@ class Printer:
         first, own = self._operand(left, expr, dtype, level)
         if own < inner and not (own == level and level in _BITWISE):
             first = f"({first})"
+        is_not = own == UNARY and first.startswith("!")
         second, own = self._operand(right, expr, dtype, level)
+        if is_not and level in _BITWISE and own in _BITWISE:
+            first = f"({first})"
         if own < min(inner + 1, ATOM):
             second = f"({second})"
         return f"{first} {word} {second}", level
