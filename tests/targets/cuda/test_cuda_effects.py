@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cuda_programs import WIDE, results, run
 from cuda_runtime import using_toolkit
+from thorough import each
 
 import transpile as tp
 from transpile import debug, lax
@@ -146,7 +147,7 @@ def test_a_program_that_has_failed_is_called_again():
 CODES = {"checked": (checked, 1001, 1002), "roots": (roots, 1001), "shifted": (shifted, 1002)}
 
 
-@pytest.mark.parametrize("name", CODES)
+@each("name", tuple(CODES), ordinary=("shifted",))
 def test_kernels_with_errors_race_for_nothing(name):
     function, *codes = CODES[name]
     stage = tp.jit(function).lower(X)._lowering

@@ -12,6 +12,9 @@ from cuda_device import NO_NVCC, NVCC, compile_for, run_on_device, shared_object
 from cuda_programs import WIDE, lowered
 from graphs import random_graph
 from primitive_programs import array_program, elementwise_program
+from test_cuda_effects import CODES
+from test_cuda_effects import X as NUMBERS
+from test_cuda_lengths import FUNCTIONS
 from test_cuda_primitives import BY_NAME, check_arrays, check_elementwise, some
 from test_cuda_programs import GPUS, PROGRAMS, check_drawn, check_program
 from test_cuda_routines import (
@@ -115,6 +118,12 @@ def test_runtime_sizes(tmp_path):
     n = transpile.ShapeDtypeStruct(("n", 40), np.float64)
     text = transpile.jit(PROGRAMS["softmax"][0]).lower(n).as_text("cuda")
     compiled(text, tmp_path, "sm_80")
+
+
+@pytest.mark.parametrize("name", (*CODES, *FUNCTIONS))
+def test_errors_and_lengths(name, tmp_path):
+    function, x = (CODES[name][0], NUMBERS) if name in CODES else (FUNCTIONS[name], np.ones(3000))
+    compiled(transpile.jit(function).lower(x).as_text("cuda"), tmp_path, "sm_80")
 
 
 def test_a_program_is_a_shared_object(shared_cache):
