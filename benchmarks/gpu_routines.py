@@ -3,6 +3,7 @@ sums, sorts, transforms, convolutions, decompositions, attention.
 
     python -m benchmarks.gpu_routines              all of them
     python -m benchmarks.gpu_routines sort fft     those whose names begin so
+    python -m benchmarks.gpu_routines --libraries cublas product     with NVIDIA's library
 
 It takes nvcc (in CUDA_HOME), PyTorch, whose events time, and CuPy, which NumPy's functions find. A
 time is the median of warm calls between events, in milliseconds, on fresh random data; results are
@@ -13,11 +14,11 @@ float32, not in tf32.
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import importlib
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,7 @@ import numpy as np
 
 import transpile
 from transpile.targets.cuda.lowering import CudaLowering
+from transpile.targets.cuda.toolchain.cublas import find_cublas
 
 FLAGS = ("-std=c++17", "--fmad=false", "-shared", "-Xcompiler", "-fPIC")
 CALLS = 15
@@ -192,10 +194,11 @@ def every_case() -> list[Case]:
     return [*_products(), *_of_rows(), *_transforms(), *_linear(), *_networks()]
 
 
-def built(case: Case, folder: Path) -> tuple[Any, list[Any]]:
+def built(case: Case, folder: Path, libraries: str) -> tuple[Any, list[Any]]:
     """The entry of a case's program, and its outputs as (shape, dtype)."""
+    options = {"cuda_libraries": libraries}
     shapes = [transpile.ShapeDtypeStruct(shape, np.dtype(dtype)) for shape, dtype in case.operands]
-    stage = transpile.jit(case.function).lower(*shapes)
+    stage = transpile.jit(case.function, compiler_options=options).lower(*shapes)
     lowering = stage._lowering
     program = CudaLowering(lowering.graph, lowering.options).loops
     source = folder / f"{abs(hash(case.name))}.cu"
@@ -203,6 +206,8 @@ def built(case: Case, folder: Path) -> tuple[Any, list[Any]]:
     compiler = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "bin" / "nvcc"
     library = source.with_suffix(".so")
     command = [compiler, *FLAGS, "-arch=native", source, "-o", library]
+    if libraries != "none" and (path := find_cublas()) is not None:
+        command += ["-L", path.parent, f"-l:{path.name}", "-Xlinker", f"-rpath={path.parent}"]
     subprocess.run(command, check=True)
     loaded = ctypes.CDLL(str(library))
     room = getattr(loaded, f"{program.name}_workspace_size")
@@ -286,10 +291,13 @@ def measure(case: Case, program: Any, outputs: list[Any]) -> str:
 
 def main() -> None:
     """Print the table."""
-    wanted = tuple(sys.argv[1:]) or ("",)
-    cases = [case for case in every_case() if case.name.startswith(wanted)]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=[""])
+    parser.add_argument("--libraries", choices=("none", "cublas"), default="none")
+    asked = parser.parse_args()
+    cases = [case for case in every_case() if case.name.startswith(tuple(asked.names))]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
-        programs = list(pool.map(lambda case: built(case, Path(folder)), cases))
+        programs = list(pool.map(lambda case: built(case, Path(folder), asked.libraries), cases))
         for case, (program, outputs) in zip(cases, programs, strict=True):
             print(measure(case, program, outputs), flush=True)
 
