@@ -1,7 +1,7 @@
 /* argmax.py:9: return np.argmax(x, axis=1)
    16 lanes of a warp for each i. */
 static __global__ void __launch_bounds__(256)
-argmax_kernel(const double *__restrict__ x, int64_t *__restrict__ out)
+argmax_kernel(const double *__restrict__ x, int64_t *out)
 {
     if (const int i = blockIdx.x * 16 + threadIdx.x / 16; i < 100) {
         double acc = -INFINITY;

@@ -1,7 +1,7 @@
 /* dense.py:9: return np.maximum(x @ w + b, 0)
    A block for each tile of the product. */
 static __global__ void __launch_bounds__(256)
-dense_1(const double *__restrict__ x, const double *__restrict__ w, double *__restrict__ t)
+dense_1(const double *__restrict__ x, const double *__restrict__ w, double *t)
 {
     block_matmul_f64(blockIdx.x, gridDim.x, 1, 64, 32, 128, x, 0, 128, 1, w, 0, 32, 1, t, 0, 32);
 }

@@ -5,7 +5,7 @@
    A warp for each i. */
 static __global__ void __launch_bounds__(256)
 layernorm_kernel(const double *__restrict__ x, const double *__restrict__ gain,
-                 const double *__restrict__ bias, double *__restrict__ out)
+                 const double *__restrict__ bias, double *out)
 {
     const int i = blockIdx.x * 8 + threadIdx.x / 32;
     double acc = 0.0;

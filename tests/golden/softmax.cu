@@ -2,7 +2,7 @@
    softmax.py:10: return e / np.sum(e, axis=1, keepdims=True)
    A warp for each i. */
 static __global__ void __launch_bounds__(256)
-softmax_kernel(const float *__restrict__ x, float *__restrict__ out)
+softmax_kernel(const float *__restrict__ x, float *out)
 {
     const int i = blockIdx.x * 8 + threadIdx.x / 32;
     float e[4];

@@ -1,7 +1,7 @@
 /* total.py:9: return np.sum(x)
    A block for each block. */
 static __global__ void __launch_bounds__(512)
-total_1(const double *__restrict__ x, double *__restrict__ acc_parts)
+total_1(const double *__restrict__ x, double *acc_parts)
 {
     const int block = blockIdx.x;
     double acc_part = 0.0;
@@ -21,7 +21,7 @@ total_1(const double *__restrict__ x, double *__restrict__ acc_parts)
 /* total.py:9: return np.sum(x)
    One block. */
 static __global__ void __launch_bounds__(512)
-total_2(double *__restrict__ out, const double *__restrict__ acc_parts)
+total_2(double *out, const double *__restrict__ acc_parts)
 {
     double acc = 0.0;
     #pragma unroll

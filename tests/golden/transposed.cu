@@ -1,8 +1,7 @@
 /* transposed.py:7: return x + y.T
    A block for each tile of i and j. */
 static __global__ void __launch_bounds__(128)
-transposed_kernel(const double *__restrict__ x, const double *__restrict__ y,
-                  double *__restrict__ out)
+transposed_kernel(const double *__restrict__ x, const double *__restrict__ y, double *out)
 {
     __shared__ double y_tile[1056];
     const int item3 = blockIdx.x;

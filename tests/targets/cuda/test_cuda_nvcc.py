@@ -126,6 +126,20 @@ def test_errors_and_lengths(name, tmp_path):
     compiled(transpile.jit(function).lower(x).as_text("cuda"), tmp_path, "sm_80")
 
 
+def test_what_others_have_written_is_read_behind_a_barrier(tmp_path):
+    """The numbers that atomics have changed are loaded again by the threads that stored them."""
+    x, places = np.zeros((300, 3), np.uint8), np.zeros(6, np.int64)
+
+    def added(x, places):
+        return transpile.numpy.asarray(x).at[places].add(x[:6])
+
+    text = transpile.jit(added).lower(x, places).as_text("cuda")
+    compile_for(text, tmp_path / "program.ptx", "sm_80", "-ptx")
+    _, *behind = (tmp_path / "program.ptx").read_text().split("atom.global.add.u32")
+    assert len(behind) == 1
+    assert behind[0].rpartition("bar.sync")[2].count("ld.global.u32") == 4
+
+
 def test_a_program_is_a_shared_object(shared_cache):
     text = transpile.jit(PROGRAMS["softmax"][0]).lower(np.ones((3, 4))).as_text("cuda")
     library = ctypes.CDLL(str(shared_object(text, "sm_80")))

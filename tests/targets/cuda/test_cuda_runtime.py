@@ -1,6 +1,7 @@
 """Programs on a GPU by the runtime: calls, arrays, streams, memory, errors. Where there is no GPU,
 the CPU takes its place (`support/cuda_runtime.py`), as late as it can."""
 
+import os
 import pickle
 import re
 import runpy
@@ -271,6 +272,13 @@ def test_products_of_nvidias_library(tmp_path, gpu):
         assert ("library_matmul(1, 340, " in compiled.as_text()) == is_called
         np.testing.assert_allclose(np.asarray(compiled(x, x)), expected, rtol=2e-3, atol=2e-3)
     assert "library_matmul" not in compiled_with(None).as_text()
+    # Parts of the host are linked by the compiler of C: they need no library of C++.
+    parts = list(Path(os.environ["TRANSPILE_CACHE_DIR"]).glob("product-*/program.so"))
+    assert parts
+    for part in parts:
+        words = ["nm", "--dynamic", "--undefined-only", part]
+        needed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        assert re.findall(r" (_Z\w+|__cxa_g\w+)", needed) == []
     paths = compiled_with("cublas").save(tmp_path, "of_the_library")
     assert {path.suffix for path in paths} == {".so", ".h", ".cu"}
     assert "cuBLASLt" in (tmp_path / "of_the_library.h").read_text()

@@ -69,6 +69,27 @@ def test_helpers_are_functions_of_the_device():
     assert {name: found for name, t in texts.items() if (found := OF_THE_HOST.findall(t))} == {}
 
 
+def test_what_others_write_is_not_restricted():
+    """nvcc keeps in a register what a thread has stored by a restricted pointer, whatever barriers
+    there are behind which others change it."""
+    x, places = np.zeros((300, 3), np.uint8), np.zeros(6, np.int64)
+    functions = {
+        "narrow": (lambda x, i: transpile.numpy.asarray(x).at[i].add(x[:6]), (x, places)),
+        "solved": (np.linalg.solve, (np.eye(200), np.ones((200, 3)))),
+        "sorted": (lambda x: np.sort(x, axis=0), (np.ones((300, 3)),)),
+        "softmax": BY_NAME["softmax"],
+    }
+    waiting = 0
+    for function, arguments in functions.values():
+        text = transpile.jit(function).lower(*arguments).as_text("cuda")
+        for kernel in re.findall(r"^static __global__ .*?^}", text, re.M | re.S):
+            head, _, body = kernel.partition("{")
+            if re.search(r"__syncthreads|__syncwarp|_sync\(|\b(?:block|warp)_\w+\(", body):
+                waiting += 1
+                assert re.findall(r"(?<!const )\b\w+ \*__restrict__", head) == [], head
+    assert waiting > 6
+
+
 def test_command_line(tmp_path):
     (tmp_path / "double.py").write_text("def double(x):\n    return 2 * x\n")
     words = ["show", "double.py:double", "--arg", "float32[7]", "--dialect", "cuda"]

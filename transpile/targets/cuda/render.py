@@ -25,9 +25,12 @@ from transpile.options import Options
 from transpile.symbols import c_helpers
 from transpile.targets.cuda.device_functions import INSTRUCTIONS, device_text
 from transpile.targets.cuda.device_ir import (
+    Barrier,
     Body,
+    Combine,
     DeviceKernel,
     DeviceProgram,
+    FromFirst,
     HostCall,
     HostIf,
     HostLoop,
@@ -36,6 +39,7 @@ from transpile.targets.cuda.device_ir import (
     LibraryCall,
     Pack,
     Step,
+    TeamCall,
     symbols_of_kernel,
     used_by,
     used_in,
@@ -64,11 +68,13 @@ from transpile.util.frozen_records import dataclass, replace
 
 @dataclass(frozen=True)
 class Parameter:
-    """A buffer that a kernel takes."""
+    """A buffer that a kernel takes. Where it `is_restricted`, its elements change by this pointer
+    alone, and in the thread that reads them: nvcc keeps what a thread has stored by such a pointer
+    in a register, and knows of no barrier behind which others may have changed it."""
 
     buffer: Buffer
     is_written: bool
-    is_swapped: bool
+    is_restricted: bool
 
 
 @dataclass(frozen=True)
@@ -220,7 +226,7 @@ def description_of(program: Program) -> list[str]:
 
 
 # The headers of C++ that some steps of the host take.
-_HEADERS = (("swap", "utility"), ("library", "atomic"))
+_HEADERS = (("swap", "utility"),)
 
 
 def _kinds(steps: Iterable[StepText]) -> set[str]:
@@ -425,11 +431,15 @@ class _Renderer:
 
     def _parameters(self, device: DeviceKernel) -> tuple[Parameter, ...]:
         used, writes = used_by(device)
-        swapped = {n for s in device.walk() if isinstance(s, Swap) for n in written(s)}
+        statements = list(device.walk())
+        swapped = {n for s in statements if isinstance(s, Swap) for n in written(s)}
+        waits = any(isinstance(s, Barrier | Combine | FromFirst | TeamCall) for s in statements)
         constants = {b.name for b in self.program.constants}
         buffers = self.program.buffers()
         return tuple(
-            Parameter(buffers[name], name in writes, name in swapped)
+            Parameter(
+                buffers[name], name in writes, name not in (swapped | writes if waits else swapped)
+            )
             for name in buffers
             if name in set(used) - constants
         )
