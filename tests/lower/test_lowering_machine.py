@@ -82,6 +82,11 @@ IMAGES, WEIGHTS = integers(3, 2, 9, 9), integers(16, 2, 3, 3)
 X, Y = integers(20), integers(5)
 # For each threshold values of a machine, a function, and its arguments.
 CASES = {
+    "has_library_scans": (
+        {"has_library_scans": 1, "shortest_library_sum": 4},
+        lambda x: np.maximum.accumulate(x, axis=1),
+        (integers(3, 9),),
+    ),
     "row_bytes": ({"row_bytes": 0}, softmax, (integers(5, 20),)),
     "cheap_weight": ({"cheap_weight": 0}, spread, (X,)),
     "largest_expression": ({"largest_expression": 3}, polynomial, (X,)),
