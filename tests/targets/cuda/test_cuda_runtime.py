@@ -417,7 +417,9 @@ def test_memory_that_runs_out(gpu):
     kept = tp.device_put(np.zeros(1 << 16), gpu)
     del kept
     library = cudart_on_cpu()
-    library.cudart_on_cpu_limit(gpu.memory_stats()["bytes_reserved"] + 4096)
+    before = gpu.memory_stats()
+    used = before["bytes_limit"] - before["bytes_available"]  # also what other tests have kept
+    library.cudart_on_cpu_limit(used + 4096)
     try:
         check(tp.device_put(np.ones(1 << 15), gpu)[:2], [1, 1])  # what is kept is given back
         with pytest.raises(MemoryError, match="of the memory of cuda:0"):
