@@ -22,6 +22,7 @@ from transpile.command_line.project import Wanted, read_project
 from transpile.options import Options
 from transpile.stages import Lowered
 from transpile.symbols.identifiers import identifier, program_name
+from transpile.util.escapes import shown_path
 
 
 def build(chosen: argparse.Namespace) -> int:
@@ -157,19 +158,14 @@ def _write(
     if paths:
         _list(paths)
     else:
-        print(f"  {_shown(directory)} is up to date")
+        print(f"  {shown_path(directory)} is up to date")
 
 
 def _list(paths: Sequence[Path]) -> None:
-    shown = [_shown(path) for path in paths]
+    shown = [shown_path(path) for path in paths]
     width = max(map(len, shown))
     for path, text in zip(paths, shown, strict=True):
         print(f"  {text:{width}}  {size_text(path.stat().st_size):>8}")
-
-
-def _shown(path: Path) -> str:
-    """A path below the current directory without that."""
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def size_text(number: int) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from transpile.explore.colours import coloured
 from transpile.explore.places import Places
 from transpile.ir.graph import Graph, to_text
+from transpile.util.escapes import shown_path
 from transpile.util.frozen_records import dataclass
 
 # More lines of assembly than this are cut: a browser has to lay out all of them.
@@ -68,16 +69,9 @@ def python_pane(places: Places) -> Pane:
         by_file.setdefault(file, []).append(line)
     lines: list[Line] = []
     for file, numbers in by_file.items():
-        lines.append(Line(f"# {_shown(file)}"))
+        lines.append(Line(f"# {shown_path(Path(file))}"))
         lines += _of_file(file, numbers, places)
     return Pane("python", "Python", tuple(lines))
-
-
-def _shown(file: str) -> str:
-    """The name of a file: as seen from the working directory where it lies below that, as pages are
-    shown to others."""
-    path, here = Path(file), Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _of_file(file: str, numbers: list[int], places: Places) -> Iterator[Line]:

@@ -167,6 +167,11 @@ def written(statement: Statement) -> tuple[str, ...]:
             return ()
 
 
+def accessed(statement: Statement) -> set[str]:
+    """The buffers that a statement itself reads, writes or exchanges."""
+    return {*written(statement), *(load.buffer for load in loads(statement))}
+
+
 def map_expr(expr: Expr, function: Callable[[Expr], Expr]) -> Expr:
     """Rewrite an expression bottom-up, applying a function to every subexpression."""
     if isinstance(expr, Apply):

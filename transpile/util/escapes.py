@@ -1,8 +1,16 @@
-"""Escape texts that contain file names and other strings of users.
+"""Texts that contain file names and other strings of users, as people see them.
 
 Python represents bytes of a file name that are not UTF-8 by surrogates, which cannot be encoded,
 and a newline in a name would end a comment or a line of a message.
 """
+
+from pathlib import Path
+
+
+def shown_path(path: Path) -> str:
+    """A path below the current directory without that."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def utf8(text: str) -> str:

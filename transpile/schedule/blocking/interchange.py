@@ -32,6 +32,7 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import (
+    accessed,
     loads,
     map_kernels,
     map_sequences,
@@ -81,11 +82,7 @@ def _is_user_loop(statement: Statement) -> bool:
 
 def _uses(body: Body) -> Counter[str]:
     """The number of statements that access each buffer."""
-    return Counter(name for s in walk(body) for name in _accessed(s))
-
-
-def _accessed(statement: Statement) -> set[str]:
-    return {*written(statement), *(load.buffer for load in loads(statement))}
+    return Counter(name for s in walk(body) for name in accessed(s))
 
 
 @dataclass(frozen=True)
@@ -192,7 +189,7 @@ def _split_off(
     values: these are computed in the tiles."""
     kept: list[Statement] = []
     first: dict[str, Expr] = {}
-    accessed: set[str] = set()  # by statements that stay between this one and the loop
+    between: set[str] = set()  # by statements that stay between this one and the loop
     changed = set(elementwise.written)
     for statement in reversed(before):
         inside = list(walk((statement,)))
@@ -202,13 +199,13 @@ def _split_off(
             store is not None
             and elementwise.state.get(store.buffer) == store.index
             and store.buffer not in first
-            and store.buffer not in accessed
+            and store.buffer not in between
             and changed.isdisjoint(reads)
         ):
             first[store.buffer] = store.value
             continue
         kept.append(statement)
-        accessed |= {name for s in inside for name in _accessed(s)}
+        between |= {name for s in inside for name in accessed(s)}
         changed |= {name for s in inside for name in written(s)}
     return kept[::-1], first
 

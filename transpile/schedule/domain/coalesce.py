@@ -31,10 +31,10 @@ from transpile.ir.loop_ir import (
     Kernel,
     Program,
     Statement,
-    Swap,
     Within,
 )
 from transpile.ir.loop_rewrite import (
+    accessed,
     accesses,
     expressions,
     map_accesses,
@@ -92,7 +92,7 @@ def _compatible(
 ) -> dict[int, tuple[For, dict[str, Shape]]]:
     """Those of the nests that can be merged together: all of a kernel sees a buffer in one
     shape."""
-    names = [{name for s in walk((top,)) for name in _seen(s)} for top in kernel.body]
+    names = [{name for s in walk((top,)) for name in accessed(s)} for top in kernel.body]
     left = merges
     while True:
         merges = left
@@ -107,13 +107,6 @@ def _compatible(
         }
         if len(left) == len(merges):
             return left
-
-
-def _seen(statement: Statement) -> set[str]:
-    """The buffers that a statement itself accesses or exchanges."""
-    if isinstance(statement, Swap):
-        return {statement.first, statement.second}
-    return {name for name, _ in accesses(statement)}
 
 
 def _nest(statement: Statement) -> list[For]:

@@ -37,6 +37,7 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import (
+    accessed,
     children,
     indices,
     is_independent,
@@ -46,7 +47,6 @@ from transpile.ir.loop_rewrite import (
     parts,
     used_buffers,
     walk,
-    written,
 )
 from transpile.ir.types import BOOL
 from transpile.symbols.identifiers import Names
@@ -344,7 +344,7 @@ class _Cut:
         """The local arrays of the kernel that several launches use."""
         users: dict[str, int] = {}
         for group in self.groups:
-            for name in {n for s in walk(group) for n in _accessed(s)}:
+            for name in {n for s in walk(group) for n in accessed(s)}:
                 users[name] = users.get(name, 0) + 1
         allocated = [s.buffer for g in self.groups for s in g if isinstance(s, Alloc)]
         return [b for b in allocated if users.get(b.name, 0) > 1]
@@ -436,7 +436,3 @@ def _free_names(body: Body) -> set[str]:
         if isinstance(statement, Declare):
             declared.add(statement.name)
     return free
-
-
-def _accessed(statement: Statement) -> set[str]:
-    return {load.buffer for load in loads(statement)} | set(written(statement))
