@@ -70,3 +70,50 @@ def test_an_element_of_the_result_of_a_loop_is_changed_where_it_lies():
     program, found = statements(solved, d, x)
     assert not program.temporaries
     assert sum(isinstance(s, Store) for s in found) == 4  # a copy, two sweeps, the element
+
+
+def element_before_a_branch(a):
+    for i in range(1, len(a) - 1):
+        y = (a[i] & 96) | (a[i + 1] & 31)
+        a[i] = a[i - 1] ^ (y >> 1)
+        if y & 1:
+            a[i] ^= 85
+
+
+def elements_before_a_loop(a):
+    """Two stacks: what is taken off them is where an inner loop begins, which fills them again."""
+    low, high = np.zeros(64, np.int64), np.zeros(64, np.int64)
+    high[0], top, total = len(a) - 1, 1, 0
+    while top > 0:
+        top -= 1
+        first, last = low[top], high[top]
+        while first < last:
+            total += a[first]
+            if total & 1:
+                low[top], high[top] = first + 5, last - 9
+                first += 3
+                top += 1
+            else:
+                low[top], high[top] = first + 3, last - 2
+                last -= 2
+    return total
+
+
+def old_element_behind_a_branch(a):
+    last = 0
+    for i in range(len(a) - 1):
+        y = a[i] + a[i + 1]
+        if y & 2:
+            a[i] = a[i] - last
+        last = y - 3 * i
+    return last
+
+
+@pytest.mark.parametrize(
+    "function", [element_before_a_branch, elements_before_a_loop, old_element_behind_a_branch]
+)
+def test_elements_of_before_a_change_are_read_before_it_and_no_array_is_copied(function):
+    ours, theirs = np.arange(90) * 37 % 101, np.arange(90) * 37 % 101
+    assert transpile.jit(function)(ours) == function(theirs)
+    np.testing.assert_array_equal(ours, theirs)
+    assert "previous" not in transpile.jit(function).lower(ours).as_text()

@@ -14,18 +14,22 @@ graphs have reached it after the first round.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Iterator, Set
 
+from transpile.fusion.buffer_reuse import CHANGING
 from transpile.fusion.diagonal_arrays import diagonals
 from transpile.fusion.in_place_updates import updates_in_time
 from transpile.fusion.loop_fusion import fuse, own_cost
 from transpile.fusion.materialize import materialise
 from transpile.fusion.nodes import (
     Block,
+    Branch,
     Choices,
     InScalar,
+    Loop,
     Loops,
     Map,
+    Node,
     Region,
     Scatter,
     array_operands,
@@ -33,7 +37,7 @@ from transpile.fusion.nodes import (
 from transpile.fusion.scopes import Scope, scope_of
 from transpile.fusion.survey import survey
 from transpile.ir.dims import symbols_of
-from transpile.ir.graph import Atom, Graph, Var
+from transpile.ir.graph import Atom, Equation, Graph, Var
 from transpile.ir.indices.estimates import estimate
 from transpile.machine import USUAL, Machine
 
@@ -64,7 +68,8 @@ def _better_choices(loops: Loops, often: Set[Var]) -> Choices:
     block = loops.block
     fixed = {*block.graph.outputs, *_array_operands(block)}
     inlined = _cheap_again(loops, fixed | often) | diagonals(block, fixed)
-    return Choices(inlined, _late_updates(block) | _slices_before(block))
+    late = _late_updates(block) | _read_late(block) | _slices_before(block)
+    return Choices(inlined, late)
 
 
 def _array_operands(block: Block) -> set[Atom]:
@@ -139,6 +144,55 @@ def _reads_earlier(block: Block, node: Scatter) -> bool:
         if block.key(x) in node.reads:
             return True
     return False
+
+
+def _read_late(block: Block) -> frozenset[Var]:
+    """What nodes in a loop's body compute of elements of an array, as it was before a node changed
+    it: these values are computed where Python does, which is less work than a copy of the array."""
+    late: set[Var] = set()
+    nodes = block.nodes if block.scope.is_body else ()
+    last = {key: number for number, node in enumerate(nodes) for key in node.reads}
+    for number, node in enumerate(nodes):
+        for x in node.equation.inputs if isinstance(node, CHANGING) else ():
+            own = isinstance(node, Loop) or _reads_often(node, block.key(x))
+            if isinstance(x, Var) and last.get(block.key(x), -1) >= number + (not own):
+                readers = [n for n in nodes[number + (not own) :] if block.key(x) in n.reads]
+                late.update(_computed_before(block, readers, x, node.equation))
+    return frozenset(late)
+
+
+def _reads_often(node: Node, key: str) -> bool:
+    """Tell whether a branch's bodies read more of an array than the array."""
+    return isinstance(node, Branch) and sum(load.buffer == key for load in node.operand_loads) > 1
+
+
+def _computed_before(
+    block: Block, readers: Iterable[Node], x: Var, change: Equation
+) -> Iterator[Var]:
+    """Of what nodes read, small values that are inlined, that are computed of elements of an array,
+    and that Python computed before the array was changed."""
+    before: set[Atom] = set()
+    reading: set[Atom] = {x}
+    is_before = True
+    for equation in block.graph.equations:
+        is_before = is_before and equation is not change
+        for var in equation.outputs:
+            if block.values.is_inlined(var) and not reading.isdisjoint(equation.inputs):
+                reading.add(var)
+                if is_before and _is_slice(var, x, block.scope.machine):
+                    before.add(var)
+    pending = [a for n in readers for a in n.equation.inputs if a in reading]
+    seen = {*pending}
+    while pending:
+        atom = pending.pop()
+        if not isinstance(atom, Var) or not block.values.is_inlined(atom):
+            continue
+        if atom in before:
+            yield atom
+        else:
+            inputs = [a for a in block.values.producers[atom].inputs if a in reading]
+            pending += [a for a in inputs if a not in seen]
+            seen.update(inputs)
 
 
 def _slices_before(block: Block) -> frozenset[Var]:
