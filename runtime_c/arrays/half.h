@@ -2,6 +2,10 @@
    uint16_t, and computed as float. The conversions have no branches, so that compilers vectorise
    them; they round to nearest, ties to even, keep subnormals, and make NaNs quiet. */
 
+typedef int16_t half_lanes_f16 __attribute__((vector_size(16)));
+
+typedef float wide_lanes_f16 __attribute__((vector_size(32)));
+
 /* numpy.ndarray.astype from float16 to float32, exact. */
 static inline float convert_f16_f32(uint16_t x)
 {
@@ -39,6 +43,61 @@ static inline float round_f16(float x)
     uint32_t special = magnitude > 0x7f800000 ? magnitude | 0x400000 : 0x7f800000;
     uint32_t finite = magnitude < 0x38800000 ? subnormal : normal;
     return float_from_bits_f32(sign | (magnitude < 0x477ff000 ? finite : special));
+}
+
+/* numpy.ndarray.astype from float16 to float32, of the next elements: of `size`, or those that are
+   left. gcc 12 has no vector code for the instructions. Adjacent elements are converted alike: the
+   last ones stand in a vector of their own. */
+static inline void widen_each_f16(int64_t size, int64_t left, const uint16_t *x, float *out)
+{
+    const int64_t n = size < left ? size : left;
+#ifdef __F16C__
+    for (int64_t i = 0; i < n; i += 8) {
+        const size_t count = n - i < 8 ? (size_t)(n - i) : 8;
+        half_lanes_f16 halves = {0};
+        wide_lanes_f16 wide;
+        if (count == 8) {
+            memcpy(&halves, x + i, sizeof halves);
+            wide = __builtin_ia32_vcvtph2ps256(halves);
+            memcpy(out + i, &wide, sizeof wide);
+        } else {
+            memcpy(&halves, x + i, count * sizeof *x);
+            wide = __builtin_ia32_vcvtph2ps256(halves);
+            memcpy(out + i, &wide, count * sizeof *out);
+        }
+    }
+#else
+    #pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        out[i] = convert_f16_f32(x[i]);
+#endif
+}
+
+/* numpy.ndarray.astype from float32 to float16, of the next elements: of `size`, or those that are
+   left. */
+static inline void round_each_f16(int64_t size, int64_t left, const float *x, uint16_t *out)
+{
+    const int64_t n = size < left ? size : left;
+#ifdef __F16C__
+    for (int64_t i = 0; i < n; i += 8) {
+        const size_t count = n - i < 8 ? (size_t)(n - i) : 8;
+        wide_lanes_f16 wide = {0};
+        half_lanes_f16 halves;
+        if (count == 8) {
+            memcpy(&wide, x + i, sizeof wide);
+            halves = __builtin_ia32_vcvtps2ph256(wide, 0);
+            memcpy(out + i, &halves, sizeof halves);
+        } else {
+            memcpy(&wide, x + i, count * sizeof *x);
+            halves = __builtin_ia32_vcvtps2ph256(wide, 0);
+            memcpy(out + i, &halves, count * sizeof *out);
+        }
+    }
+#else
+    #pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        out[i] = convert_f32_f16(x[i]);
+#endif
 }
 
 /* numpy.ndarray.astype from float64 to float16, rounded once: the conversion to float rounds to
@@ -113,4 +172,28 @@ static inline uint16_t spacing_bf16(uint16_t x)
 {
     float next = convert_bf16_f32(nextafter_bf16(x, (uint16_t)((x & 0x8000) | 0x7f80)));
     return convert_f32_bf16(next - convert_bf16_f32(x));
+}
+
+/* numpy.absolute, of the bits. */
+static inline uint16_t absolute_f16(uint16_t x)
+{
+    return x & 0x7fff;
+}
+
+/* numpy.absolute of bfloat16, of the bits. */
+static inline uint16_t absolute_bf16(uint16_t x)
+{
+    return x & 0x7fff;
+}
+
+/* numpy.negative, of the bits. */
+static inline uint16_t negative_f16(uint16_t x)
+{
+    return x ^ 0x8000;
+}
+
+/* numpy.negative of bfloat16, of the bits. */
+static inline uint16_t negative_bf16(uint16_t x)
+{
+    return x ^ 0x8000;
 }

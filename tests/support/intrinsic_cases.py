@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from transpile.intrinsics.conversions import RoundHalves, WidenHalves
 from transpile.intrinsics.convolutions import (
     FEATURES,
     PLANES,
@@ -289,6 +290,15 @@ def transpose_tile(draw):
     yield TransposeTile(side, rows, columns, x, replace(out, strides=(side, 1)))
 
 
+def conversion(routine, dtypes):
+    def draw_case(draw):
+        size, left = draw.sizes(2, 40)
+        x, out = (draw.dense(draw.numbers(np.dtype(d), min(size, left))) for d in dtypes)
+        yield routine(size, left, x, draw.written(out))
+
+    return draw_case
+
+
 # ---------------------------------------------------------------------------------- decompositions
 
 
@@ -375,6 +385,8 @@ FAMILIES = {
         (Argsort, ArgsortFurther): argsort,
         (CumulativeSum,): cumsum,
         (TransposeTile,): transpose_tile,
+        (WidenHalves,): conversion(WidenHalves, ("f2", "f4")),
+        (RoundHalves,): conversion(RoundHalves, ("f4", "f2")),
     },
     "lapack": {
         **{(d,): decomposition(d) for d in DECOMPOSITIONS if d is not TriangularSolve},

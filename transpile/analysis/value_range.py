@@ -3,7 +3,8 @@
 Sine, cosine and tangent of an ordinary angle need no Payne-Hanek reduction, which halves their
 time. Bounds come from literals, dtypes, ranges of symbols and the `magnitude` of primitives: a
 chain of sines is bounded by 1, a table of sines of loop indices by the trip count. A bound says
-nothing of NaN.
+nothing of NaN, nor of the infinities of halves: of these the functions for ordinary angles give
+NaN, as they should.
 """
 
 from __future__ import annotations
@@ -16,11 +17,24 @@ from typing import Any
 import numpy as np
 
 from transpile.analysis.cost_model import UNBOUNDED
+from transpile.ir.calls import Call
 from transpile.ir.dims import bounds
-from transpile.ir.loop_ir import Apply, Declare, Expr, IndexValue, Kernel, Literal, Ref
-from transpile.ir.loop_rewrite import parts, walk
+from transpile.ir.loop_ir import (
+    Alloc,
+    Apply,
+    Declare,
+    Expr,
+    IndexValue,
+    Kernel,
+    Literal,
+    Load,
+    Ref,
+    Statement,
+    Store,
+)
+from transpile.ir.loop_rewrite import parts, walk, written
 from transpile.ir.primitive import Magnitude
-from transpile.ir.types import FLOAT32, FLOAT64
+from transpile.ir.types import FLOAT16, FLOAT32, FLOAT64
 from transpile.util.frozen_records import memoized
 
 # Bounds ignore rounding; an angle may exceed its bound by at most this factor.
@@ -54,13 +68,39 @@ def ordinary_angles(kernel: Kernel) -> frozenset[Expr]:
         return frozenset()
     declared = [s for s in walk(body) if isinstance(s, Declare)]
     times = Counter(s.name for s in declared)
-    memo: dict[Expr, float] = {}
+    memo = _bounds_of_elements(tuple(walk(body)))
     for statement in declared:
         if statement.constant and times[statement.name] == 1:
             memo[Ref(statement.name, statement.dtype)] = _bound(statement.value, memo)
     return frozenset(
         angle for angle, limit in limits.items() if _bound(angle, memo) * _ROUNDINGS <= limit
     )
+
+
+def _bounds_of_elements(statements: tuple[Statement, ...]) -> dict[Expr, float]:
+    """The bounds of the elements of local arrays to which one statement, a conversion, writes."""
+    sizes = {s.buffer.name: -math.inf for s in statements if isinstance(s, Alloc)}
+    for statement in statements:
+        for name in written(statement):
+            if name in sizes:
+                is_first = sizes[name] == -math.inf
+                sizes[name] = _bound_of_writes(statement) if is_first else math.inf
+    return {
+        part: sizes[part.buffer]
+        for statement in statements
+        for part in parts(statement)
+        if isinstance(part, Load) and part.buffer in sizes
+    }
+
+
+def _bound_of_writes(statement: Statement) -> float:
+    match statement:
+        case Store(value=Apply(op="convert_element_type") as value):
+            return _bound(value, {})
+        case Call():
+            return statement.magnitude
+        case _:
+            return math.inf
 
 
 def _bound(expr: Expr, memo: dict[Expr, float]) -> float:
@@ -121,4 +161,6 @@ def _bound_of_dtype(expr: Expr) -> float:
     """The bound that a dtype gives."""
     if expr.dtype.kind == "b":
         return 1.0
+    if expr.dtype == FLOAT16:
+        return float(np.finfo(FLOAT16).max)
     return float(np.iinfo(expr.dtype).max) + 1 if expr.dtype.kind in "iu" else math.inf

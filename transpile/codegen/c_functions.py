@@ -35,7 +35,7 @@ OPERANDS = ("x", "y", "z")
 def column(op: str, dtype: DType) -> str:
     """The C column of a primitive for operands of a dtype."""
     columns = TABLE[op].c
-    kind = dtype.kind
+    kind = "e" if is_half(dtype) and "e" in columns else dtype.kind
     if kind == "u" and dtype.itemsize < 4 and "u" not in columns:
         kind = "i"
     return columns.get(kind, columns[""])

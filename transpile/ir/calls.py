@@ -12,6 +12,7 @@ and `b` and writes `c`; `m`, `n` and `k` are sizes. An array on both sides is up
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -111,6 +112,7 @@ class Call:
     name: ClassVar[str]
     signature: ClassVar[str] = ""
     is_local: ClassVar[bool] = False  # writes only local arrays: loops around it may be parallel
+    magnitude: ClassVar[float] = math.inf  # an upper bound of what it writes
     communicates: ClassVar[bool] = False  # the function is given the communicator, and may fail
 
     @property

@@ -161,7 +161,8 @@ class Primitive:
     numpy         reference semantics: (*arrays, **params) -> an array
     type_rule     type inference: (*types, **params) -> the result's type; raises TypeError or
                   ValueError as NumPy does
-    c             elementwise: the C expression over x, y, z by dtype kind; `""` for all other kinds
+    c             elementwise: the C expression over x, y, z by dtype kind; `""` for all others;
+                  `e` for halves, where it is computed on their bits
     index         view: (index, input type, **params) -> the index into the input
     combine       reduce, scan, window, collective: the name of the binary primitive that combines
                   elements

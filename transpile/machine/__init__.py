@@ -290,6 +290,12 @@ class Machine:
     most_functions: int = 4
     function_block: int = 64
 
+    # Elements of float16 that are converted at a time, which stay in the first cache as float32;
+    # loops that are shorter, or convert more arrays, are left as they are.
+    half_block: int = 256
+    shortest_half_loop: int = 16
+    most_half_arrays: int = 8
+
     # Columns that are packed for lanes: the stride, in elements, that compilers do not put together
     # by shuffles; the work on an element that repays the copy, that of an elementary function; the
     # iterations of the shortest loop, and of a block; and the columns of a block. Rows of more

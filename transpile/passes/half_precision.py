@@ -2,8 +2,9 @@
 
 Halves are storage formats here. NumPy and ml_dtypes round after each operation too, element by
 element. Where the operation is exact (a comparison, a maximum, a negation), readers take the
-float32 result itself. Primitives that only move elements move halves; scans and scatters keep
-theirs, because they round at every iteration.
+float32 result itself. What only changes bits, such as a sign, is computed on the half as well, for
+those that read that; what nobody reads is dead code. Primitives that only move elements move
+halves; scans and scatters keep theirs, because they round at every iteration.
 
     y = sqrt(x): float16   ->   wide = convert(x): float32; root = sqrt(wide); y = convert(root)
 """
@@ -71,6 +72,10 @@ class _WidenHalves:
         else:
             results = self._in_float32(builder, equation, inputs)
         builder.name = name
+        if "e" in primitive.c:
+            half = builder.apply(primitive, *equation.inputs)
+            self._relate(half, results[0])
+            return [half]
         is_exact = TABLE[primitive.combine].exact if primitive.kind == "reduce" else primitive.exact
         return [
             self._round(builder, result, var.type.dtype, is_exact)

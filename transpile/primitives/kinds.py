@@ -143,12 +143,14 @@ def elementwise(
     i: str = "",
     u: str = "",
     z: str = "",
+    e: str = "",
     **facts: Unpack[Facts],
 ) -> Primitive:
     """Register a primitive whose result at an index depends on the operands at that index alone.
 
     `c` is an expression over x, y, z in Python's syntax; `b`, `i`, `u` and `z` replace it for
-    bools, signed and unsigned integers, and complex numbers. A function in it is the helper of that
+    bools, signed and unsigned integers, and complex numbers. `e` is that of halves, where it is
+    computed on their bits, exactly. A function in it is the helper of that
     name for the operand's dtype, or the C library's. Unsigned integers narrower than int use `i`:
     C promotes them to int, which may overflow. `jvp` is a rule, or one for each operand: (tangent,
     result, *operands) -> its term of the result's tangent. `facts` are further columns of
@@ -156,7 +158,7 @@ def elementwise(
     """
     facts.setdefault("weight", TRANSCENDENTAL_WEIGHT if transcendental else min(cost, 1))
     facts.setdefault("speculatable", facts["weight"] <= 1 and not _CALL_OR_TRAP.search(c))
-    columns = {kind: text for kind, text in zip("biuc", (b, i, u, z), strict=True) if text}
+    columns = {kind: text for kind, text in zip("biuce", (b, i, u, z, e), strict=True) if text}
     return register(
         Primitive(
             name,

@@ -15,6 +15,7 @@ from transpile.schedule.bit_loops import count_bits
 from transpile.schedule.blocking.batch_scan import tile_batched_scans
 from transpile.schedule.blocking.conv_fusion import fuse_convolutions
 from transpile.schedule.blocking.gemm_fusion import fuse_products
+from transpile.schedule.blocking.half_blocks import call_conversions, stage_halves
 from transpile.schedule.blocking.interchange import interchange
 from transpile.schedule.blocking.pack_operands import pack_operands
 from transpile.schedule.blocking.tile import tile
@@ -163,6 +164,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         fission_functions,
         "fission: functions beside sums and recurrences have loops of their own, in vector lanes",
     ),
+    (
+        stage_halves,
+        "fission: halves are converted in loops of their own, by the processor's instructions",
+    ),
     (local_cse, "common subexpressions of scalars are computed once"),
     (parallelize_loops, "outer loops with enough work run on several threads"),
     (hoist_invariants, "loop-invariant subscripts are read once, before the loop"),
@@ -212,6 +217,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         split_whole_blocks,
         "index-set splitting: lanes of whole short blocks are counted by a constant",
     ),
+    (call_conversions, "loops that only convert halves are calls"),
     (guard_teams, "threads share a loop over runtime sizes where these are large enough"),
     (plan_memory, "temporaries that are not live at the same time share memory"),
 )

@@ -28,7 +28,8 @@ def _no_dead_code(graph: Graph, _: Machine) -> bool:
 
 def _computes_halves(equation: Equation) -> bool:
     primitive, values = equation.primitive, (*equation.inputs, *equation.outputs)
-    if primitive.kind in _MOVING or primitive.own_format or "dtype" in equation.params:
+    is_moved = primitive.kind in _MOVING or primitive.own_format or "e" in primitive.c
+    if is_moved or "dtype" in equation.params:
         return False
     return any(is_half(value.type.dtype) for value in values)
 
