@@ -203,3 +203,16 @@ def test_derivatives_go_through_slices():
     step = 1e-6
     slopes = [(energy(X + e, 3) - energy(X - e, 3)) / (2 * step) for e in np.eye(8) * step]
     np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+def test_a_slice_backwards_from_before_the_beginning_is_empty_in_a_loop():
+    def added(x, starts, n):
+        for _ in range(3):
+            x[1, starts[n] :: -1] += x[0, 2]
+        return x
+
+    starts = np.array([4, 0, -1, -6, -5, 2])
+    compiled = transpile.jit(added)
+    for n in range(len(starts)):
+        x = np.arange(8.0).reshape(2, 4)
+        np.testing.assert_array_equal(compiled(x.copy(), starts, n), added(x, starts, n))

@@ -12,10 +12,11 @@ Runs after `vectorize_loops`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import numpy as np
 
+from transpile.analysis.integer_ranges import Facts
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND
 from transpile.ir.loop_ir import (
@@ -33,6 +34,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import map_bodies, names_read, subexpressions, walk, with_bodies
 from transpile.ir.types import INT64
 from transpile.options import Options
+from transpile.schedule.cleanup.settled_comparisons import watch
 from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
@@ -41,26 +43,44 @@ Body = tuple[Statement, ...]
 @contract(requires=(LANES_BOUND,))
 def predict_subscripts(program: Program, options: Options) -> Program:
     """The program with such subscripts in its scalar code."""
-    return map_bodies(program, _body)
+    natural = _natural(program)
+    return map_bodies(program, lambda body: _body(body, natural))
 
 
-def _body(body: Body) -> Body:
-    return same(body, tuple(_statements(body)))
+def _natural(program: Program) -> set[int]:
+    """The declarations, by `id`, of numbers that are capped and not negative. One that says where a
+    slice begins backwards may be -1."""
+    declared = (s for k in program.kernels for s in walk(k.body) if isinstance(s, Declare))
+    found = {id(s) for s in declared if s.symbol is not None and _capped(s.value) is not None}
+
+    def watched(statement: Declare, facts: Facts) -> None:
+        match statement.value:
+            case Apply(args=(x, _)) if id(statement) in found:
+                if not {0, 1}.issuperset(facts.signs_by_cases(x, Literal(np.int64(0), INT64))):
+                    found.remove(id(statement))
+
+    if found:
+        watch(program, watched)
+    return found
 
 
-def _statements(body: Body) -> list[Statement]:
+def _body(body: Body, natural: Set[int]) -> Body:
+    return same(body, tuple(_statements(body, natural)))
+
+
+def _statements(body: Body, natural: Set[int]) -> list[Statement]:
     chosen: dict[str, Expr] = {}  # constants that count from the end, which have not changed since
     result: list[Statement] = []
     for statement in body:
         if isinstance(statement, Declare) and statement.dtype == INT64:
             found = _subscript(statement.value, chosen)
-            if found is None and statement.symbol is not None:
+            if found is None and id(statement) in natural:
                 found = _capped(statement.value)
             statement = changed(statement, value=found or statement.value)
             if statement.constant and _from_the_end(statement.value, {}) is not None:
                 chosen[statement.name] = statement.value
         elif not (isinstance(statement, For) and statement.simd):
-            statement = with_bodies(statement, _body)
+            statement = with_bodies(statement, lambda inner: _body(inner, natural))
         for name in _updated(statement):
             chosen = {n: v for n, v in chosen.items() if name not in names_read(Declare(n, v))}
         result.append(statement)
@@ -88,8 +108,8 @@ def _subscript(value: Expr, chosen: Mapping[str, Expr]) -> Expr | None:
 
 
 def _capped(value: Expr) -> Expr | None:
-    """The place that the choice of a subscript gives which ranges say is not negative; None for
-    other expressions, and for those of counters alone: compilers put loops over these in lanes."""
+    """The place that a choice gives, if it is of a number that is not negative; None for other
+    expressions, and for those of counters alone: compilers put loops over these in lanes."""
     match value:
         case Apply(op="minimum", args=(x, last)) if any(
             isinstance(part, Ref) for part in subexpressions(x)

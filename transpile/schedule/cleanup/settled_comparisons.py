@@ -12,6 +12,8 @@ That a counter does neither follows from its first value, its steps and the cond
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from transpile.analysis.integer_ranges import Facts, constant_ranges, decides
@@ -51,6 +53,7 @@ from transpile.schedule.cleanup.exact_indices import ExactIndices
 from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
+Watched = Callable[[Declare, Facts], None]
 _ANY_TRUTH = Load("", (0,), BOOL)  # of which nothing is known
 
 
@@ -68,7 +71,14 @@ def settle_subscripts(program: Program, options: Options) -> Program:
     return _settled(program, names_symbols=False) if any(f.ordered for f in loops) else program
 
 
-def _settled(program: Program, names_symbols: bool = True) -> Program:
+def watch(program: Program, watched: Watched) -> None:
+    """Show each declaration with the facts before it, once or more often."""
+    _settled(program, watched=watched)
+
+
+def _settled(
+    program: Program, names_symbols: bool = True, watched: Watched | None = None
+) -> Program:
     if not any(_compares(p) for k in program.kernels for s in walk(k.body) for p in parts(s)):
         return program
     known: Facts | None = Facts(constant_ranges(program.buffers()))
@@ -77,7 +87,7 @@ def _settled(program: Program, names_symbols: bool = True) -> Program:
         exact = ExactIndices(kernel.body, program.sizes, names_symbols)
         if known is not None:
             exact.bound_sizes(known)
-        body, known = _Walk(exact).body(kernel.body, known)
+        body, known = _Walk(exact, watched).body(kernel.body, known)
         body = exact.propagated(same(kernel.body, body))
         kernels.append(changed(kernel, body=body))
     return changed(program, kernels=same(program.kernels, tuple(kernels)))
@@ -93,8 +103,9 @@ def _compares(part: Expr) -> bool:
 class _Walk:
     """Rewrites statements in the order in which they run, with the facts before each."""
 
-    def __init__(self, exact: ExactIndices) -> None:
+    def __init__(self, exact: ExactIndices, watched: Watched | None = None) -> None:
         self._exact = exact
+        self._watched = watched
 
     def body(self, body: Body, facts: Facts | None) -> tuple[Body, Facts | None]:
         """The statements of a scope, and what is known behind it; None for facts where no
@@ -121,6 +132,8 @@ class _Walk:
             case While():
                 return self._while(statement, facts)
             case Declare(name=name, constant=constant):
+                if self._watched is not None:
+                    self._watched(statement, facts)
                 value = settled(statement.value, facts)
                 if statement.symbol is not None:
                     index = self._exact.index_of(facts.sum_of(value))
