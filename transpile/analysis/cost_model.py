@@ -190,6 +190,12 @@ def work(statement: Statement) -> int:
     return _own_work(statement) + times * sum(map(work, children(statement)))
 
 
+def function_work(body: tuple[Statement, ...]) -> int:
+    """The time of the elementary functions of statements, in vector additions."""
+    inside = (part for s in body for part in parts(s) if isinstance(part, Apply))
+    return sum(part.primitive.weight for part in inside if part.primitive.transcendental)
+
+
 def _own_work(statement: Statement) -> int:
     own = _ACCESS_WEIGHT * (len(loads(statement)) + len(written(statement)))
     for part in parts(statement):

@@ -308,6 +308,10 @@ class Machine:
     most_row_vectors: int = 4
     # Work on an element that makes up for copies of what is shorter than a vector.
     least_padded_work: int = 60
+    # Rests of known lengths: work that compilers would do again for each of the vectors by which
+    # they finish a loop; and in loops of more vectors the rest is a small part.
+    least_saved_work: int = 240
+    most_vectors_of_rest: int = 32
 
     # Flags of NaNs beside a search for the largest float: shorter loops are over before it pays,
     # sooner where both extremes share their flag; those over columns do not wait for the iteration

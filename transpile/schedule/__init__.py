@@ -206,7 +206,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (stop_settled_searches, "a search for the first index leaves the blocks behind it out"),
     (
         pad_rests,
-        "the rest of a loop of unknown length is padded to a vector where iterations are dear",
+        "the rest of a loop fills a vector where iterations are dear",
     ),
     (version_trig_loops, "multiversioning: ordinary angles skip the reduction that huge ones need"),
     (

@@ -2,8 +2,8 @@
 
 Floating-point reductions need the mark, because lanes change the order of additions; so do minima
 and maxima of integers, which gcc leaves scalar otherwise. Not marked: loops that may carry a
-dependence through memory, that read running values, that are too short, or that read several
-elements of each row of a wide array.
+dependence through memory, that read running values, that are too short for what they compute, or
+that read several elements of each row of a wide array.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from transpile.analysis.cost_model import trips
+from transpile.analysis.cost_model import function_work, trips
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, NO_LANES
@@ -59,8 +59,14 @@ def _mark(statement: Statement, buffers: Mapping[str, Buffer], machine: Machine)
         return with_bodies(statement, lambda body: tuple(_mark(s, buffers, machine) for s in body))
     reductions = _reductions(statement)
     is_strided = _is_strided_copy(statement)
+    if reductions is None or has_output_dependence(statement):
+        return statement
     shortest = machine.shortest_strided_simd if is_strided else machine.shortest_simd
-    if reductions is None or has_output_dependence(statement) or trips(statement) < shortest:
+    length = trips(statement)
+    if (
+        length < shortest
+        and (length - 1) * function_work(statement.body) < machine.least_saved_work
+    ):
         return statement
     if _reads_wide_groups(statement, buffers, machine.widest_group):
         return statement

@@ -1,4 +1,4 @@
-"""Rests of loops of a runtime length fill vectors, with the bits of a program for that length."""
+"""Rests of loops fill vectors, with the bits of single iterations."""
 
 import numpy as np
 import pytest
@@ -23,12 +23,29 @@ def of(f, n="n", dtype="f8"):
 
 
 def whole_bits(x):
-    return np.exp(x), np.cbrt(np.sin(x) * 3) ** 1.5 + np.arctan2(x, 2)
+    return np.exp(x), np.cbrt(np.abs(np.sin(x)) * 3) ** 1.5 + np.arctan2(x, 2)
 
 
 def with_sums(x):
     e = np.exp(x - 1)
     return e, np.log(x * x + 1).sum(), np.tanh(x).max()
+
+
+def dear(x):
+    for k in range(24):
+        x = np.tanh(np.abs(x) - k / 8)
+    return x
+
+
+def dear_in_place(x):
+    y = x.copy()
+    y[1:-1] = dear(x[1:-1]) + x[2:]
+    return y
+
+
+def loops_of(f, size):
+    program = scheduled(f, ShapeDtypeStruct((size,), float))
+    return [s for k in program.kernels for s in walk(k.body) if isinstance(s, For)]
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
@@ -88,8 +105,40 @@ def test_what_is_known_of_a_size_leaves_parts_of_the_rest_out(constraint):
     assert bool(rests) == (constraint == "n >= 8")
 
 
-def test_cheap_iterations_and_known_lengths_are_left_to_the_compiler():
-    for f, size in ((lambda x: x * 2 + 1, "n"), (np.exp, 70)):
-        program = scheduled(f, ShapeDtypeStruct((size,), float))
-        loops = {s for k in program.kernels for s in walk(k.body) if isinstance(s, For)}
-        assert all(loop.start == 0 for loop in loops)
+def test_cheap_iterations_are_left_to_the_compiler():
+    assert all(loop.start == 0 for loop in loops_of(lambda x: x * 2 + 1, "n"))
+
+
+@pytest.mark.parametrize("n", [8, 68, 66, 1 << 10, 1001])
+def test_known_lengths_that_few_vectors_fill_and_long_loops_are_left_to_the_compiler(n):
+    assert [loop.stop for loop in loops_of(np.exp, n)] == [n]
+
+
+def test_known_lengths_end_in_a_vector_that_overlaps():
+    whole, rest = loops_of(np.exp, 70)
+    assert (whole.stop, rest.start, rest.stop) == (64, 62, 70)
+    assert whole.simd and rest.simd
+
+
+@pytest.mark.parametrize(("n", "width"), [(3, 4), (7, 8)])
+def test_few_elements_that_are_dear_fill_a_vector(n, width):
+    assert [loop.stop for loop in loops_of(dear, n) if loop.simd] == [8, width]
+
+
+@pytest.mark.parametrize("n", [*LENGTHS, 100, 255, 257])
+@pytest.mark.parametrize("f", [whole_bits, with_sums, dear_in_place], ids=lambda f: f.__name__)
+def test_rests_of_known_lengths_have_numpys_results(f, n):
+    x = np.linspace(-3, 4, n)
+    results = run(scheduled(f, ShapeDtypeStruct((n,), float)), [x])
+    expected = f(x)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for one, other in zip(results, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@one_in(2)
+@pytest.mark.parametrize("n", [3, 15, 31])
+def test_a_rest_of_a_known_length_has_the_bits_of_single_iterations(n):
+    x = np.linspace(-3, 4, n).astype("f4")
+    expected = transpile.jit(dear, compiler_options={"opt_level": 1})(x)
+    np.testing.assert_array_equal(transpile.jit(dear)(x), expected, strict=True)

@@ -1,8 +1,9 @@
-"""Compute the rest of a loop of a runtime length in whole vectors, where iterations are dear.
+"""Compute the rest of a loop in whole vectors, where iterations are dear.
 
-A compiler finishes a loop in lanes one iteration at a time, and an elementary function of one
-number takes as long as one of a whole vector. So the last iterations run in a vector that overlaps
-the one before (index-set splitting), if the loop reads nothing that it writes:
+A compiler finishes a loop in lanes by shorter vectors, if it knows the length, and then one
+iteration at a time; and an elementary function of one number takes as long as one of a whole
+vector. So the last iterations run in a vector that overlaps the one before (index-set splitting),
+if the loop reads nothing that it writes:
 
     for i < n simd: out[i] = exp(x[i])
 
@@ -12,13 +13,15 @@ the one before (index-set splitting), if the loop reads nothing that it writes:
         else:      for i < n: out[i] = exp(x[i])
 
 Where a vector of functions takes longer than copies, what is shorter than a vector is computed in
-small arrays, whose last elements repeat the first one:
+small arrays, whose last elements repeat the first one; where half a vector is enough, it is half a
+vector:
 
         for k < 8: x_rest[k] = x[0]
         for i < n: x_rest[i] = x[i]
-        for k < 8 simd: value[k] = exp(x_rest[k])
+        for k < 4 * ((n + 3) / 4) simd: value[k] = exp(x_rest[k])
         for i < n: out[i] = value[i]
 
+Of a known length the rest is left to the compiler where it takes few vectors, and in a long loop.
 What accumulators are updated by is an array as well, of which the last loop has the elements that
 are there, one after the other, as compilers have them. An elementary function has the same bits in
 all lanes.
@@ -28,8 +31,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from transpile.analysis.cost_model import function_work
 from transpile.ir.contracts import contract
-from transpile.ir.contracts.loops import LANES_BOUND
+from transpile.ir.contracts.loops import LANES_BOUND, THREADS_BOUND
 from transpile.ir.dims import Dim, Index, Symbol, bounds, floor_divide, modulo, symbols_of
 from transpile.ir.indices.values import as_value
 from transpile.ir.loop_ir import (
@@ -71,11 +75,10 @@ Body = tuple[Statement, ...]
 Aliases = tuple[tuple[str, str], ...]
 
 
-@contract(requires=(LANES_BOUND,))
+# A rest is too short for threads, unless a machine starts them for less than a vector.
+@contract(requires=(LANES_BOUND,), destroys=(THREADS_BOUND,))
 def pad_rests(program: Program, options: Options) -> Program:
     """The program with the rests of such loops in whole vectors."""
-    if not program.sizes:
-        return program
     names = Names(names_in(program))
 
     def within(body: Body) -> Body:
@@ -116,14 +119,20 @@ class _Rest:
         )
         if lanes < 2 or modulo(end, lanes) == 0 or any(modulo(s, lanes) != 0 for s in starts):
             return None
-        functions = (p.primitive for p in inside if isinstance(p, Apply))
-        cost = sum(f.weight for f in functions if f.transcendental)
+        cost = function_work(statement.body)
         leaves = tuple(dict.fromkeys(p for p in inside if _varies(p, statement.symbol)))
-        if cost < machine.least_packed_work:
+        pieces = None if isinstance(end, Dim) else _pieces(end % lanes, inside)
+        if cost < machine.least_packed_work or (
+            pieces is not None and (pieces < 2 or end >= lanes * machine.most_vectors_of_rest)
+        ):
             return None
-        is_dear = cost >= machine.least_padded_work and len(leaves) <= machine.most_packed
+        least_cost = machine.least_padded_work
+        if pieces is not None:
+            least_cost = machine.least_saved_work // (pieces - 1)
+        is_dear = cost >= least_cost and len(leaves) <= machine.most_packed
         overlaps = _may_overlap(statement, aliases)
-        if not overlaps and not is_dear:
+        is_short = not isinstance(end, Dim) and end < lanes
+        if not is_dear and (is_short or not overlaps):
             return None
         return _Rest(statement, lanes, end, leaves, overlaps, is_dear)
 
@@ -137,13 +146,20 @@ class _Rest:
         elif loop.limit is not None:
             yield replace(loop, limit=whole)
             is_there = Apply("logical_and", (is_there, _less(self.end, loop.stop)), BOOL)
-        rest = tuple(self._padded(whole, names) if self.is_dear else self._one_by_one(whole))
-        if self.overlaps and (bounds(self.end)[0] or 0) >= self.lanes:
+        least, most = bounds(self.end)
+        if self.overlaps and (least or 0) >= self.lanes:
             rest = tuple(self._overlapping(whole, names))
-        elif self.overlaps:
-            last = tuple(self._overlapping(whole, names))
-            rest = (If(_less(self.end, self.lanes), rest, last),)
-        yield If(is_there, rest)
+        else:
+            is_first = self.overlaps and loop.limit is None and loop.start == 0
+            first: Index = 0 if is_first else whole
+            rest = tuple(self._padded(first, names) if self.is_dear else self._one_by_one(first))
+            if self.overlaps and (most is None or most >= self.lanes):
+                last = tuple(self._overlapping(whole, names))
+                rest = (If(_less(self.end, self.lanes), rest, last),)
+        if loop.limit is None and not isinstance(self.end, Dim):
+            yield from rest
+        else:
+            yield If(is_there, rest)
 
     def _one_by_one(self, first: Index) -> Iterator[Statement]:
         """The iterations from `first` on."""
@@ -178,7 +194,13 @@ class _Rest:
             yield For(lane, lanes, of_first, simd=True)
             copies = tuple(Store(b.name, (at,), leaf) for leaf, b in given.items())
             yield For(loop.symbol, self.end, copies, start=first)
-        yield For(lane, lanes, tuple(_reading(s, given, lane) for s in work.computed), simd=True)
+        half = lanes // 2
+        yield For(
+            lane,
+            half * floor_divide(self.end - first + half - 1, half),
+            tuple(_reading(s, given, lane) for s in work.computed),
+            simd=True,
+        )
         yield For(loop.symbol, self.end, work.used, start=first)
 
     def _apart(self, lane: Symbol, at: Index, names: Names) -> _Work:
@@ -210,6 +232,13 @@ class _Work:
     arrays: tuple[Buffer, ...]
     computed: Body
     used: Body
+
+
+def _pieces(count: int, inside: list[Expr]) -> int:
+    """The vectors, and single iterations, that a compiler finishes so many iterations by: vectors
+    of half as many lanes each, down to the shortest that processors have, of 16 bytes."""
+    shortest = max(1, 16 // max(part.dtype.itemsize for part in inside))
+    return (count // shortest).bit_count() + count % shortest
 
 
 def _reading(statement: Statement, given: Mapping[Expr, Buffer], lane: Symbol) -> Statement:

@@ -161,7 +161,8 @@ def _pays(loop: For, limits: Mapping[Expr, float], machine: Machine) -> bool:
     calls = (p for s in loop.body for p in parts(s) if isinstance(p, Apply))
     if any(p.primitive.near_of and measured(p) in limits for p in calls):
         return True
-    is_short = isinstance(loop.extent, int) and loop.extent < machine.shortest_single_angles
+    trips = loop.extent if isinstance(loop.extent, int) else loop.symbol.extent
+    is_short = isinstance(trips, int) and trips < machine.shortest_single_angles
     return FLOAT64 in dtypes or (FLOAT32 in dtypes and not is_short)
 
 
