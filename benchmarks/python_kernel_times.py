@@ -1,5 +1,5 @@
-"""Times of `benchmarks.python_kernels` and `benchmarks.further_kernels`: as they are, under
-`transpile.jit`, under Numba's `njit`, and written by hand in C.
+"""Times of the kernels of `benchmarks.python_kernels`, `further_kernels` and `textbook_kernels`: as
+they are, under `transpile.jit`, under Numba's `njit`, and, most of them, written by hand in C.
 
     python -m benchmarks.python_kernel_times [name ...] [--numba FOLDER] [--rounds N] [--no-python]
                                              [--runtime-sizes]
@@ -32,6 +32,7 @@ from benchmarks.further_kernels import FURTHER
 from benchmarks.hand_written import library, pointer
 from benchmarks.python_kernels import KERNELS, Kernel
 from benchmarks.python_kernels_in_c import TWINS, Twin
+from benchmarks.textbook_kernels import TEXTBOOK
 from benchmarks.trees import leaves, mapped
 
 _ROUND = 0.003  # seconds that a round of a short kernel lasts
@@ -99,7 +100,9 @@ def contestants(
     name: str, kernel: Kernel, jitted: Function, arguments: tuple[Any, ...]
 ) -> dict[str, Function]:
     """Who computes a kernel."""
-    chosen = {"ours": jitted, "C": in_c(name, TWINS[name], arguments)}
+    chosen: dict[str, Function] = {"ours": jitted}
+    if name in TWINS:
+        chosen["C"] = in_c(name, TWINS[name], arguments)
     try:
         import numba
     except ModuleNotFoundError:
@@ -131,13 +134,14 @@ def compare(name: str, kernel: Kernel, asked: argparse.Namespace) -> dict[str, f
         first[who], result = _timed(function, [given])
         left[who] = mapped(np.copy, _results(result, given))
     python = float("nan")
-    wrong = [who for who in left if _differs(left[who], left["C"])]
+    wrong = [who for who in left if _differs(left[who], left["ours"])]
     if not asked.no_python:
         given = _copied(arguments)
         python, result = _timed(kernel.function, [given])
         wrong = [who for who in left if _differs(left[who], _results(result, given))]
     times = _best(functions, arguments, asked.rounds)
-    ours, theirs, hand = times["ours"], times.get("Numba", float("nan")), times["C"]
+    ours = times["ours"]
+    theirs, hand = (times.get(who, float("nan")) for who in ("Numba", "C"))
     print(
         f"{name:21} {1e3 * ours:9.4f} {1e3 * theirs:9.4f} {1e3 * hand:9.4f} {1e3 * python:9.1f}"
         f" {theirs / ours:6.2f} {hand / ours:6.2f} {trace:6.2f} {compiler:6.2f}"
@@ -149,8 +153,8 @@ def compare(name: str, kernel: Kernel, asked: argparse.Namespace) -> dict[str, f
 
 
 def _chosen(names: list[str]) -> Iterator[tuple[str, Kernel]]:
-    every = {**KERNELS, **FURTHER}
-    for table in [{name: every[name] for name in names}] if names else [KERNELS, FURTHER]:
+    every = {**KERNELS, **FURTHER, **TEXTBOOK}
+    for table in [{name: every[name] for name in names}] if names else [every]:
         yield from table.items()
 
 

@@ -121,8 +121,28 @@ _FURTHER = {
     "next_permutations": (_length, _integer),
     "radix_sort": (_length, _nothing),
 }
+_TEXTBOOK = {
+    "prim": (_length, _float),
+    "z_function": (_length, _nothing),
+    "inversions": (_length, _integer),
+    "givens_qr": (_shape, _nothing),
+    "lempel_ziv": (_length, _integer),
+    "adler32": (_length, _integer),
+    "k_means": (lambda points, centres, *_: (*points.shape, len(centres)), _integer),
+    "topological_sort": (lambda starts, targets, _: (len(starts) - 1, len(targets)), _integer),
+    "heap_permutations": (_length, _integer),
+    "palindromes": (_length, _integer),
+    "levinson_durbin": (_length, _float),
+    "maximum_flow": (_length, _integer),
+    "mersenne_twister": (lambda state, out: (len(out),), _nothing),
+}
 TWINS = {
     name: Twin(file, *columns)
-    for file, table in (("arrays", _ARRAYS), ("numbers", _NUMBERS), ("further", _FURTHER))
+    for file, table in (
+        ("arrays", _ARRAYS),
+        ("numbers", _NUMBERS),
+        ("further", _FURTHER),
+        ("textbook", _TEXTBOOK),
+    )
     for name, columns in table.items()
 }

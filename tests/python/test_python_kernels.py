@@ -8,17 +8,27 @@ from thorough import one_in
 
 import transpile
 from benchmarks.python_kernels import KERNELS
+from benchmarks.textbook_kernels import TEXTBOOK
 
 
 def arguments(name, seed=0):
-    kernel = KERNELS[name]
+    kernel = {**KERNELS, **TEXTBOOK}[name]
     return kernel.arguments(np.random.default_rng(seed), kernel.small)
 
 
 @pytest.mark.parametrize("name", KERNELS)
 @one_in(2)
 def test_kernels_unchanged_under_jit(name):
-    function = KERNELS[name].function
+    agrees_with_python(name, KERNELS[name].function)
+
+
+@pytest.mark.parametrize("name", TEXTBOOK)
+@one_in(8)
+def test_kernels_that_make_tables_and_queues(name):
+    agrees_with_python(name, TEXTBOOK[name].function)
+
+
+def agrees_with_python(name, function):
     compiled = transpile.jit(function)
     for seed in range(3):
         ours, theirs = arguments(name, seed), arguments(name, seed)

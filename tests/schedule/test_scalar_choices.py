@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from graphs import assert_same_results, lowered, run
 
+import transpile
 from transpile import lax
-from transpile.ir.loop_ir import Apply, Declare, If, Store
+from transpile.ir.loop_ir import Apply, Declare, If, Store, Update
 from transpile.ir.loop_rewrite import walk
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
@@ -108,3 +109,34 @@ def test_an_element_that_is_read_under_the_condition_alone_is_stored_there():
 def test_programs_without_choices_stay_as_they_are():
     program = lowered(lambda x: x * 2, np.arange(5.0))
     assert shape_choices(program, Options()) is program
+
+
+def nearest_not_done(near, done):
+    best = -1
+    for v in range(len(near)):
+        if not done[v] and (best < 0 or near[v] < near[best]):
+            best = v
+    return best
+
+
+def first_not_less(a, x):
+    low, high = 0, len(a)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if a[middle] < x else (low, middle)
+    return low
+
+
+def test_the_place_of_the_best_so_far_changes_behind_a_branch_and_halves_do_not():
+    draw = np.random.default_rng(0)
+    near, done = draw.normal(size=90), draw.random(90) < 0.5
+    for given in (near, done), (near, np.ones(90, bool)), (near, np.zeros(90, bool)):
+        assert transpile.jit(nearest_not_done)(*given) == nearest_not_done(*given)
+
+    def choices(function, *args):
+        program = transpile.jit(function).lower(*args).compiler_ir("loops")
+        found = (s for k in program.kernels for s in walk(k.body) if isinstance(s, Update))
+        return sum(map(is_choice, found))
+
+    assert choices(nearest_not_done, near, done) == 0
+    assert choices(first_not_less, np.sort(near), 0.5) == 2

@@ -2,11 +2,14 @@
 
     t = x < 0 ? 0.0 : x                 ->      t = x;  if (x < 0) t = 0.0;
     if (t > best[i]) best[i] = t;       ->      best[i] = t > best[i] ? t : best[i];
+    best = a[j] < a[best] ? j : best;   ->      if (a[j] < a[best]) best = j;
 
 A choice of a float or a constant goes through integer registers where it is one expression, which
 takes longer than the arithmetic around it. A store under a condition keeps a loop out of vector
 registers; where the element is read in any case, and each iteration has one of its own, storing
 what was there does no harm. Other loops keep the branch, which spares most stores of a search.
+Where a search keeps the place of the best so far, that changes ever more rarely: behind a branch,
+which is predicted, the load at that place does not wait for the comparison before.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections.abc import Iterable, Iterator
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
-from transpile.ir.dims import Index, Symbol, terms_of
+from transpile.ir.dims import Index, Symbol, symbols_of, terms_of
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -32,6 +35,8 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import (
     accesses,
+    indices_in,
+    loads,
     loads_of,
     map_bodies,
     parts,
@@ -59,6 +64,8 @@ def _body(body: Body) -> Body:
 
 def _statements(body: Body) -> Iterator[Statement]:
     for statement in body:
+        if isinstance(statement, Update):
+            statement = _record(statement, body)
         match statement:
             case For(simd=True):
                 yield statement
@@ -82,6 +89,42 @@ def _by_branch(statement: Declare, test: Expr, x: Expr, y: Expr) -> Iterable[Sta
             assigned = If(opposite, (Update(target, "set", y),))
             return changed(statement, value=x, constant=False), assigned
     return (statement,)
+
+
+def _record(update: Update, body: Body) -> Statement:
+    """The update of the place of a record, at which the same body loads, by a branch."""
+    match update:
+        case Update(target=Ref() as place, op="set", value=Apply(op="select", args=(test, x, y))):
+            other = x if y == place else y
+            derived = _derived_from(place.name, body)
+            if (
+                place in (x, y)
+                and derived.isdisjoint(_names_in(other))
+                and any(
+                    s.name in derived
+                    for statement in walk(body)
+                    for load in loads(statement)
+                    for index in load.index
+                    for s in symbols_of(index)
+                )
+            ):
+                branch = test if y == place else Apply("logical_not", (test,), BOOL)
+                return If(branch, (changed(update, value=other),))
+    return update
+
+
+def _derived_from(name: str, body: Body) -> set[str]:
+    """A scalar, and the constants that are computed of it."""
+    derived = {name}
+    for statement in walk(body):
+        if isinstance(statement, Declare) and not derived.isdisjoint(_names_in(statement.value)):
+            derived.add(statement.name)
+    return derived
+
+
+def _names_in(value: Expr) -> set[str]:
+    names = {part.name for part in subexpressions(value) if isinstance(part, Ref)}
+    return names.union(s.name for i in indices_in(value) for s in symbols_of(i))
 
 
 def _with_stores_in_any_case(loop: For) -> For:
