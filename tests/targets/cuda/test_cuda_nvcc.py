@@ -36,9 +36,21 @@ from test_cuda_routines import (
     check_transform,
 )
 from test_cuda_scatters import SCATTERS, TABLES, check_scatters
+from test_cuda_spectra import (
+    LENGTHS,
+    SINGULAR,
+    SQUARE,
+    check_eigenvalues,
+    check_length,
+    check_singular_values,
+    check_square_root,
+    stage_of_length,
+)
 from thorough import each
 
 import transpile
+import transpile.scipy.linalg
+from transpile import lax
 from transpile.options import Options
 from transpile.targets.cuda.gpu import USUAL
 from transpile.targets.cuda.render import cuda_text
@@ -91,6 +103,14 @@ ROUTINES = {
     "transforms": lambda x: (np.fft.fft2(x), np.fft.rfft(x.ravel()), np.fft.irfft(x)),
     "decompositions": lambda x: (np.linalg.solve(x, x), np.linalg.qr(x), np.linalg.eigh(x)),
     "cholesky": np.linalg.cholesky,
+    "spectra": lambda x: (
+        np.linalg.svd(x),
+        np.linalg.svd(x, compute_uv=False),
+        np.linalg.eig(x),
+        np.linalg.eigvals(x),
+        lax.linalg.schur(x),
+        transpile.scipy.linalg.sqrtm(x),
+    ),
 }
 
 
@@ -112,6 +132,11 @@ def test_primitives_over_arrays(name, gpu, tmp_path):
     program = lowered(graph, Options())
     text = cuda_text(program, Options(), gpu=GPUS.get(gpu, USUAL))
     compiled(text, tmp_path, "sm_80")
+
+
+@each("name", LENGTHS, ordinary=("a prime of floats", "columns of a size"))
+def test_transforms(name, tmp_path):
+    compiled(stage_of_length(name)[0].as_text("cuda"), tmp_path, "sm_90")
 
 
 def test_runtime_sizes(tmp_path):
@@ -235,3 +260,19 @@ def test_decompositions_on_a_gpu(dtype):
     for name in DECOMPOSITIONS:
         check_decomposition(name, dtype, run_on_device, USUAL)
     check_eigenvectors(dtype, run_on_device, USUAL)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", DTYPES[2:])
+def test_spectra_on_a_gpu(dtype):
+    for name in SINGULAR:
+        check_singular_values(name, dtype, run_on_device, USUAL)
+    for name in SQUARE:
+        check_eigenvalues(name, dtype, run_on_device, USUAL)
+    check_square_root(dtype, run_on_device, USUAL)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", LENGTHS)
+def test_transforms_of_every_length_on_a_gpu(name):
+    check_length(name, run_on_device, USUAL)

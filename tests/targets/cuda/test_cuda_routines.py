@@ -12,7 +12,6 @@ from thorough import each, one_in
 
 import transpile
 from transpile import lax
-from transpile.errors import UnsupportedError
 from transpile.ir.types import BFLOAT16, finfo, kind_letter, real_dtype
 from transpile.targets.cuda.gpu import USUAL, Gpu
 from transpile.targets.cuda.render import cuda_text
@@ -293,12 +292,6 @@ def check_transform(name, single, runs=run, gpu=FEW):
     x = drawn(shape, dtype)
     (found,) = results(transpile.jit(function).lower(x)._lowering, [x], gpu, runs)
     close(found, function(x).astype(found.dtype), 30)
-
-
-def test_a_transform_of_a_large_prime_is_refused():
-    x = np.ones(10007, complex)
-    with pytest.raises(UnsupportedError, match="for device='cuda' yet"):
-        transpile.jit(np.fft.fft).lower(x).as_text("cuda")
 
 
 def positive(x):

@@ -329,13 +329,17 @@ class _Renderer:
         needed = self.teams.routines
 
         def add(name: str, suffix: str) -> None:
-            asked = set(needed)
+            asked = dict(needed)
+            needed.clear()
             template = f"cuda/routines/{name}.cu.j2"
             text = filled_in(
                 template, suffix=suffix, dialect=CUDA, scope=scope, threads=self.threads
             )
-            for other in [key for key in needed if key not in asked]:
-                add(*other)
+            callees = list(needed)
+            needed.update(asked)
+            for other in callees:
+                if other not in texts:
+                    add(*other)
             texts[name, suffix] = "\n".join(map(_fitted, text.split("\n")))
 
         for key in list(needed):

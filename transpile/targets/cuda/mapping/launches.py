@@ -61,6 +61,7 @@ from transpile.targets.cuda.device_ir import (
 from transpile.targets.cuda.effects.failures import ends
 from transpile.targets.cuda.effects.host_calls import as_while, calls_host, with_own_arrays
 from transpile.targets.cuda.gpu import Gpu
+from transpile.targets.cuda.routines.functions import takes_one_block
 from transpile.util.frozen_records import dataclass, replace
 
 Body = tuple[Statement, ...]
@@ -117,10 +118,14 @@ def _as_step(kernel: Kernel) -> Step:
 
 def is_wide(statement: Statement, gpu: Gpu) -> bool:
     """True for what the whole grid is to run: a call, or a loop with independent iterations and
-    enough work."""
+    enough work, or with calls that would be a launch of one block each."""
     if isinstance(statement, Call):
         return not isinstance(statement, Callback)
-    return may_be_spread(statement) and work(statement) >= gpu.least_grid_work
+    if not may_be_spread(statement):
+        return False
+    calls = [s for s in walk((statement,)) if isinstance(s, Call)]
+    are_of_a_block = bool(calls) and all(takes_one_block(call, gpu) for call in calls)
+    return are_of_a_block or work(statement) >= gpu.least_grid_work
 
 
 def may_be_spread(statement: Statement) -> bool:

@@ -204,6 +204,76 @@ class FftPass(Call):
 
 
 @dataclass(frozen=True)
+class ChirpOperand(Call):
+    """The operands of transforms of n numbers as rows of `padded` numbers, times a chirp; behind
+    them a row with the chirp that they are convolved with."""
+
+    outer: Index
+    inner: Index
+    n: int
+    padded: int
+    sign: int
+    is_half: bool
+    x: Strided
+    out: Strided
+
+    name = "chirp_operand"
+    signature = "x(*) -> out(*)"
+
+
+@dataclass(frozen=True)
+class ChirpProduct(Call):
+    """So many rows, each times the row behind them."""
+
+    count: Index
+    padded: int
+    x: Strided
+
+    name = "chirp_product"
+    signature = "x(*) -> x(*)"
+
+
+@dataclass(frozen=True)
+class ChirpResult(Call):
+    """The results of transforms, from the rows of the convolutions."""
+
+    outer: Index
+    inner: Index
+    n: int
+    padded: int
+    sign: int
+    scale: float
+    gives_half: bool
+    x: Strided
+    out: Strided
+
+    name = "chirp_result"
+    signature = "x(*) -> out(*)"
+
+
+@dataclass(frozen=True)
+class FftOfAnySize(Call):
+    """Transforms of n numbers as `intrinsics.fourier.FftOfSize` has them, each by one block, with
+    `room` for the numbers of a convolution and of the chirp."""
+
+    outer: Index
+    inner: Index
+    n: Index
+    sign: int
+    scale: float
+    halves: tuple[bool, bool]
+    x: Strided
+    out: Strided
+    room: Index
+    work: Strided
+    divisor: Index = 1
+    root: bool = False
+
+    name = "fft_of_any_size"
+    signature = "x(*) -> out(*), work(*)"
+
+
+@dataclass(frozen=True)
 class LibraryMatmul(Call):
     """Matrix products by cuBLASLt, which the host calls. The result has its operands' dtype, or
     sums of halves are float32."""

@@ -13,17 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.errors import UnsupportedError
-from transpile.intrinsics.lapack import (
-    Cholesky,
-    Eigh,
-    Householder,
-    Lu,
-    PivotsToPermutation,
-    Qr,
-    TriangularSolve,
-)
 from transpile.intrinsics.products import ComplexMatmul, Matmul, MatmulBatch
-from transpile.intrinsics.routines import Routine as Decomposition
 from transpile.intrinsics.scans import CumulativeSum
 from transpile.intrinsics.sorting import Argsort, ArgsortFurther, FirstOf, OrderStatistics, Sort
 from transpile.ir.calls import Call, parsed_signature
@@ -37,27 +27,27 @@ from transpile.targets.cuda.device_ir import TeamCall
 from transpile.targets.cuda.dialect import CUDA
 from transpile.targets.cuda.gpu import WARP, Gpu
 from transpile.targets.cuda.routines.calls import (
-    CholeskyDiagonal,
-    CholeskyEnd,
+    ChirpOperand,
+    ChirpProduct,
+    ChirpResult,
     CompactElements,
     CompactPositions,
     CopyOrder,
     CountFlags,
+    FftOfAnySize,
     FftPass,
-    LuPanel,
-    LuRows,
     PickRanks,
     RadixArgsort,
     RadixArgsortFurther,
     RadixCounts,
     RadixCountsInOrder,
     RadixSort,
-    SolveDiagonal,
-    SubtractProduct,
     SumOfParts,
     SumsFromTiles,
     SumsOfTiles,
 )
+from transpile.targets.cuda.routines.function import Arguments, Function, truth
+from transpile.targets.cuda.routines.matrices import OF_MATRICES
 from transpile.targets.cuda.routines.several_launches import is_several
 from transpile.targets.cuda.routines.tiles import NARROW, SIDE, longest_transform, scan_tile
 from transpile.util.frozen_records import dataclass
@@ -72,8 +62,6 @@ OF_A_BLOCK = 16
 # Blocks of Fourier transforms compute the roots of unity first: more blocks, more often.
 MOST_BLOCKS_OF_TRANSFORMS = 1056
 
-Arguments = tuple[Index | Load | str, ...]
-
 
 @dataclass(frozen=True)
 class Routine:
@@ -86,17 +74,7 @@ class Routine:
     threads: int
 
 
-@dataclass(frozen=True)
-class _Function:
-    name: str
-    dtype: str
-    arguments: Arguments
-    items: Index
-    mapping: str
-    threads: int = 0
-
-
-def _matmul(call: Matmul | ComplexMatmul | MatmulBatch, gpu: Gpu) -> _Function:
+def _matmul(call: Matmul | ComplexMatmul | MatmulBatch, gpu: Gpu) -> Function:
     """A product, or several: in large tiles if there are enough of them to keep a GPU busy, as
     these read less for each result; of few vectors without tiles."""
     count = call.count if isinstance(call, MatmulBatch) else 1
@@ -112,7 +90,7 @@ def _matmul(call: Matmul | ComplexMatmul | MatmulBatch, gpu: Gpu) -> _Function:
         name, items = "matmul_narrow", count * blocks_of(many, OF_A_BLOCK)
     elif suffix in WIDE and estimate(tiles[WIDEST]) >= gpu.enough_blocks:
         name, items = "matmul_wide", tiles[WIDEST]
-    return _Function(
+    return Function(
         name,
         suffix,
         (count, call.m, call.n, call.k, *arrays),
@@ -127,22 +105,22 @@ def _with_batch(arrays: Arguments) -> Arguments:
     return a, 0, a_row, a_column, b, 0, b_row, b_column, c, 0, c_row
 
 
-def _cumulative_sum(call: CumulativeSum, gpu: Gpu) -> _Function:
+def _cumulative_sum(call: CumulativeSum, gpu: Gpu) -> Function:
     """Prefix sums: by a warp for each row that would be less than half of what a block has at a
     time."""
-    reverse = "true" if call.reverse else "false"
+    reverse = truth(call.reverse)
     arguments = (call.rows, call.n, reverse, call.x.first, call.out.first)
     suffix = _of_scan(call, call.out.dtype)
     if 2 * estimate(call.n) <= scan_tile(call.out.dtype, gpu.block):
         warps = blocks_of(call.rows, gpu.block // WARP)
-        return _Function("cumsum_rows", suffix, arguments, warps, "a warp for each row")
-    return _Function("cumsum", suffix, arguments, call.rows, "a block for each row")
+        return Function("cumsum_rows", suffix, arguments, warps, "a warp for each row")
+    return Function("cumsum", suffix, arguments, call.rows, "a block for each row")
 
 
-def _sums_of_tiles(call: SumsOfTiles | SumsFromTiles, _: Gpu) -> _Function:
-    sizes = (call.rows, call.n, call.tiles, call.length, "true" if call.reverse else "false")
+def _sums_of_tiles(call: SumsOfTiles | SumsFromTiles, _: Gpu) -> Function:
+    sizes = (call.rows, call.n, call.tiles, call.length, truth(call.reverse))
     arrays = tuple(array.first for array in call.arrays.values())
-    return _Function(
+    return Function(
         call.name,
         _of_scan(call, call.x.dtype),
         (*sizes, *arrays),
@@ -157,7 +135,7 @@ def _of_scan(call: CumulativeSum | SumsOfTiles | SumsFromTiles, dtype: np.dtype[
     return suffix if call.combine == "add" else f"{call.combine}_{suffix}"
 
 
-def _radix_counts(call: RadixCounts | RadixCountsInOrder, _: Gpu) -> _Function:
+def _radix_counts(call: RadixCounts | RadixCountsInOrder, _: Gpu) -> Function:
     order = call.order.first if isinstance(call, RadixCountsInOrder) else "nullptr"
     arguments = (call.shift, call.keys.first, order, call.counts.first)
     return _of_tiles(call, "radix_counts", call.inner, call.tiles, *arguments)
@@ -166,20 +144,20 @@ def _radix_counts(call: RadixCounts | RadixCountsInOrder, _: Gpu) -> _Function:
 _NO_POSITIONS = "NO_POSITIONS"  # of radix_rank.cu.j2
 
 
-def _radix_sort(call: RadixSort | RadixArgsort | RadixArgsortFurther, _: Gpu) -> _Function:
+def _radix_sort(call: RadixSort | RadixArgsort | RadixArgsortFurther, _: Gpu) -> Function:
     order: Load | str = _NO_POSITIONS
     by_order = "false"
     if isinstance(call, RadixArgsortFurther):
-        order, by_order = call.order.first, "true" if call.by_order else "false"
+        order, by_order = call.order.first, truth(call.by_order)
     new_order = _NO_POSITIONS if isinstance(call, RadixSort) else call.new_order.first
     sizes = (call.inner, call.inner_out, call.tiles, call.shift, by_order)
     arrays = (call.keys.first, order, call.ends.first, call.sorted.first, new_order)
     return _of_tiles(call, "radix_scatter", *sizes, *arrays)
 
 
-def _of_tiles(call: Any, name: str, *arguments: Index | Load | str) -> _Function:
+def _of_tiles(call: Any, name: str, *arguments: Index | Load | str) -> Function:
     """A pass of a radix sort over the tiles of rows."""
-    return _Function(
+    return Function(
         name,
         SHORT_NAMES[call.keys.dtype],
         (call.rows, call.n, *arguments),
@@ -188,47 +166,47 @@ def _of_tiles(call: Any, name: str, *arguments: Index | Load | str) -> _Function
     )
 
 
-def _sum_of_parts(call: SumOfParts, gpu: Gpu) -> _Function:
+def _sum_of_parts(call: SumOfParts, gpu: Gpu) -> Function:
     arguments = (call.parts, call.m, call.n, call.x.first, *call.out.with_row_strides)
     blocks = blocks_of(call.m * call.n, gpu.block)
     suffix = SHORT_NAMES[call.out.dtype]
-    return _Function("sum_of_parts", suffix, arguments, blocks, "a thread for each number")
+    return Function("sum_of_parts", suffix, arguments, blocks, "a thread for each number")
 
 
-def _pick_ranks(call: PickRanks, _: Gpu) -> _Function:
+def _pick_ranks(call: PickRanks, _: Gpu) -> Function:
     arrays = (call.sorted.first, call.ranks.first, call.out.first)
     sizes = (call.rows, call.n, call.inner, call.count)
     suffix = SHORT_NAMES[call.sorted.dtype]
-    return _Function("pick_ranks", suffix, (*sizes, *arrays), call.rows, "a block for each row")
+    return Function("pick_ranks", suffix, (*sizes, *arrays), call.rows, "a block for each row")
 
 
-def _copy(call: CopyOrder, gpu: Gpu) -> _Function:
+def _copy(call: CopyOrder, gpu: Gpu) -> Function:
     arguments = (call.n, call.x.first, call.out.first)
     blocks = blocks_of(call.n, gpu.block)
-    return _Function(
+    return Function(
         "copy", SHORT_NAMES[call.x.dtype], arguments, blocks, "a thread for each number"
     )
 
 
-def _of_flags(call: CountFlags | CompactElements | CompactPositions, _: Gpu) -> _Function:
+def _of_flags(call: CountFlags | CompactElements | CompactPositions, _: Gpu) -> Function:
     arrays = tuple(array.first for array in call.arrays.values())
     moved = call.x.dtype if isinstance(call, CompactElements) else INT64
     arguments = (call.n, call.tiles, *arrays)
     suffix = SHORT_NAMES[moved]
-    return _Function(call.name, suffix, arguments, call.tiles, "a block for each tile of flags")
+    return Function(call.name, suffix, arguments, call.tiles, "a block for each tile of flags")
 
 
-def _sort(call: Sort, _: Gpu) -> _Function:
+def _sort(call: Sort, _: Gpu) -> Function:
     return _of_rows(call, "sort", call.outer * call.inner, call.x.first, call.out.first)
 
 
-def _argsort(call: Argsort | ArgsortFurther, _: Gpu) -> _Function:
-    further = "true" if isinstance(call, ArgsortFurther) else "false"
+def _argsort(call: Argsort | ArgsortFurther, _: Gpu) -> Function:
+    further = truth(isinstance(call, ArgsortFurther))
     arrays = (call.x.first, call.order.first, call.workspace.first)
     return _of_rows(call, "argsort", call.slots, further, *arrays)
 
 
-def _order_statistics(call: OrderStatistics, _: Gpu) -> _Function:
+def _order_statistics(call: OrderStatistics, _: Gpu) -> Function:
     arrays = (call.x.first, call.ranks.first, call.out.first, call.workspace.first)
     return _of_rows(call, "order_statistics", call.slots, call.count, *arrays)
 
@@ -238,27 +216,26 @@ def _of_rows(
     name: str,
     items: Index,
     *arguments: Index | Load | str,
-) -> _Function:
+) -> Function:
     """A sort of rows; those with a workspace have as many parts of it as C has slots."""
     sizes = (call.outer, call.n, call.inner)
     dtype = SHORT_NAMES[call.x.dtype]
-    return _Function(name, dtype, (*sizes, *arguments), items, "a block for each row")
+    return Function(name, dtype, (*sizes, *arguments), items, "a block for each row")
 
 
-def _first_of(call: FirstOf, _: Gpu) -> _Function:
-    sizes = (call.rows, call.n, "true" if call.value else "false")
+def _first_of(call: FirstOf, _: Gpu) -> Function:
+    sizes = (call.rows, call.n, truth(call.value))
     arrays = (call.x.first, call.position.first)
-    return _Function("first_of", "bool", (*sizes, *arrays), call.rows, "a block for each row")
+    return Function("first_of", "bool", (*sizes, *arrays), call.rows, "a block for each row")
 
 
-def _fft_pass(call: FftPass, _: Gpu) -> _Function:
+def _fft_pass(call: FftPass, _: Gpu) -> Function:
     dtype = np.result_type(call.out.dtype, np.complex64)
     name = "fft_complex"
     if call.x.dtype.kind == "f" or call.out.dtype.kind == "f":
         name = "fft_from_real" if call.x.dtype.kind == "f" else "fft_to_real"
-    booleans = ("true" if half else "false" for half in (call.twist, *call.halves))
-    twist, is_half, gives_half = booleans
-    scale = CUDA.literal(real_dtype(dtype).type(call.scale), real_dtype(dtype))
+    twist, is_half, gives_half = map(truth, (call.twist, *call.halves))
+    scale = _scale(call.scale, dtype)
     length = f"transform_length<{call.n}>()"
     sizes = (call.outer, call.middle, call.inner, length, call.whole, call.sign, twist, scale)
     x = (*call.x.with_strides, *call.places[:2], is_half)
@@ -268,86 +245,48 @@ def _fft_pass(call: FftPass, _: Gpu) -> _Function:
     if isinstance(groups, int):
         groups = min(groups, MOST_BLOCKS_OF_TRANSFORMS)
     what = "blocks for as many transforms at a time as fit into their memory"
-    return _Function(name, SHORT_NAMES[dtype], (*sizes, *x, *out), groups, what)
+    return Function(name, SHORT_NAMES[dtype], (*sizes, *x, *out), groups, what)
 
 
-def _subtract_product(call: SubtractProduct, _: Gpu) -> _Function:
-    conditions = ("true" if c else "false" for c in (*call.conjugate, call.lower))
-    sizes = (call.m, call.n, call.k, *conditions)
-    arrays = (*call.a.with_strides, *call.b.with_strides, *call.c.with_row_strides)
-    down, across = (blocks_of(max(1, size), SIDE) for size in call.largest)
-    what = "a block for each tile of the product"
-    return _Function(call.name, SHORT_NAMES[call.c.dtype], (*sizes, *arrays), down * across, what)
+def _chirp(call: ChirpOperand | ChirpProduct | ChirpResult, gpu: Gpu) -> Function:
+    """What a convolution with a chirp reads and writes, number by number."""
+    dtype = np.result_type(call.x.dtype, np.complex64)
+    arguments: Arguments
+    if isinstance(call, ChirpProduct):
+        count, arguments = call.count * call.padded, (call.count, call.padded, call.x.first)
+    else:
+        arguments = (call.outer, call.inner, call.n, call.padded, call.sign)
+        rows = call.outer * call.inner
+        if isinstance(call, ChirpOperand):
+            count, how = (rows + 1) * call.padded, (truth(call.is_half),)
+            arguments = (*arguments, *how, *call.x.with_strides, call.out.first)
+        else:
+            count, scale = rows * call.n, _scale(call.scale, dtype)
+            arrays = (call.x.first, *call.out.with_strides)
+            arguments = (*arguments, scale, truth(call.gives_half), *arrays)
+    blocks = blocks_of(count, gpu.block)
+    return Function(call.name, SHORT_NAMES[dtype], arguments, blocks, "a thread for each number")
 
 
-def _lu_panel(call: LuPanel, gpu: Gpu) -> _Function:
-    """A block waits for memory: many threads, but of wide numbers, which take more registers."""
-    arrays = (call.lu.first, call.pivots.first, call.permutation.first)
-    arguments = (call.m, call.n, call.begin, *arrays)
-    suffix = SHORT_NAMES[call.lu.dtype]
-    wanted = max(gpu.block, 1 << (call.m // 2).bit_length() - 1)
-    most = gpu.most_threads // (2 if call.lu.dtype.itemsize > 8 else 1)
-    threads = min(wanted, most)
-    return _Function(call.name, suffix, arguments, 1, "a block for the columns", threads)
+def _fft_of_any_size(call: FftOfAnySize, _: Gpu) -> Function:
+    dtype = np.result_type(call.out.dtype, np.complex64)
+    is_half, gives_half = map(truth, call.halves)
+    sizes = (call.outer, call.inner, call.n, call.sign)
+    scale = (_scale(call.scale, dtype), call.divisor, truth(call.root))
+    x, out = (*call.x.with_strides, is_half), (*call.out.with_strides, gives_half)
+    arguments = (*sizes, *scale, *x, *out, call.room, call.work.first)
+    count = call.outer * call.inner
+    suffix = SHORT_NAMES[dtype]
+    return Function("fft_of_size", suffix, arguments, count, "a block for each transform")
 
 
-def _lu_rows(call: LuRows, gpu: Gpu) -> _Function:
-    arguments = (call.m, call.n, call.begin, call.lu.first, call.pivots.first)
-    columns = blocks_of(call.n, gpu.block)
-    suffix = SHORT_NAMES[call.lu.dtype]
-    return _Function(call.name, suffix, arguments, columns, "a thread for each column")
+def _scale(scale: float, dtype: np.dtype[Any]) -> str:
+    """A factor of complex numbers as a literal."""
+    return CUDA.literal(real_dtype(dtype).type(scale), real_dtype(dtype))
 
 
-def _solve_diagonal(call: SolveDiagonal, gpu: Gpu) -> _Function:
-    conditions = (call.forwards, call.unit_diagonal, call.conjugate)
-    sizes = (call.n, call.k, call.number, *("true" if c else "false" for c in conditions))
-    arrays = (*call.a.with_strides, *call.x.with_strides)
-    warps = blocks_of(max(1, call.largest), gpu.block // WARP)
-    suffix = SHORT_NAMES[call.x.dtype]
-    return _Function(call.name, suffix, (*sizes, *arrays), warps, "a warp for each right side")
-
-
-def _cholesky_diagonal(call: CholeskyDiagonal, _: Gpu) -> _Function:
-    arguments = (call.n, call.begin, call.factor.first)
-    suffix = SHORT_NAMES[call.factor.dtype]
-    return _Function(call.name, suffix, arguments, 1, "a block for the columns")
-
-
-def _cholesky_end(call: CholeskyEnd, gpu: Gpu) -> _Function:
-    blocks = blocks_of(call.n * call.n, gpu.block)
-    suffix = SHORT_NAMES[call.factor.dtype]
-    return _Function(
-        call.name, suffix, (call.n, call.factor.first), blocks, "a thread for each number"
-    )
-
-
-def _decomposition(call: Decomposition, _: Gpu) -> _Function:
-    """A decomposition of one matrix: a block has it."""
-    arrays = {name: array for name, array in call.arrays.items() if name != "workspace"}
-    first = next(iter(arrays.values()))
-    arguments = (*_sizes_of(call), *(array.first for array in arrays.values()))
-    return _Function(call.name, SHORT_NAMES[first.dtype], arguments, 1, "a block for the matrix")
-
-
-def _sizes_of(call: Decomposition) -> Arguments:
-    """The sizes and conditions of a decomposition, as its function takes them."""
-    match call:
-        case TriangularSolve():
-            conditions = ("true" if c else "false" for c in (call.lower, call.unit_diagonal))
-            return (call.n, call.k, *conditions, call.form)
-        case Qr():
-            return (call.m, call.n, call.columns)
-        case PivotsToPermutation():
-            return (call.n, call.size)
-        case Lu() | Householder():
-            return (call.m, call.n)
-        case Eigh():
-            return (call.n, "true" if call.lower else "false")
-        case _:
-            return (call.operands["n"],)
-
-
-_FUNCTIONS: dict[type[Call], Callable[..., _Function]] = {
+_FUNCTIONS: dict[type[Call], Callable[..., Function]] = {
+    **OF_MATRICES,
     Matmul: _matmul,
     ComplexMatmul: _matmul,
     MatmulBatch: _matmul,
@@ -371,25 +310,21 @@ _FUNCTIONS: dict[type[Call], Callable[..., _Function]] = {
     OrderStatistics: _order_statistics,
     FirstOf: _first_of,
     FftPass: _fft_pass,
-    SubtractProduct: _subtract_product,
-    LuPanel: _lu_panel,
-    LuRows: _lu_rows,
-    SolveDiagonal: _solve_diagonal,
-    CholeskyDiagonal: _cholesky_diagonal,
-    CholeskyEnd: _cholesky_end,
-    Cholesky: _decomposition,
-    Eigh: _decomposition,
-    TriangularSolve: _decomposition,
-    Lu: _decomposition,
-    Qr: _decomposition,
-    Householder: _decomposition,
-    PivotsToPermutation: _decomposition,
+    ChirpOperand: _chirp,
+    ChirpProduct: _chirp,
+    ChirpResult: _chirp,
+    FftOfAnySize: _fft_of_any_size,
 }
 
 
 def has_routine(intrinsic: type[Call]) -> bool:
     """True if CUDA has a routine for an intrinsic, or several launches."""
     return intrinsic in _FUNCTIONS or is_several(intrinsic)
+
+
+def takes_one_block(call: Call, gpu: Gpu) -> bool:
+    """True for a call that has no use for a second block."""
+    return type(call) in _FUNCTIONS and _FUNCTIONS[type(call)](call, gpu).items == 1
 
 
 def routine(call: Call, source: Source, gpu: Gpu, *, is_shared_out: bool = False) -> Routine:

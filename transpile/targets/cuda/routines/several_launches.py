@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.errors import UnsupportedError
-from transpile.intrinsics.fourier import Fft
-from transpile.intrinsics.lapack import Eigh, Eigvalsh
+from transpile.intrinsics.fourier import Fft, FftOfSize
 from transpile.intrinsics.products import ComplexMatmul, Matmul, MatmulBatch
 from transpile.intrinsics.scans import CumulativeSum
 from transpile.intrinsics.sorting import Argsort, ArgsortFurther, OrderStatistics, Sort
@@ -33,7 +31,6 @@ from transpile.targets.cuda.routines.calls import (
     DIGIT,
     DIGITS,
     CopyOrder,
-    FftPass,
     PickRanks,
     RadixArgsort,
     RadixArgsortFurther,
@@ -45,7 +42,9 @@ from transpile.targets.cuda.routines.calls import (
     SumsOfTiles,
 )
 from transpile.targets.cuda.routines.library_products import library_product
-from transpile.targets.cuda.routines.tiles import NARROW, SIDE, longest_transform, scan_tile
+from transpile.targets.cuda.routines.spectra import has_own_memory, with_own_memory
+from transpile.targets.cuda.routines.tiles import NARROW, SIDE, scan_tile
+from transpile.targets.cuda.routines.transforms import transforms, transforms_of_size
 from transpile.util.frozen_records import replace
 
 # A thread has so many keys of a radix sort, as in radix_scatter.cu.j2; rows that a block sorts in
@@ -66,7 +65,7 @@ def several_launches(program: Program, gpu: Gpu) -> Program:
 
 def is_several(intrinsic: type[Call]) -> bool:
     """True for an intrinsic that other calls stand in for."""
-    return intrinsic in _MAKERS or intrinsic is Eigvalsh
+    return intrinsic in _MAKERS or has_own_memory(intrinsic)
 
 
 class _Launches:
@@ -89,21 +88,20 @@ class _Launches:
             yield from blocked(statement, self.names)
         elif make is not None:
             yield from make(self, statement)
-        elif isinstance(statement, Eigvalsh):
-            yield self._eigenvalues(statement, loops)
+        elif isinstance(statement, Call) and has_own_memory(type(statement)):
+            yield with_own_memory(statement, partial(self._own_array, loops))
         else:
             around = (*loops, statement) if isinstance(statement, For) else loops
             yield with_bodies(statement, partial(self.body, loops=around))
 
-    def _eigenvalues(self, call: Eigvalsh, loops: tuple[For, ...]) -> Call:
-        """Eigenvalues, with memory for the vectors, of which each iteration has its own."""
-        count = product(f.extent for f in loops)
+    def _own_array(self, loops: tuple[For, ...], name: str, size: Index, dtype: DType) -> Strided:
+        """A new array, of which each iteration of loops that may run at once has its own part."""
+        loops = tuple(f for f in loops if f.independent or not f.ordered)
         iteration: Index = 0
         for loop in loops:
             iteration = iteration * loop.extent + Dim.of(loop.symbol) - loop.start
-        vectors = self.array("vectors", count * call.n * call.n, call.x.dtype)
-        place = replace(vectors.first, index=(iteration * call.n * call.n,))
-        return Eigh(call.n, call.x, call.lower, call.w, replace(vectors, first=place))
+        whole = self.array(name, product(f.extent for f in loops) * size, dtype)
+        return replace(whole, first=replace(whole.first, index=(iteration * size,)))
 
     def array(self, name: str, size: Index, dtype: DType) -> Strided:
         """A new array in memory."""
@@ -218,33 +216,12 @@ class _Launches:
             yield CopyOrder(rows * call.n, order, call.order)
 
     def fourier(self, call: Fft) -> Iterator[Call]:
-        """A transform in shared memory, or two passes of transforms of its factors."""
-        dtype = np.result_type(call.out.dtype, np.complex64)
-        halves = call.kind == "irfft", call.kind == "rfft"
-        sign = -1 if call.kind in ("fft", "rfft") else 1
-        sizes = call.outer, call.inner
-        n, factors = int(call.n), _split(int(call.n), longest_transform(dtype))
-        if factors is None:
-            raise UnsupportedError(
-                f"a Fourier transform of {n} numbers, whose prime factors are large, is not for "
-                "device='cuda' yet; the C target has it"
-            )
-        if factors == (n, 1):
-            yield FftPass(
-                *sizes, 1, n, n, sign, False, call.scale, (0, 1, 0, 1), halves, call.x, call.out
-            )
-            return
-        columns, rows = factors
-        between = self.array("between", call.outer * call.inner * n, dtype)
-        between = replace(between, strides=(call.inner * n, n, 1))
-        yield FftPass(
-            *sizes, rows, columns, n, sign, True, 1.0, (1, rows, 1, rows), (halves[0], False),
-            call.x, between,
-        )  # fmt: skip
-        yield FftPass(
-            *sizes, columns, rows, n, sign, False, call.scale, (rows, 1, 1, columns),
-            (False, halves[1]), between, call.out,
-        )  # fmt: skip
+        """Transforms in shared memory, in one pass or in several."""
+        return transforms(call, self.array)
+
+    def fourier_of_size(self, call: FftOfSize) -> Iterator[Call]:
+        """Transforms of a length that is known at run time."""
+        return transforms_of_size(call, self.array)
 
     def order_statistics(self, call: OrderStatistics) -> Iterator[Call]:
         """Elements of long rows that are sorted."""
@@ -279,14 +256,6 @@ def _halves(k: int, parts: int) -> bool:
     return k % (2 * parts) == 0 and k >= 2 * parts * SHORTEST_PART
 
 
-def _split(n: int, longest: int) -> tuple[int, int] | None:
-    """Two factors of n that are no longer than that, the more equal the better; None without."""
-    if n <= longest:
-        return n, 1
-    pairs = ((d, n // d) for d in range(longest, 0, -1) if n % d == 0 and n // d <= longest)
-    return min(pairs, key=max, default=None)
-
-
 _MAKERS: dict[type, Callable[..., Iterator[Call]]] = {
     Matmul: _Launches.product,
     ComplexMatmul: _Launches.product,
@@ -296,4 +265,5 @@ _MAKERS: dict[type, Callable[..., Iterator[Call]]] = {
     ArgsortFurther: _Launches.argsort,
     OrderStatistics: _Launches.order_statistics,
     Fft: _Launches.fourier,
+    FftOfSize: _Launches.fourier_of_size,
 }
