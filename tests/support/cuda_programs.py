@@ -25,6 +25,7 @@ WIDE = Gpu(
 )  # fmt: skip
 FOLDER = Path(__file__).parent / "cuda"
 HEADER = FOLDER / "cuda_on_cpu.h"
+SHARED_MEMORY = FOLDER / "shared.ld"
 # Contractions are ours to decide, as on the device (`nvcc --fmad=false`).
 FLAGS = ("-std=c++17", "-fPIC", "-ffp-contract=off", "-march=native", "-Wall", "-Wextra", "-Werror")
 # The functions of a program may be of use to no kernel of it, and drawn ones compare x with itself;
@@ -102,7 +103,8 @@ def built(text):
         own_words = ("-fsanitize=thread", "-include", HEADER)
         compile_ = [*FLAGS, *QUIET, *own_words, "-x", "c++"]
         compiled(["g++", *compile_, "-c", source, "-o", source.with_suffix(".o")])
-        compiled(["g++", "-shared", source.with_suffix(".o"), *objects, "-o", own])
+        linked = [source.with_suffix(".o"), *objects, f"-Wl,-T,{SHARED_MEMORY}"]
+        compiled(["g++", "-shared", *linked, "-o", own])
         own.replace(path)
     return path
 

@@ -10,6 +10,13 @@ from thorough import one_in
 
 PROGRAM = """
 #include <stdint.h>
+template <int N> static __device__ void turned(int64_t *x)
+{{
+    __shared__ int64_t own[N];
+    own[threadIdx.x] = threadIdx.x;
+    x[N * blockIdx.x + threadIdx.x] = own[N - 1 - threadIdx.x];
+}}
+
 static __global__ void kernel(int64_t *x)
 {{
     __shared__ int64_t shared[64];
@@ -30,6 +37,7 @@ WRONG = {
         "x[64 * blockIdx.x + t] = t ? shared[t - 1] : 0;",
         "shared memory that thread",
     ),
+    "race in the shared memory of a template": ("turned<64>(x);", "shared memory that thread"),
     "race in global memory": ("x[t / 2 + 32 * blockIdx.x] = t;", "global memory that thread"),
     "race between blocks": ("x[t] = t;", "of block"),
     "race behind a read": (

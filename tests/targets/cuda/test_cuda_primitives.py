@@ -36,7 +36,7 @@ from transpile.transforms.interpret import interpret
 # Intrinsics without a routine: those that only passes of C's schedule make, or that become other
 # loops; those for which a kernel would have to call the host.
 OF_C = {"matmul_panel_rows", "matmul_panels", "matmul_either_rows", "matmul_rows"}
-OF_C |= {"transpose_tile", "conv"}
+OF_C |= {"transpose_tile", "conv", "widen_halves", "round_halves"}
 OF_C |= {"conv_planes_image", "conv_planes_panels"}
 OF_HOST = {"call_back"}
 BY_NAME = {SHORT_NAMES[d]: d for d in DTYPES}
