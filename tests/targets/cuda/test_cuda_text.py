@@ -17,6 +17,7 @@ import transpile
 from transpile.codegen.line_wrapping import WIDTH
 from transpile.symbols import c_helpers
 from transpile.targets.cuda.device_functions import device_text
+from transpile.targets.cuda.toolchain.cublas import identity_of
 
 BY_NAME = {f.__name__: (f, arguments) for f, arguments in FUNCTIONS.items()}
 KEPT = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -105,3 +106,16 @@ def test_bits_do_not_depend_on_the_process():
     x = np.ones((30, 40))
     texts = {transpile.jit(lambda x: x.sum(0) @ x.T).lower(x).as_text("cuda") for _ in range(2)}
     assert len(texts) == 1
+
+
+def test_the_key_tells_versions_of_the_library_apart(tmp_path):
+    found = []
+    for version in ("13.0.1", "13.1.0"):
+        folder = tmp_path / version
+        folder.mkdir()
+        (folder / f"libcublasLt.so.{version}").write_bytes(b"code")
+        (folder / "libcublasLt.so.13").symlink_to(f"libcublasLt.so.{version}")
+        found.append(identity_of(folder / "libcublasLt.so.13"))
+    assert found[0] != found[1]
+    (tmp_path / "libcublasLt.so.13").write_bytes(b"more code")
+    assert identity_of(tmp_path / "libcublasLt.so.13") not in found

@@ -32,7 +32,12 @@ from transpile.targets.cuda.render import CudaFile, cuda_file, header_text
 from transpile.targets.cuda.reserved_names import renamed
 from transpile.targets.cuda.runtime.device import CudaDevice, device_named
 from transpile.targets.cuda.toolchain import nvcc
-from transpile.targets.cuda.toolchain.cublas import find_cublas, load_cublas, uses_cublas
+from transpile.targets.cuda.toolchain.cublas import (
+    find_cublas,
+    identity_of,
+    load_cublas,
+    uses_cublas,
+)
 from transpile.targets.cuda.toolchain.cudart import cudart
 from transpile.trace.history.record import Record
 from transpile.util.atomic_files import replace_files
@@ -150,7 +155,7 @@ class CudaLowering(Lowering):
             "target": toolchain.target(replace(options, march="")),
             "architectures": ",".join(self._architectures()),
             "gpu": repr(gpu),
-            "libraries": "" if library is None else library.name,
+            "libraries": "" if library is None else identity_of(library),
             "graph": self.graph.fingerprint(paths=options.debug),
             "options": json.dumps(settings, sort_keys=True),
             "donated": ",".join(map(str, self.donated)),

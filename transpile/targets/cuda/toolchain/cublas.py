@@ -25,6 +25,12 @@ def find_cublas() -> Path | None:
     return None
 
 
+def identity_of(library: Path) -> str:
+    """What the key of a program has of the library: its name with the minor version, where the file
+    is called by it, and its size, which tells versions of the package apart."""
+    return f"{library.name}, {library.resolve().name}, {library.stat().st_size} bytes"
+
+
 def _folders() -> Iterator[Path]:
     with suppress(CompilerNotFoundError):
         yield find_nvcc().libraries
