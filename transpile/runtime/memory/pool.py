@@ -43,12 +43,15 @@ class MemoryPool:
     def __init__(self, most_kept: int) -> None:
         self.most_kept = most_kept
         # Blocks by size; the least recently freed sizes come first.
-        self._unused: dict[int, list[Array]] = {}
+        self._unused: dict[int, list[_Block]] = {}
         self._spare: dict[int, list[Array]] = {}  # workspaces by size
 
     def bytes_kept(self) -> int:
         """The bytes of all free blocks."""
-        return sum(size * len(blocks) for size, blocks in tuple(self._unused.items()))
+        kept = 0
+        for size, blocks in tuple(self._unused.items()):
+            kept += size * len(blocks)
+        return kept
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> Array:
         """An uninitialised array of `size` bytes, whose block returns to the pool when the array
@@ -61,9 +64,7 @@ class MemoryPool:
             block = self._new(rounded + _PAGE)
         owner = block.view(_Owner)
         owner.pool = self
-        # Not block.ctypes, which imports: at the end of a process that fails.
-        address, _ = block.__array_interface__["data"]
-        return np.ndarray(shape, dtype, owner, offset=-address % _PAGE)
+        return np.ndarray(shape, dtype, owner, offset=block.first)
 
     def spare(self, size: int) -> list[Array] | None:
         """The free workspaces of `workspace_room(size)` bytes, to take from and to return to; None
@@ -73,23 +74,31 @@ class MemoryPool:
             return None
         return self._spare.setdefault(room, [])
 
-    def _new(self, size: int) -> Array:
+    def _new(self, size: int) -> _Block:
         """A new block; where the system has no memory, after the free blocks have been released."""
         try:
-            return _Block((size,), np.uint8)
+            block = _Block((size,), np.uint8)
         except MemoryError:
             if not self.release_all():
                 raise
-            return _Block((size,), np.uint8)
+            block = _Block((size,), np.uint8)
+        # Not block.ctypes, which imports: at the end of a process that fails.
+        address, _ = block.__array_interface__["data"]
+        block.first = -address % _PAGE
+        return block
 
-    def reclaim(self, block: Array) -> None:
+    def reclaim(self, block: Any) -> None:
         """Keep a block that no array uses any more, and release the oldest ones above the limit."""
         size = block.size - _PAGE
         if size > self.most_kept:
             return
-        blocks = self._unused.pop(size, [])
+        blocks = self._unused.pop(size, None)
+        if blocks is None:
+            blocks = []
         blocks.append(block)
-        self._unused.setdefault(size, []).extend(blocks)
+        kept = self._unused.setdefault(size, blocks)
+        if kept is not blocks:  # another thread has kept a block of this size meanwhile
+            kept.extend(blocks)
         while self.bytes_kept() > self.most_kept:
             self._release_oldest()
 
@@ -112,18 +121,19 @@ class MemoryPool:
 
 class _Block(Array):
     """A block. It has a class of its own, so that the base of a view of an `_Owner` is the owner:
-    NumPy skips a base of the same class."""
+    NumPy skips a base of the same class. `first` is the place of its first page."""
+
+    first: int
 
 
 class _Owner(Array):
     """The base of an array of the pool; it is freed with the last view of the array."""
 
-    pool: MemoryPool
+    pool: MemoryPool | None = None  # a user's view of it is no owner
 
     def __del__(self) -> None:
-        pool = getattr(self, "pool", None)
-        if pool is not None:  # a user's view of it is no owner
-            pool.reclaim(self.base)
+        if self.pool is not None:
+            self.pool.reclaim(self.base)
 
 
 MEMORY_POOL: Final = MemoryPool(DEFAULT_MOST_KEPT)
