@@ -418,3 +418,13 @@ def test_many_powers_are_one_loop(dtype, increasing):
         lengths.append(len(jitted.lower(x).as_text("loops")))
         np.testing.assert_array_equal(jitted(x), np.vander(x, count, increasing), strict=True)
     assert lengths[1] < 1.2 * lengths[0]
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (1, 1), (0, 1)])
+def test_shifts_along_an_axis_are_one_shift(axis):
+    x, shifts = np.arange(35).reshape(5, 7), np.array([2**62, 2**62 + 3])
+    want = np.roll(x, shifts.tolist(), axis)
+    np.testing.assert_array_equal(transpile.jit(lambda x, s: np.roll(x, s, axis))(x, shifts), want)
+    np.testing.assert_array_equal(
+        transpile.jit(lambda x, s: np.roll(x, (s[0], shifts[1]), axis))(x, shifts), want
+    )

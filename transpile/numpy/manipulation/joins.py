@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -310,12 +312,17 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Any:
     shifts = _shifts(shift)
     given = axis if isinstance(axis, tuple | list) else (axis,)
     axes = [axis_of(i, x.ndim) for i in given]
+    if isinstance(shift, Tracer) and shift.ndim and len(axes) == 1:
+        return _rolled_by_value(x, [shift], axes[0]) if shifts else x
     count = builtins.max(len(shifts), len(axes))
     if len(shifts) not in (1, count) or len(axes) not in (1, count):
         raise located(ValueError, "shape mismatch: objects cannot be broadcast to a single shape")
     shifts, axes = [(s * count)[:count] if len(s) == 1 else s for s in (shifts, axes)]
-    for by, i in zip(shifts, axes, strict=True):
-        x = _rolled_by_value(x, by, i) if isinstance(by, Tracer) else _rolled(x, by, i)
+    for i in dict.fromkeys(axes):
+        along = [by for by, j in zip(shifts, axes, strict=True) if j == i]
+        traced = [by for by in along if isinstance(by, Tracer)]
+        x = _rolled(x, sum(by for by in along if not isinstance(by, Tracer)), i)
+        x = _rolled_by_value(x, traced, i) if traced else x
     return x
 
 
@@ -343,11 +350,16 @@ def _rolled(x: Any, by: Any, axis: int) -> Any:
     return concatenate_along([front, back], axis)
 
 
-def _rolled_by_value(x: Any, by: Any, axis: int) -> Any:
+def _rolled_by_value(x: Any, shifts: list[Any], axis: int) -> Any:
+    """The array shifted along an axis by the sum of traced shifts."""
     size = x.shape[axis]
     if size == 0:
         return x
-    begin = call(np.remainder, call(np.negative, convert(by, INT64)), size)
+    by = convert(shifts[0], INT64)
+    if len(shifts) > 1 or by.ndim:  # the sum may overflow, and that of remainders does not
+        rests = (np.sum(call(np.remainder, convert(s, INT64), size)) for s in shifts)
+        by = functools.reduce(operator.add, rests)
+    begin = call(np.remainder, call(np.negative, by), size)
     starts = [begin if i == axis else np.int64(0) for i in range(x.ndim)]
     return sliced(concatenate_along([x, x], axis), starts, x.shape)
 
