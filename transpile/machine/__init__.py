@@ -331,9 +331,9 @@ class Machine:
     fewest_jammed_rows: int = 16
     most_jammed_flops: int = 24
     most_jammed_accumulators: int = 6
-    # Rows that are reduced: the elements, as longer ones wait for memory and not for a chain; the
-    # operations on each, the accumulators of a group, and the statements of a row around its loops,
-    # each of which stands in the text once a row.
+    # Rows that are reduced: the elements, as longer ones wait for memory and not for a chain unless
+    # all of them are in the second cache; the operations on each, the accumulators of a group, and
+    # the statements of a row around its loops, each of which stands in the text once a row.
     longest_jammed_row: int = 256
     most_jammed_row_flops: int = 6
     most_jammed_chains: int = 8

@@ -74,6 +74,16 @@ def test_threads_share_groups_out():
     assert re.search(r"omp parallel for\n *for \(int64_t group = 0; group < 10000", text)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "columns", "is_jammed"),
+    [("f8", 1000, True), ("f8", 9000, False), ("c16", 9000, True)],
+)
+def test_long_rows_wait_for_memory_unless_they_are_in_cache_or_complex(dtype, columns, is_jammed):
+    x, y = np.ones((48, columns), dtype), np.ones(columns, dtype)
+    program = of_rows(lambda x, y: x @ y, x, y)
+    assert (jam_rows(program, Options()) != program) == is_jammed
+
+
 def test_nests_that_threads_share_out_together_stay_nests():
     """The loops over images and their rows are one for the threads: no loop stands beside them."""
     x = np.zeros((30, 1000, 64))
@@ -91,7 +101,7 @@ def test_nests_that_threads_share_out_together_stay_nests():
         lambda x: x * 2,
         lambda x: x[: Machine.fewest_jammed_rows - 1].sum(axis=1),
         lambda x: x[:, : Machine.lanes - 1].sum(axis=1),  # fills no vector
-        lambda x: np.tile(x, 14).sum(axis=1),  # waits for memory
+        lambda x: np.tile(x, 300).sum(axis=1),  # waits for memory
         lambda x: x[:, ::2].sum(axis=1),  # does not lie side by side
         lambda x: (x - x.max(axis=1, keepdims=True)) / x.sum(axis=1, keepdims=True),  # stores
     ],

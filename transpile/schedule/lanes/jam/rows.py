@@ -20,7 +20,7 @@ from functools import partial
 from transpile.analysis.cost_model import expression_cost, trips
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, THREADS_BOUND
-from transpile.ir.dims import Dim, Index, Symbol, floor_divide, substitute, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, floor_divide, substitute, symbols_of
 from transpile.ir.loop_ir import Declare, Expr, For, Program, Ref, Statement, Store, Update
 from transpile.ir.loop_rewrite import (
     declared_names,
@@ -90,7 +90,7 @@ def _is_reduction(loop: For, rows: For, machine: Machine) -> bool:
     side by side."""
     if not loop.simd or loop.lanes or loop.near:
         return False
-    if not machine.shortest_jammed_row <= trips(loop) <= machine.longest_jammed_row:
+    if trips(loop) < machine.shortest_jammed_row:
         return False
     if rows.symbol in symbols_of(loop.start) | symbols_of(loop.stop) or loop.limit is not None:
         return False
@@ -107,6 +107,8 @@ def _is_reduction(loop: For, rows: For, machine: Machine) -> bool:
                 return False
     costs = [expression_cost(e) for s in loop.body for e in expressions(s)]
     is_cheap = sum(c.flops for c in costs) <= machine.most_jammed_row_flops
+    if _waits_for_memory(loop, rows, machine):
+        return False
     strides = [
         last_axis_stride(load.index, loop.symbol)
         for s in loop.body
@@ -118,6 +120,19 @@ def _is_reduction(loop: For, rows: For, machine: Machine) -> bool:
         and not any(c.transcendentals for c in costs)
         and all(stride in (0, 1) for stride in strides)
     )
+
+
+def _waits_for_memory(loop: For, rows: For, machine: Machine) -> bool:
+    """True for long rows that do not fit into the second cache together; not for complex numbers,
+    whose parts are sorted into lanes for longer than they take to arrive."""
+    own = {load for s in loop.body for load in loads(s) if rows.symbol in _symbols(load.index)}
+    read = trips(rows) * trips(loop) * sum(load.dtype.itemsize for load in own)
+    is_long = trips(loop) > machine.longest_jammed_row and read > machine.l2_bytes
+    return is_long and not any(load.dtype.kind == "c" for load in own)
+
+
+def _symbols(index: Shape) -> set[Symbol]:
+    return {symbol for part in index for symbol in symbols_of(part)}
 
 
 def _jammed(rows: For, names: Names, machine: Machine) -> Iterator[Statement]:
