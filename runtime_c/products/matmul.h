@@ -31,7 +31,8 @@
 
    Each element of C is a sum of chains of multiply-adds, in the order of k, split at the same
    indices for the same k: its value depends on neither m, n, the strides, the number of threads nor
-   the vector width. */
+   the vector width. Products of up to MATMUL_DOTTED rows by a B whose columns are contiguous are
+   sums over lanes (matmul_tiles.h). */
 
 #if defined(__SSE2__) && !defined(__AVX512F__)
 enum { MATMUL_ROWS = 6 };
@@ -346,12 +347,17 @@ static inline void matmul_F(int64_t m, int64_t n, int64_t k,
     if (m == 0 || n == 0) {
         return;
     }
+    bool is_split = m <= MATMUL_FEW && n <= MATMUL_FEW && k > MATMUL_LONG;
+    if (m <= MATMUL_DOTTED && a_col == 1 && b_row == 1 && b_col != 1 && k > 0 && !is_split) {
+        matmul_dots_F(m, n, k, a, a_row, b, b_col, c, c_row);
+        return;
+    }
     bool small = k <= MATMUL_SMALL && m * n <= MATMUL_SMALL && m * n * k <= MATMUL_SMALL;
     if (k == 0 || (small && n <= MATMUL_BLOCK && k <= MATMUL_DEPTH)) {
         matmul_small_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
         return;
     }
-    if (m <= MATMUL_FEW && n <= MATMUL_FEW && k > MATMUL_LONG) {
+    if (is_split) {
         matmul_split_k_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
         return;
     }

@@ -3,7 +3,8 @@
 
    B either has rows of whole vectors and is read in place, or is packed by matmul_panels: for each
    of the parts into which matmul splits k, panels of MATMUL_COLUMNS columns. Where both will do, the
-   number of rows of all products decides: more than MATMUL_IN_PLACE repay the packing. */
+   number of rows of all products decides: more than MATMUL_IN_PLACE repay the packing, and more than
+   MATMUL_DOTTED of a B whose columns are contiguous. */
 
 /* Packs B[k][n] into panels, in parallel: k times n, rounded up to a multiple of 32, elements. */
 static inline void matmul_panels_F(int64_t n, int64_t k, const F *b, int64_t b_row, int64_t b_col,
@@ -21,11 +22,17 @@ static inline void matmul_panels_F(int64_t n, int64_t k, const F *b, int64_t b_r
     }
 }
 
+/* True if so many rows repay packing a B that may be read in place. */
+static inline bool matmul_is_packed(int64_t rows, int64_t b_col)
+{
+    return rows > (b_col == 1 ? MATMUL_IN_PLACE : MATMUL_DOTTED);
+}
+
 /* matmul_panels for products of `rows` rows in all, if these are many. */
 static inline void matmul_panels_of_many_F(int64_t rows, int64_t n, int64_t k,
                                            const F *b, int64_t b_row, int64_t b_col, F *panels)
 {
-    if (rows > MATMUL_IN_PLACE) {
+    if (matmul_is_packed(rows, b_col)) {
         matmul_panels_F(n, k, b, b_row, b_col, panels);
     }
 }
@@ -52,12 +59,18 @@ static inline void matmul_rows_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
-/* matmul_rows for products of `rows` rows in all, after matmul_panels_of_many. */
+/* matmul_rows for products of `rows` rows in all, after matmul_panels_of_many: rows of A are
+   contiguous where columns of B are. */
 static inline void matmul_either_rows_F(int64_t rows, int64_t m, int64_t n, int64_t k,
                                         const F *a, int64_t a_row, int64_t a_col,
-                                        const F *b, int64_t b_row, const F *panels,
-                                        F *c, int64_t c_row)
+                                        const F *b, int64_t b_row, int64_t b_col,
+                                        const F *panels, F *c, int64_t c_row)
 {
-    bool packed = rows > MATMUL_IN_PLACE;
-    matmul_rows_F(m, n, k, a, a_row, a_col, packed ? panels : b, packed ? 0 : b_row, c, c_row);
+    if (matmul_is_packed(rows, b_col)) {
+        matmul_rows_F(m, n, k, a, a_row, a_col, panels, 0, c, c_row);
+    } else if (b_col == 1) {
+        matmul_rows_F(m, n, k, a, a_row, a_col, b, b_row, c, c_row);
+    } else {
+        matmul_dots_F(m, n, k, a, a_row, b, b_col, c, c_row);
+    }
 }

@@ -3,7 +3,10 @@
    A microtile has MATMUL_ROWS rows, a flat tile few: up to MATMUL_FLAT rows of MATMUL_VECTORS / 2
    vectors, or half as many rows of all of them. Products of few rows read each element of B once, so
    that they take as long as reading does, and the processor reads long pieces of rows faster: of
-   784 x 512 floats in the second-level cache, rows of 8 vectors take half of the time of rows of 2. */
+   784 x 512 floats in the second-level cache, rows of 8 vectors take half of the time of rows of 2.
+
+   For so few rows a B whose columns are contiguous is not transposed, which takes as long as five or
+   six of them: each element is a sum of its own, MATMUL_DOTS columns at a time. */
 
 /* As many sums as a processor with 32 vector registers holds beside a part of B, or with 16. */
 #if defined(__SSE2__) && !defined(__AVX512F__)
@@ -13,6 +16,9 @@ enum { MATMUL_FLAT = 4, MATMUL_VECTORS = 8 };
 #else
 enum { MATMUL_FLAT = 2, MATMUL_VECTORS = 2 };
 #endif
+
+/* The most rows whose elements are dot products, and how many are computed at a time. */
+enum { MATMUL_DOTTED = 4, MATMUL_DOTS = 4 };
 
 enum { MATMUL_FLAT_COLUMNS_F = MATMUL_VECTORS / 2 * LANES_F };
 
@@ -236,5 +242,32 @@ static inline void matmul_group_F(int64_t rows, int64_t columns, int64_t k,
         matmul_tile_F(rows, matmul_min(wide, columns - j), k, a, a_row, a_col,
                       b_row == 0 ? b + j * k : b + j, b_row == 0 ? wide : b_row,
                       c + j, c_row, add);
+    }
+}
+
+/* C[m][n] = A[m][k] @ B[k][n] for few rows, of which an element is a sum over lanes: rows of A and
+   columns of B are contiguous. Missing columns repeat the last one. */
+static __attribute__((noinline)) void matmul_dots_F(int64_t m, int64_t n, int64_t k,
+                                                    const F *a, int64_t a_row,
+                                                    const F *b, int64_t b_col, F *c, int64_t c_row)
+{
+    #pragma omp parallel for NUM_THREADS schedule(static) if (n * k > MATMUL_COPY)
+    for (int64_t j = 0; j < n; j += MATMUL_DOTS) {
+        const F *b_0 = b + j * b_col, *b_1 = b + matmul_min(j + 1, n - 1) * b_col;
+        const F *b_2 = b + matmul_min(j + 2, n - 1) * b_col;
+        const F *b_3 = b + matmul_min(j + 3, n - 1) * b_col;
+        for (int64_t i = 0; i < m; i++) {
+            const F *x = a + i * a_row;
+            F sum_0 = 0, sum_1 = 0, sum_2 = 0, sum_3 = 0;
+            #pragma omp simd reduction(+:sum_0, sum_1, sum_2, sum_3)
+            for (int64_t p = 0; p < k; p++) {
+                sum_0 = multiply_add_F(x[p], b_0[p], sum_0);
+                sum_1 = multiply_add_F(x[p], b_1[p], sum_1);
+                sum_2 = multiply_add_F(x[p], b_2[p], sum_2);
+                sum_3 = multiply_add_F(x[p], b_3[p], sum_3);
+            }
+            const F sums[MATMUL_DOTS] = {sum_0, sum_1, sum_2, sum_3};
+            memcpy(c + i * c_row + j, sums, (size_t)matmul_min(MATMUL_DOTS, n - j) * sizeof(F));
+        }
     }
 }

@@ -145,12 +145,20 @@ def matmul_rows(draw):
 
 
 def matmul_either_rows(draw):
-    """Of so few rows in all that nothing is packed, or of more."""
+    """Of so few rows in all that nothing is packed, or of more, also by a transposed operand."""
     (rows,) = matmul_rows(draw)
     panels = draw.temporary(-(-rows.n // (2 * LANES)) * 2 * LANES * rows.k, draw.dtype)
     for in_all in (128, 129):
         yield MatmulPanels(rows.n, rows.k, rows.b, panels, in_all)
         yield MatmulEitherRows(rows.m, rows.n, rows.k, rows.a, rows.b, panels, rows.c, in_all)
+    a, b = (
+        draw.array((rows.m, rows.k), last_is_dense=True),
+        draw.array((rows.n, rows.k), last_is_dense=True),
+    )
+    b = replace(b, strides=b.strides[::-1])
+    for in_all in (4, 5):
+        yield MatmulPanels(rows.n, rows.k, b, panels, in_all)
+        yield MatmulEitherRows(rows.m, rows.n, rows.k, a, b, panels, rows.c, in_all)
 
 
 def matmul_panels(draw):

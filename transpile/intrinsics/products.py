@@ -263,6 +263,6 @@ class MatmulEitherRows(Product):
     signature = "a(m,k), b(k,n), panels(k,n) -> c(m,n)"
 
     def in_c(self) -> Invocation:
-        right = (*self.b.with_row_strides, self.panels.first)
+        right = (*self.b.with_strides, self.panels.first)
         arrays = (*self.a.with_strides, *right, *self.c.with_row_strides)
         return self.calling("matmul_either_rows", self.rows, self.m, self.n, self.k, *arrays)

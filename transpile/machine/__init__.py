@@ -58,8 +58,7 @@ class Machine:
     # many results differ: a branch that is predicted costs less than more choices.
     cheap_branches: int = 8
     most_choices: int = 2
-    # Larger results of constants are cheaper to compute again than to keep in the text; smaller
-    # tables than the other are as good as a formula.
+    # Results of constants that are small enough for the text; the shortest table that is.
     largest_folded: int = 64
     shortest_table: int = 4
     # Sums of so many vectors of so few components are a sum for each component.
@@ -308,8 +307,7 @@ class Machine:
     most_row_vectors: int = 4
     # Work on an element that makes up for copies of what is shorter than a vector.
     least_padded_work: int = 60
-    # Rests of known lengths: work that compilers would do again for each of the vectors by which
-    # they finish a loop; and in loops of more vectors the rest is a small part.
+    # Rests of known lengths: work for each vector that ends a loop; vectors of a long loop.
     least_saved_work: int = 240
     most_vectors_of_rest: int = 32
 
@@ -401,9 +399,11 @@ class Machine:
     usual_block_rows: int = 16
     most_block_rows: int = 64
     least_mirrored_depth: int = 128
-    # Right operands that are read for no more rows than this (MATMUL_IN_PLACE), or whose rows are
-    # no more bytes apart (MATMUL_NEAR of matmul.h), are read where they are.
+    # Right operands are read where they are for no more rows than this (MATMUL_IN_PLACE of
+    # matmul.h), or where their own are no more bytes apart (MATMUL_NEAR).
     rows_in_place: int = 128
+    # Those whose columns are contiguous are, for no more rows than this (MATMUL_DOTTED).
+    rows_dotted: int = 4
     near_row_bytes: int = 1024
 
     @derived

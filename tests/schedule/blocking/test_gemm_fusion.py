@@ -154,6 +154,25 @@ def test_a_runtime_number_of_rows_decides_in_each_call_whether_packing_pays(
     assert calls == expected
 
 
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ([], {MatmulPanels, MatmulEitherRows}),
+        (["n >= 5"], {MatmulPanels, MatmulPanelRows}),
+    ],
+)
+def test_a_transposed_operand_is_read_in_place_for_a_few_rows(declared, expected):
+    (n,) = dims("n", *declared)
+    x, w = ShapeDtypeStruct((n, 128), "f4"), np.ones((10, 128), "f4")
+    after = fuse_products(lowered(lambda x, w: np.abs(x @ w.T), x, w), Options())
+    calls = {type(c) for k in after.kernels for c in walk(k.body) if isinstance(c, Call)}
+    assert calls == expected
+    left = ShapeDtypeStruct((128, n), "f4")  # whose rows are not contiguous
+    after = fuse_products(lowered(lambda x, w: np.abs(x.T @ w.T), left, w), Options())
+    calls = {type(c) for k in after.kernels for c in walk(k.body) if isinstance(c, Call)}
+    assert calls == {MatmulPanels, MatmulPanelRows}
+
+
 def columns_too(x, w):
     y = x @ w
     return y / (1 + y.max(axis=0))

@@ -1,8 +1,9 @@
 """Which right operands of products in blocks of rows are packed into panels, and where these are.
 
 A right operand is read in place if its rows are whole vectors, and either lie near each other or
-are multiplied by few rows of the left one, which do not repay packing. Where the number of these is
-a runtime size, the program decides in each call.
+are multiplied by few rows of the left one, which do not repay packing; so is one whose columns are
+contiguous, for a few rows. Where the number of these is a runtime size, the program decides in each
+call.
 """
 
 from __future__ import annotations
@@ -33,14 +34,26 @@ def rows_that_decide(part: RowProduct, machine: Machine) -> Index | None:
     alone, which is known at run time."""
     rows = product(part.lead)
     least, _ = bounds(rows)
-    is_open = least is None or least <= machine.rows_in_place
-    return rows if is_open and _is_in_rows(part, machine) else None
+    if _is_in_rows(part, machine):
+        most = machine.rows_in_place
+    elif _is_in_columns(part):
+        most = machine.rows_dotted
+    else:
+        return None
+    return rows if least is None or least <= most else None
 
 
 def _is_in_rows(part: RowProduct, machine: Machine) -> bool:
     """True if a right operand can be read in place: if its rows are whole vectors."""
     _, row, column = part.call.b.strides
     return column == 1 and part.call.n % machine.lanes == 0 and row != 0
+
+
+def _is_in_columns(part: RowProduct) -> bool:
+    """True if a right operand of one product can be read in place by few rows: if its columns, and
+    rows of the left one, are contiguous."""
+    _, row, column = part.call.b.strides
+    return not part.stack and row == 1 and column != 1 and part.call.a.strides[-1] == 1
 
 
 def panels_of(part: RowProduct, names: Names, machine: Machine) -> Buffer:
