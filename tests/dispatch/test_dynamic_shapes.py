@@ -182,3 +182,36 @@ def test_templates_that_do_not_fit_are_refused():
         jit(lambda x: x, dynamic_shapes={"x": ("n", 2)})(np.ones(3))
     with pytest.raises(ValueError, match="dynamic_shapes is for static mode"):
         jit(lambda x: x, static=False, dynamic_shapes=True)
+
+
+@pytest.mark.parametrize("setting", [True, "auto"])
+def test_known_subscripts_say_how_long_an_axis_is(setting):
+    traced = []
+
+    def picked(x, y):
+        traced.append(str(x.shape[0]))
+        total = x[2] - x[-4] + y[0]
+        for k in range(5):
+            total = total * 2 + x[k + 1]
+        return total
+
+    function = jit(picked, dynamic_shapes=setting)
+    for n in (9, 6, 40, 7):
+        agrees(function, picked, rng.normal(size=n), rng.normal(size=3))
+    sizes = traced.count("n0")
+    assert sizes >= 2  # one collects what is needed, one has it
+    with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 5"):
+        function(np.ones(5), np.ones(3))
+    before = len(traced)
+    agrees(function, picked, rng.normal(size=11), rng.normal(size=3))
+    assert len(traced) == before + 1  # Python's own
+
+
+def test_what_sizes_have_to_be_is_known_of_inner_functions_everywhere():
+    """The trace of an inner function is kept for other functions, which may be called with less."""
+    sixth = jit(lambda x: x[5] * 2)
+    outer = jit(lambda x: sixth(x) + x.sum(), dynamic_shapes=True)
+    agrees(outer, lambda x: x[5] * 2 + x.sum(), rng.normal(size=8))
+    (n0,) = transpile.dims("n0", "n0 >= 2")
+    with pytest.raises(transpile.errors.UndecidedSizeError, match="6 <= n0"):
+        jit(lambda x: sixth(x) - 1).lower(transpile.ShapeDtypeStruct((n0,), float))

@@ -11,15 +11,17 @@ kept by the types that it then has. A later call whose shapes fit these types ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from transpile.ir.dims import Dim, Index, Shape
+from transpile.errors import UndecidedSizeError
+from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute, terms_of
 from transpile.ir.indices.size_solver import SizeMismatchError, sizes_of, solved
 from transpile.ir.indices.size_text import parsed
 from transpile.ir.types import ArrayType
 from transpile.trace.call_signature import Signature, same_type, type_text
 from transpile.util.frozen_records import dataclass, replace
+from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 
 Types = tuple[ArrayType, ...]
 # A declared shape; the last item may be an Ellipsis, for further axes that are as in the call.
@@ -99,6 +101,65 @@ def generalised(chosen: Setting, call: Signature, seen: Seen) -> Types:
     if types != call.types:
         seen.general.setdefault(structure, []).append(types)
     return types
+
+
+class Assumed:
+    """What a trace needs of sizes that `jit` infers, where it holds in the call: a known subscript
+    needs a longer axis. The trace goes on, to collect all that it needs, and is made once more.
+
+    least     the least value that each size has to have
+    is_short  whether an axis of the call is too short
+    """
+
+    def __init__(self, types: Types, call: Signature) -> None:
+        values = sizes_in(types, call)
+        self._values = {s: values[s.name] for s in sizes_of(t.shape for t in types)}
+        self._text = ""
+        self.least: dict[Symbol, int] = {}
+        self.is_short = False
+
+    def covers(self, slack: Index, text: str) -> bool:
+        """Note that a polynomial has to be 0 or more; False where that is no matter of one size, or
+        does not hold in the call."""
+        factors = dict(terms_of(slack))
+        rest = factors.pop((), 0)
+        (atom, *others), factor = next(iter(factors.items()), ((None,), 0))
+        if len(factors) != 1 or others or not isinstance(atom, Symbol) or factor < 1:
+            return False
+        least = -(rest // factor)
+        self.is_short |= self._values.get(atom, least) < least
+        if self._values.get(atom, -1) < least:
+            return False
+        self.least[atom] = max(self.least.get(atom, 0), least)
+        self._text = self._text or text
+        return True
+
+    def settle(self) -> None:
+        """Raise UndecidedSizeError if the trace needs anything: it is for other sizes, too."""
+        if self.least:
+            raise UndecidedSizeError(self._text)
+
+    def held(self, run: Callable[[], Result]) -> Result:
+        """The result of `run()`, which collects what it needs."""
+
+        def begin() -> None:
+            THREAD.assumed = self
+
+        return between(begin, run, as_before())
+
+
+def longer(types: Types, assumed: Assumed, call: Signature, seen: Seen) -> Types:
+    """The types with sizes that are as large as a trace needs them."""
+    refuse(types, call, seen)
+    values: dict[Symbol, Index] = {
+        size: Dim.symbol(size.name, least) for size, least in assumed.least.items()
+    }
+    found = tuple(
+        replace(t, shape=tuple(substitute(d, values) if isinstance(d, Dim) else d for d in t.shape))
+        for t in types
+    )
+    seen.general.setdefault(_structure(call), []).append(found)
+    return found
 
 
 def refuse(types: Types, call: Signature, seen: Seen) -> None:

@@ -202,26 +202,38 @@ class Tracing:
         """The trace for a call, whose extents may be runtime sizes."""
         chosen, seen = self.config.dynamic_shapes, self.table.seen
         types = dynamic_shapes.generalised(chosen, call, seen)
-        if types == call.types:
-            return self._known_or_new(bound, call, leaves)
-        try:
-            general = dataclasses.replace(call, types=types)
-            traced = self._known_or_new(bound, general, leaves)
-            if chosen == "auto":
-                traced.lower().compile()
-        except (TranspileError, TypeError, ValueError, NotImplementedError) as error:
-            if chosen != "auto":
-                raise
-            log = logger.warning if explains_misses() else logger.info
-            log(
-                "%s: %s has no program for all sizes, but one for each: %s",
-                user_source(),
-                place_of(self.function),
-                error,
-            )
-            dynamic_shapes.refuse(types, call, seen)
-            return self._known_or_new(bound, call, leaves)
-        return traced
+        while types != call.types:
+            if isinstance(chosen, tuple):
+                return self._of_types(bound, call, types, leaves)
+            assumed = dynamic_shapes.Assumed(types, call)
+            trace = partial(self._of_types, bound, call, types, leaves)
+            try:
+                traced = assumed.held(trace)
+                if chosen == "auto":
+                    traced.lower().compile()
+                return traced
+            except (TranspileError, TypeError, ValueError, NotImplementedError) as error:
+                if assumed.least and not assumed.is_short:
+                    types = dynamic_shapes.longer(types, assumed, call, seen)
+                    continue
+                if chosen != "auto" and not assumed.is_short:
+                    raise
+                log = logger.warning if explains_misses() else logger.info
+                log(
+                    "%s: %s has no program for all sizes, but one for each: %s",
+                    user_source(),
+                    place_of(self.function),
+                    error,
+                )
+                dynamic_shapes.refuse(types, call, seen)
+                break
+        return self._known_or_new(bound, call, leaves)
+
+    def _of_types(
+        self, bound: Bound, call: Signature, types: dynamic_shapes.Types, leaves: list[Any]
+    ) -> Traced:
+        """The trace for a call as one of these types."""
+        return self._known_or_new(bound, dataclasses.replace(call, types=types), leaves)
 
     def _known_or_new(self, bound: Bound, call: Signature, leaves: list[Any]) -> Traced:
         """The trace of these types, if its guards hold; else a new one. The table is locked."""
@@ -274,6 +286,8 @@ class Tracing:
                 outcome, executed = recorded(trace)
             else:
                 outcome = trace()
+        if THREAD.assumed is not None:
+            THREAD.assumed.settle()
         graph, (out_tree, out_paths, positions, written, ordered) = outcome
         if guards is not None and executed is not None:
             self._drop_callbacks(guards, bound, graph, executed)

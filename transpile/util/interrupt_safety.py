@@ -45,6 +45,7 @@ class _Thread(threading.local):
     longest: int | None = None  # of a trace in equations, beyond which conversion is tried
     checks_bounds: bool = False  # whether an index out of range ends the program
     arithmetic: Any = None  # tests numbers for what Python raises exceptions for; None: nobody does
+    assumed: Any = None  # collects what sizes a trace needs; None: they are as they were declared
     platform: str = "cpu"  # that the program will run on
     most_equations: int | None = None  # which the interpreter may compute; None: as many as it has
     goes_on: Callable[[], bool] | None = None  # which it asks before each equation

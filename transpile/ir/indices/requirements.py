@@ -29,6 +29,7 @@ from transpile.ir.dims import (
 )
 from transpile.ir.indices.lengths import index_error, is_checked_later, lengths_in
 from transpile.ir.indices.polynomial_text import declaration, undecided
+from transpile.util.interrupt_safety import THREAD
 
 
 def may_be_0(extent: Index) -> bool:
@@ -49,10 +50,12 @@ def require(smaller: Index, larger: Index, what: str, words: str = "") -> None:
         if is_checked_later(smaller, larger, words or f"{what} needs {smaller} <= {larger}"):
             return
         a, b = sides(larger - smaller)
-        raise UndecidedSizeError(
+        text = (
             f"{what} needs {smaller} <= {larger}, which does not follow from what is declared of "
             f"the sizes; declare it: {declaration(a, '<=', b)}"
         )
+        if THREAD.assumed is None or not THREAD.assumed.covers(larger - smaller, text):
+            raise UndecidedSizeError(text)
 
 
 def require_index(index: Index, axis: int, size: Index) -> None:
