@@ -450,7 +450,9 @@ def strided_entry(program: Program, scope: ProgramScope, options: Options) -> st
 def _gcc_flags(summary: Summary, calls_helpers: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The flags without which gcc may err, and all of gcc's flags."""
     faults = gcc_faults.flags_around_faults(
-        reduces_short_integers=summary.reduces_short_integers, loses_lanes=summary.loses_lanes
+        reduces_short_integers=summary.reduces_short_integers,
+        drops_roundings=summary.drops_roundings,
+        loses_lanes=summary.loses_lanes,
     )
     lanes = gcc_faults.flags_for_lanes(
         is_in_lanes=summary.is_in_lanes,

@@ -74,6 +74,24 @@ def test_only_programs_that_could_meet_the_fault_are_built_around_it():
     assert note not in text(lambda x: (x > 0).any() | (x.astype(np.float32).max() > 1))
 
 
+@pytest.mark.parametrize("n", [2, 722])
+@pytest.mark.parametrize("dtypes", [("f8", "f4"), ("c16", "c8")])
+def test_roundings_of_pairs_of_numbers_are_kept(n, dtypes):
+    x = np.random.default_rng(0).normal(size=n).astype(dtypes[0])
+
+    def f(x):
+        single = x.astype(dtypes[1])
+        return single.astype(dtypes[0]), single * 2
+
+    for got, want in zip(jit(f)(x), f(x), strict=True):
+        np.testing.assert_array_equal(got, want, strict=True)
+
+
+def test_pairs_of_doubles_are_rounded_once_to_halves():
+    x = np.float64(1) + 2.0**-11 + np.array([[2.0**-40, -(2.0**-40)]])
+    np.testing.assert_array_equal(jit(lambda x: x.astype("f2"))(x), x.astype("f2"))
+
+
 def flags_of(function, *arguments):
     return jit(function).lower(*arguments).compile().build_info().flags
 

@@ -4,7 +4,9 @@ gcc 12 vectorises sums, minima and maxima of several terms in straight-line code
 it has unrolled a loop. Where the terms are comparisons converted to integers of 8 or 16 bits, it
 uses the vector mask in their place, in which a true lane has all bits set:
 `(uint8_t)(x[0] > 0) + ... + (uint8_t)(x[3] > 0)` of four true terms is 252. Wider integers are
-converted correctly.
+converted correctly. There, too, it drops the rounding of two numbers of double precision to single
+and back: of `y[0] = (float)x[0]; y[1] = (float)x[1]` it makes a copy, also where these are the last
+two iterations of a loop in lanes.
 
 Jump threading makes branches of choices that follow from each other, as those of a quotient of
 quotients. gcc does not vectorise such a loop. Or gcc 12 puts the addition to a sum of integers into
@@ -52,6 +54,23 @@ def is_short_reduction(op: str, dtype: DType) -> bool:
     return op in _REDUCING and dtype.kind in "iu" and dtype.itemsize <= _LARGEST
 
 
+def rounding_of(part: Expr) -> str:
+    """Tell a conversion of double precision to a shorter format from one of single to double, by a
+    word; `""` for all else. gcc could drop both of a kernel that has both, and one to a half, whose
+    helper widens."""
+    if not isinstance(part, Apply) or part.op != "convert_element_type":
+        return ""
+    source, target = _bytes_of_real(part.args[0].dtype), _bytes_of_real(part.dtype)
+    return {(8, 4): "rounds", (8, 2): "rounds a half", (4, 8): "widens"}.get((source, target), "")
+
+
+def _bytes_of_real(dtype: DType) -> int:
+    """The size of a float, or of the parts of a complex number; 0 for other dtypes."""
+    if dtype.kind == "c":
+        return dtype.itemsize // 2
+    return dtype.itemsize if dtype.kind == "f" else 0
+
+
 def loses_lanes(statements: Sequence[Statement]) -> bool:
     """Tell whether gcc could lose lanes of a sum in a loop in lanes with this body: of integers,
     beside something else that is computed of the same choices."""
@@ -59,9 +78,11 @@ def loses_lanes(statements: Sequence[Statement]) -> bool:
     return len(updates) > 1 and any(s.target.dtype.kind in "iu" and s.op == "add" for s in updates)
 
 
-def flags_around_faults(*, reduces_short_integers: bool, loses_lanes: bool) -> tuple[str, ...]:
+def flags_around_faults(
+    *, reduces_short_integers: bool, drops_roundings: bool, loses_lanes: bool
+) -> tuple[str, ...]:
     """gcc's additional flags without which a program may be miscompiled."""
-    flags = _NO_STRAIGHT_LINE_VECTORS if reduces_short_integers else ()
+    flags = _NO_STRAIGHT_LINE_VECTORS if reduces_short_integers or drops_roundings else ()
     return (*flags, *_NO_NEW_BRANCHES) if loses_lanes else flags
 
 

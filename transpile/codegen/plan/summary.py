@@ -15,6 +15,7 @@ from transpile.codegen.plan.gcc_faults import (
     is_integer_choice,
     is_short_reduction,
     loses_lanes,
+    rounding_of,
     splits_truths,
 )
 from transpile.ir.calls import Call
@@ -50,6 +51,7 @@ class Summary:
     length                  the names and numbers in their statements, as C has them
     is_complex              a value is complex, though perhaps no array is
     reduces_short_integers  gcc 12 may err (`gcc_faults.py`)
+    drops_roundings         likewise
     loses_lanes             likewise
     splits_truths           gcc may leave a loop out of lanes (`gcc_faults.py`)
     gathers_far_elements    gcc may make slow lanes (`gcc_faults.py`)
@@ -64,6 +66,7 @@ class Summary:
     length: int
     is_complex: bool
     reduces_short_integers: bool
+    drops_roundings: bool
     loses_lanes: bool
     splits_truths: bool
     gathers_far_elements: bool
@@ -82,6 +85,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
         sum(s.length for s in each),
         any(s.is_complex for s in each),
         any(s.reduces_short_integers for s in each),
+        any(s.drops_roundings for s in each),
         any(s.loses_lanes for s in each),
         any(s.splits_truths for s in each),
         any(s.gathers_far_elements for s in each),
@@ -100,6 +104,7 @@ def _summary(kernel: Kernel) -> Summary:
     is_complex = reduces_short = loses = splits = far = in_lanes = is_branched = False
     is_parallel = is_marked = False
     intrinsics: set[type[Call]] = set()
+    roundings: set[str] = set()
     for statement in walk(kernel.body):
         length += _length(statement)
         for part in parts(statement):
@@ -107,6 +112,7 @@ def _summary(kernel: Kernel) -> Summary:
             if isinstance(part, Apply) and not reduces_short:
                 reduces_short = is_short_reduction(part.op, part.dtype)
             choices += is_integer_choice(part)
+            roundings.add(rounding_of(part))
         match statement:
             case Update():
                 short = is_short_reduction(statement.op, statement.target.dtype)
@@ -124,7 +130,8 @@ def _summary(kernel: Kernel) -> Summary:
                 intrinsics.add(type(statement))
             case _:
                 pass
-    marks = is_complex, reduces_short, loses, splits, far, in_lanes, is_branched
+    drops = {"rounds", "widens"} <= roundings or "rounds a half" in roundings
+    marks = is_complex, reduces_short, drops, loses, splits, far, in_lanes, is_branched
     return Summary(length, *marks, choices, is_parallel, is_marked, frozenset(intrinsics))
 
 
