@@ -135,7 +135,7 @@ NUMBERS = {
     ("analysis/loop_fixpoint", "_MOST_ROUNDS"): "how ranges of loops are widened",
     ("analysis/loop_fixpoint", "_MOST_TRIPS"): "how long a program runs",
     ("analysis/value_range", "_ROUNDINGS"): "how accurate the functions of runtime_c are",
-    ("codegen/callback_messages", "_FIRST_FAILURE"): "the contract of a program with its caller",
+    ("codegen/callback_messages", "FIRST_FAILURE"): "the contract of a program with its caller",
     ("codegen/callback_messages", "_LONGEST_LITERAL"): "what every C compiler takes",
     ("codegen/constants", "LONGEST_CONSTANT"): "what a reader takes for a text",
     ("codegen/compile_budget", "MOST_RETREATS"): "the levels that a compiler has",

@@ -21,7 +21,7 @@ from transpile.util.frozen_records import dataclass
 # In characters of up to 4 bytes: C11 guarantees literals of 4095 bytes.
 _LONGEST_LITERAL = 1000
 # Codes of failures are greater than those that a caller's function may return (docs/c_contract.md).
-_FIRST_FAILURE = 1001
+FIRST_FAILURE = 1001
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def places_of(program: Program) -> tuple[str, ...]:
     for number, site in enumerate(program.sites):
         values, results = (", ".join(map(type_text, kinds)) for kinds in (site.types, site.results))
         given = f" -> {results}" if results else ""
-        ends = f", code {_FIRST_FAILURE + number}" if site.callback.failure else ""
+        ends = f", code {FIRST_FAILURE + number}" if site.callback.failure else ""
         lines.append(f"{number}: {site.callback.__name__}({values}){given}{ends}")
     return tuple(lines)
 
@@ -61,7 +61,7 @@ def places_of(program: Program) -> tuple[str, ...]:
 def failures_of(program: Program) -> tuple[tuple[int, str], ...]:
     """The code and the text of each site at which the program fails."""
     return tuple(
-        (_FIRST_FAILURE + number, site.callback.failure[:_LONGEST_LITERAL])
+        (FIRST_FAILURE + number, site.callback.failure[:_LONGEST_LITERAL])
         for number, site in enumerate(program.sites)
         if site.callback.failure
     )
@@ -69,7 +69,7 @@ def failures_of(program: Program) -> tuple[tuple[int, str], ...]:
 
 def code_of(program: Program, failure: Callback) -> int:
     """The code with which a program ends at a failure."""
-    return _FIRST_FAILURE + program.sites.index(failure.site)
+    return FIRST_FAILURE + program.sites.index(failure.site)
 
 
 def calls_back(kernel: Kernel) -> bool:

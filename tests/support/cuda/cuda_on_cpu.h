@@ -131,6 +131,20 @@ CUDA_ON_CPU_UPDATE(atomicAnd, cuda_on_cpu_bits, x & y)
 CUDA_ON_CPU_UPDATE(atomicOr, cuda_on_cpu_bits, x | y)
 CUDA_ON_CPU_UPDATE(atomicXor, cuda_on_cpu_bits, x ^ y)
 
+
+/* Stores a value in place of one that is compared with; what was there before. */
+template <typename T>
+__attribute__((no_sanitize("thread"))) static T atomicCAS(T *number, T compared, T value)
+{
+    static_assert(cuda_on_cpu_any<int, unsigned, unsigned long long>::has<T>(), "CUDA compares no such type");
+    cuda_on_cpu_atomic(number, sizeof *number);
+    T before;
+    memcpy(&before, number, sizeof before);
+    if (before == compared)
+        memcpy(number, &value, sizeof value);
+    return before;
+}
+
 /* The lane of a segment of so many lanes, and the one that is so many lanes further in it, or the
    thread's own. */
 static inline unsigned cuda_on_cpu_in_segment(unsigned lane, unsigned width = 32)

@@ -2,16 +2,19 @@
 on the CPU in its place where there is none."""
 
 import ctypes
+import re
 from functools import partial
 
 import numpy as np
 import pytest
-from cuda_programs import WIDE, results, run
+from cuda_programs import WIDE, lowered, results, run
 from cuda_runtime import using_toolkit
 from thorough import each
 
 import transpile as tp
 from transpile import debug, lax
+from transpile.codegen import callback_messages
+from transpile.targets.cuda import render
 
 X = np.arange(1.0, 11.0)
 
@@ -156,6 +159,19 @@ def test_kernels_with_errors_race_for_nothing(name):
     np.testing.assert_allclose(results(stage, [good], WIDE)[0], tp.jit(function)(good))
     for x, code in zip(bad, codes, strict=True):
         results(stage, [x], WIDE, partial(run, code=code))
+
+
+def test_no_launch_has_the_code_of_an_error(monkeypatch):
+    """As if a program had a thousand launches before the first number that errors have."""
+    for module in (callback_messages, render):
+        monkeypatch.setattr(module, "FIRST_FAILURE", 2)
+    stage = tp.jit(checked).lower(X)._lowering
+    loops = lowered(stage.graph, stage.options)
+    text = render.cuda_file(loops, stage.options, gpu=WIDE, header="checked.h").source
+    codes = re.findall(r"case (\d+):\n        return", text)
+    assert len(codes) == len(set(codes)) > 3 and {"1", "2", "3", "4"} <= set(codes)
+    results(stage, [X], WIDE, partial(run, code=0))
+    results(stage, [X + 5], WIDE, partial(run, code=3))
 
 
 def test_a_saved_library_returns_the_code_of_the_error(tmp_path):

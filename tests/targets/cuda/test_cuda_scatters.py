@@ -95,6 +95,9 @@ SCATTERS = {
     ),
     "counts": (counts, (some("f8", COUNT),)),
     "gradient": (looked_up, (ROWS, some("f8", ELEMENTS, 6))),
+    "products of integers": (
+        at(np.multiply), (PLACES, *both("i4", "u4", "i8", "u8", "i1", "?")),
+    ),
     # The order of these matters: they are one after the other.
     "products": (at(np.multiply), (PLACES[:60], some("f4", ELEMENTS), some("f4", 60) / 10)),
 }  # fmt: skip
@@ -102,7 +105,7 @@ SCATTERS = {
 TABLES = replace(WIDE, enough_blocks=1, most_tables=3, updates_of_element=1)
 GPUS = {"usual": USUAL, "wide": WIDE, "few": FEW, "tables": TABLES}
 MADE = ("sums", "sums of integers", "largest", "counts")  # with tables
-FIRST = ("sums", "sums of integers", "largest", "assignments", "gradient")
+FIRST = ("sums", "sums of integers", "largest", "assignments", "gradient", "products of integers")
 
 
 def check_scatters(name, gpu, runs):

@@ -74,6 +74,7 @@ multiply = combining(
     on_indices=scaled,
     magnitude=operator.mul,
     of_bools="logical_and",
+    atomic="atomic_multiply",
     hlo={"b": "and", "": "multiply"},
     interval=intervals.multiply,
 )

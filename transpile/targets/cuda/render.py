@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from transpile.codegen.callback_messages import (
-    helpers_of,
-    places_of,
-)
+from transpile.codegen.callback_messages import FIRST_FAILURE, helpers_of, places_of
 from transpile.codegen.complex_library import complex_functions
 from transpile.codegen.line_wrapping import WIDTH, string_literal, type_text, wrapped
 from transpile.codegen.plan.provenance import Origin, lines_of
@@ -155,7 +152,7 @@ class CudaFile:
     @property
     def uses_library(self) -> bool:
         """True if the host calls cuBLASLt."""
-        return len(self.kernels) < len(self.launches)
+        return len(self.kernels) < sum(name != "" for name, _ in self.launches)
 
 
 def cuda_text(lowered: Program, options: Options, title: str = "", gpu: Gpu = USUAL) -> str:
@@ -195,9 +192,14 @@ def cuda_file(
     return CudaFile(source, host, launches, kernels, device.program, renderer.waits)
 
 
-def launches_of(kernels: Iterable[KernelText | LibraryText]) -> tuple[tuple[str, str], ...]:
-    """The names of kernels, and the lines of Python in their comments."""
-    return tuple((kernel.name, "\n".join(kernel.comment[:-1])) for kernel in kernels)
+def launches_of(
+    kernels: Iterable[KernelText | LibraryText | None],
+) -> tuple[tuple[str, str], ...]:
+    """The names of kernels, and the lines of Python in their comments; "" where there is none."""
+    return tuple(
+        ("", "") if kernel is None else (kernel.name, "\n".join(kernel.comment[:-1]))
+        for kernel in kernels
+    )
 
 
 @in_default_fp_environment
@@ -252,7 +254,7 @@ class _Renderer:
         self.teams = TeamNeeds()
         self.gpu = gpu
         self.threads = gpu.block
-        self.launches: list[KernelText | LibraryText] = []
+        self.launches: list[KernelText | LibraryText | None] = []
         self.made_of: tuple[str, ...] = ()
         self.waits = False
 
@@ -288,10 +290,7 @@ class _Renderer:
             made_of=self.made_of,
             kernels=[kernel.name for kernel in kernels],
             swaps="swap" in kinds,
-            messages=[
-                string_literal(f"{kernel} was not launched: {lines}".partition("\n")[0])
-                for kernel, lines in launches_of(self.launches)
-            ],
+            messages=self._messages(),
             includes=(*CUDA.includes, *(h for kind, h in _HEADERS if kind in kinds)),
             uses_library="library" in kinds,
             is_complex=is_complex or "complex" in code,
@@ -316,6 +315,7 @@ class _Renderer:
             word=self.device.word,
             last=len(self.launches),
             most_arrays=max((len(s.types) + len(s.results) for s in self.program.sites), default=0),
+            multiplies_atomically="atomic_multiply(" in printed,
             has_packs=any(isinstance(s, Pack) for k in kernels for s in k.launched.walk()),
             counts_blocks=any(k.blocks is None for k in kernels),
             scope=scope,
@@ -347,6 +347,14 @@ class _Renderer:
                 add(*key)
         return list(texts.values())
 
+    def _messages(self) -> list[tuple[int, str]]:
+        """The codes of launches, and what is said of those that fail, as literals."""
+        return [
+            (number, string_literal(f"{kernel} was not launched: {lines}".partition("\n")[0]))
+            for number, (kernel, lines) in enumerate(launches_of(self.launches), 1)
+            if kernel
+        ]
+
     def _unused(self) -> list[Buffer]:
         """The arrays of the caller that nothing uses."""
         used = set[str]().union(*map(used_in, self.device.steps))
@@ -358,11 +366,11 @@ class _Renderer:
         for step in steps:
             match step:
                 case DeviceKernel():
-                    kernel = self._kernel(step, known, len(self.launches) + 1)
+                    kernel = self._kernel(step, known, self._number())
                     self.launches.append(kernel)
                     texts.append(StepText("kernel", kernel=kernel))
                 case LibraryCall():
-                    library = self._library(step, len(self.launches) + 1)
+                    library = self._library(step, self._number())
                     self.launches.append(library)
                     texts.append(StepText("library", library=library))
                 case HostLoop():
@@ -393,6 +401,12 @@ class _Renderer:
                 case _:
                     raise InternalError(f"{step.name} is not mapped")
         return texts
+
+    def _number(self) -> int:
+        """The number of the next launch, which is its code: those of errors are left out."""
+        if len(self.launches) + 1 == FIRST_FAILURE:
+            self.launches += [None] * len(self.program.sites)
+        return len(self.launches) + 1
 
     def _kernel(self, device: DeviceKernel, known: tuple[Symbol, ...], number: int) -> KernelText:
         kernel = device.kernel

@@ -400,6 +400,8 @@ class DeviceScope(Scope):
         own = ""
         if dtype.kind in "iu" and dtype.itemsize == INT64.itemsize:
             own = _SIGNED if primitive.chooses and dtype == INT64 else _UNSIGNED
+        elif dtype == INT32 and not primitive.chooses:
+            own = "unsigned"  # products wrap around
         return primitive.atomic, own
 
     def elements(self, buffer: Buffer) -> str:
