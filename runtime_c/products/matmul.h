@@ -22,6 +22,8 @@
    Tiles are shared out in ever smaller chunks: a thread that begins late, or that the system stops
    for a while, does less of them, and the others wait for no more than a chunk.
 
+   Few rows by a large B have an order of their own: matmul_stream.h.
+
    A processor without vectors has a register for each lane, and so room for two rows; so has
    WebAssembly, which is compiled again for registers that it does not know (8 rows take 3.5 times as
    long in double precision).
@@ -350,6 +352,14 @@ static inline void matmul_F(int64_t m, int64_t n, int64_t k,
     bool is_split = m <= MATMUL_FEW && n <= MATMUL_FEW && k > MATMUL_LONG;
     if (m <= MATMUL_DOTTED && a_col == 1 && b_row == 1 && b_col != 1 && k > 0 && !is_split) {
         matmul_dots_F(m, n, k, a, a_row, b, b_col, c, c_row);
+        return;
+    }
+    if (matmul_is_streamed_F(m, n, k, a_col, b_row, b_col) && !is_split) {
+        #pragma omp parallel for NUM_THREADS schedule(guided)
+        for (int64_t piece = 0; piece < (n + MATMUL_PIECE_F - 1) / MATMUL_PIECE_F; piece++) {
+            int64_t j = matmul_piece_start_F(n, piece), end = matmul_piece_start_F(n, piece + 1);
+            matmul_stream_F(m, end - j, k, a, a_row, b + j, b_row, c + j, c_row);
+        }
         return;
     }
     bool small = k <= MATMUL_SMALL && m * n <= MATMUL_SMALL && m * n * k <= MATMUL_SMALL;

@@ -43,6 +43,13 @@ static inline void matmul_rows_F(int64_t m, int64_t n, int64_t k,
                                  const F *a, int64_t a_row, int64_t a_col,
                                  const F *b, int64_t b_row, F *c, int64_t c_row)
 {
+    if (matmul_is_streamed_F(m, n, k, a_col, b_row, 1)) {
+        for (int64_t piece = 0; piece < (n + MATMUL_PIECE_F - 1) / MATMUL_PIECE_F; piece++) {
+            int64_t j = matmul_piece_start_F(n, piece), end = matmul_piece_start_F(n, piece + 1);
+            matmul_stream_F(m, end - j, k, a, a_row, b + j, b_row, c + j, c_row);
+        }
+        return;
+    }
     const int64_t wide = MATMUL_COLUMNS_F, part = matmul_part_length(k, MATMUL_DEPTH);
     int64_t whole = (n + wide - 1) / wide * wide;
     for (int64_t p = 0; p < k; p += part) {

@@ -87,7 +87,7 @@ int main(void)
     static const int64_t shapes[][3] = {
         {0, 3, 4}, {3, 4, 0}, {2, 1100, 0}, {1, 1, 1}, {8, 8, 8}, {7, 33, 5}, {9, 15, 400},
         {70, 65, 70}, {65, 67, 385}, {5, 3, 4100}, {16, 17, 19000}, {3, 1100, 90},
-        {1030, 5, 70}, {2, 1300, 3}, {300, 16, 60},
+        {1030, 5, 70}, {2, 1300, 3}, {300, 16, 60}, {3, 1605, 2001},
     };
     int wrong = 0;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
@@ -282,6 +282,21 @@ def test_an_element_has_the_same_bits_whatever_surrounds_it(
         check_close(native, left, right)
     else:
         assert got[rows, columns].tobytes() == native(left, right).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n", "k"), [("f4", 1612, 2003), ("f8", 1029, 1602), ("f8", 20, 90000)]
+)
+def test_few_rows_by_a_large_operand_have_the_bits_of_more_rows(native, dtype, n, k):
+    """In pieces of its columns, the last of which fills no vector, and parts of k."""
+    rng = np.random.default_rng(k)
+    a, b = rng.standard_normal((17, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+    expected = native(a, b, threads=2)
+    np.testing.assert_allclose(expected, a @ b, rtol=1e-3, atol=1e-2)
+    for m in (1, 2, 3, 4, 5, 6, 11, 16):
+        assert native(a[:m], b, threads=2).tobytes() == expected[:m].tobytes(), m
+    part = native.rows(a[:13], np.ascontiguousarray(b[:, : n // 16 * 16]), 1, 5, False)
+    assert part.tobytes() == np.ascontiguousarray(expected[:13, : n // 16 * 16]).tobytes()
 
 
 @settings(max_examples=40, deadline=None)
