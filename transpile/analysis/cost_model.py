@@ -72,7 +72,14 @@ class Cost:
 def trips(loop: For) -> int:
     """An upper bound of a loop's trip count, or an estimate; 1 if only run-time values bound it."""
     times = estimate(loop.extent)
+    if _is_bounded(loop):
+        times = min(times, estimate(loop.symbol.extent or 0))
     return times if times < UNBOUNDED // 2 else 1
+
+
+def _is_bounded(loop: For) -> bool:
+    """True if the range of the index is known, whatever the loop's end is."""
+    return isinstance(loop.symbol.extent, int) and loop.start == 0
 
 
 def expression_cost(expr: Expr) -> Cost:
@@ -209,7 +216,7 @@ def work_for_sizes(statement: Statement, sizes: Collection[Symbol]) -> Index:
     times: Index = 1
     if isinstance(statement, For):
         times = _largest(statement.extent, sizes)
-        if not symbols_of(times) or not symbols_of(times) <= {*sizes}:
+        if _is_bounded(statement) or not symbols_of(times) or not symbols_of(times) <= {*sizes}:
             times = trips(statement)
     if isinstance(statement, While):
         times = TURNS

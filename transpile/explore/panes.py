@@ -184,8 +184,19 @@ def assembly_pane(text: str, places: Places) -> Pane:
             lines.append(Line(line.expandtabs(8), place))
     if len(lines) > MOST_LINES:
         left = len(lines) - MOST_LINES
-        lines = [*lines[:MOST_LINES], Line(f"({left} more lines)")]
+        lines = [*_own_first(lines)[:MOST_LINES], Line(f"({left} more lines)")]
     return Pane("assembly", "Assembly", tuple(_used(lines)))
+
+
+def _own_first(lines: list[Line]) -> list[Line]:
+    """Functions that have lines of Python before helpers that have none."""
+    functions: list[list[Line]] = [[]]
+    for line in lines:
+        if line.text[:1] not in (" ", "."):
+            functions.append([])
+        functions[-1].append(line)
+    functions.sort(key=lambda function: not any(line.places for line in function))
+    return [line for function in functions for line in function]
 
 
 def _code(lines: Iterable[str]) -> Iterator[str]:

@@ -69,7 +69,7 @@ from transpile.ir.types import BOOL
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import dataclass, replace
+from transpile.util.frozen_records import changed, dataclass, replace
 
 Body = tuple[Statement, ...]
 Aliases = tuple[tuple[str, str], ...]
@@ -120,7 +120,7 @@ class _Rest:
         if lanes < 2 or modulo(end, lanes) == 0 or any(modulo(s, lanes) != 0 for s in starts):
             return None
         cost = function_work(statement.body)
-        leaves = tuple(dict.fromkeys(p for p in inside if _varies(p, statement.symbol)))
+        leaves = _leaves(statement.body, statement.symbol)
         pieces = None if isinstance(end, Dim) else _pieces(end % lanes, inside)
         if cost < machine.least_packed_work or (
             pieces is not None and (pieces < 2 or end >= lanes * machine.most_vectors_of_rest)
@@ -150,9 +150,8 @@ class _Rest:
         if self.overlaps and (least or 0) >= self.lanes:
             rest = tuple(self._overlapping(whole, names))
         else:
-            is_first = self.overlaps and loop.limit is None and loop.start == 0
-            first: Index = 0 if is_first else whole
-            rest = tuple(self._padded(first, names) if self.is_dear else self._one_by_one(first))
+            is_all = self.overlaps and loop.limit is None and loop.start == 0
+            rest = tuple(self._short()._alone(0, names) if is_all else self._alone(whole, names))
             if self.overlaps and (most is None or most >= self.lanes):
                 last = tuple(self._overlapping(whole, names))
                 rest = (If(_less(self.end, self.lanes), rest, last),)
@@ -161,8 +160,19 @@ class _Rest:
         else:
             yield If(is_there, rest)
 
-    def _one_by_one(self, first: Index) -> Iterator[Statement]:
-        """The iterations from `first` on."""
+    def _short(self) -> _Rest:
+        """The rest that is the whole loop, which is known to be shorter than a vector."""
+        loop, symbol = self.loop, changed(self.loop.symbol, extent=self.lanes)
+        body = tuple(substitute_index(s, loop.symbol, Dim.of(symbol)) for s in loop.body)
+        return replace(
+            self, loop=replace(loop, symbol=symbol, body=body), leaves=_leaves(body, symbol)
+        )
+
+    def _alone(self, first: Index, names: Names) -> Iterator[Statement]:
+        """The iterations from `first` on, which no vector before them overlaps."""
+        if self.is_dear:
+            yield from self._padded(first, names)
+            return
         loop = replace(self.loop, start=first, stop=self.end, limit=None, reductions=())
         yield replace(loop, simd=False, lanes=0, parallel=False, threads=0)
 
@@ -294,6 +304,12 @@ def _may_be_split(loop: For) -> bool:
             stored.add(s.buffer)
             elements.add(Load(s.buffer, s.index, s.value.dtype))
     return bool(loop.body)
+
+
+def _leaves(body: Body, symbol: Symbol) -> tuple[Expr, ...]:
+    """What statements read that differs by iteration."""
+    inside = (part for s in body for part in parts(s))
+    return tuple(dict.fromkeys(part for part in inside if _varies(part, symbol)))
 
 
 def _varies(part: Expr, symbol: Symbol) -> bool:
