@@ -46,10 +46,11 @@ def why_not():
     """Why there is no GPU to run programs on; "" where there is one."""
     if NVCC is None:
         return NO_NVCC
-    count = ctypes.c_int()
-    code = cuda().cudaGetDeviceCount(ctypes.byref(count))
-    cuda().cudaGetErrorString.restype = ctypes.c_char_p
-    return "" if code == 0 and count.value else cuda().cudaGetErrorString(code).decode()
+    # Not for all: programs of the CPU's meaning of CUDA have functions of these names.
+    library, count = ctypes.CDLL(str(cudart())), ctypes.c_int()
+    code = library.cudaGetDeviceCount(ctypes.byref(count))
+    library.cudaGetErrorString.restype = ctypes.c_char_p
+    return "" if code == 0 and count.value else library.cudaGetErrorString(code).decode()
 
 
 def asked(function, *arguments):
