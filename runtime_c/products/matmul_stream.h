@@ -11,50 +11,37 @@ enum { MATMUL_STREAMED = 16, MATMUL_LARGE = 12 << 20, MATMUL_STEPS = 4, MATMUL_Q
 
 enum { MATMUL_PIECE_F = 2048 / sizeof(F), MATMUL_PIECE_ROW_F = MATMUL_PIECE_F + LANES_F };
 
-/* sums[i][j] += A[i][p] * B[p][j] for `tall` rows, `steps` values of p, which callers pass as
-   constants, and at least LANES columns; the last vector of columns overlaps that before in B, and
-   has a place of its own in the sums. Row i of A is from[i] behind a. */
-static inline __attribute__((always_inline)) void matmul_steps_F(
-    int64_t tall, int64_t steps, int64_t columns, const F *a, const int64_t *from,
-    const F *b, int64_t b_row, F *sums)
-{
-    for (int64_t j = 0; j < columns; j += LANES_F) {
-        const F *b_j = b + matmul_min(j, columns - LANES_F);
-        lanes_F sum[MATMUL_QUAD];
-        #pragma GCC unroll 4
-        for (int64_t i = 0; i < tall; i++) {
-            sum[i] = *(const lanes_F *)(sums + i * MATMUL_PIECE_ROW_F + j);
-        }
-        #pragma GCC unroll 8
-        for (int64_t p = 0; p < steps; p++) {
-            lanes_F y = *(const lanes_F *)(b_j + p * b_row);
-            #pragma GCC unroll 4
-            for (int64_t i = 0; i < tall; i++) {
-                sum[i] = multiply_add_lanes_F(lanes_of_F(a[from[i] + p]), y, sum[i]);
-            }
-        }
-        #pragma GCC unroll 4
-        for (int64_t i = 0; i < tall; i++) {
-            *(lanes_F *)(sums + i * MATMUL_PIECE_ROW_F + j) = sum[i];
-        }
-    }
-}
-
-/* matmul_steps for up to MATMUL_QUAD rows; missing rows repeat the last one. */
+/* sums[i][j] += A[i][p] * B[p][j] for up to MATMUL_QUAD rows, of which missing ones repeat the last,
+   `steps` values of p, which callers pass as a constant, and at least LANES columns; the last vector
+   of columns overlaps that before in B, and has a place of its own in the sums. */
 static inline __attribute__((always_inline)) void matmul_quad_F(
     int64_t rows, int64_t steps, int64_t columns, const F *a, int64_t a_row,
     const F *b, int64_t b_row, F *sums)
 {
     int64_t from[MATMUL_QUAD];
+    #pragma GCC unroll 4
     for (int64_t i = 0; i < MATMUL_QUAD; i++) {
         from[i] = matmul_min(i, rows - 1) * a_row;
     }
-    if (rows == 1) {
-        matmul_steps_F(1, steps, columns, a, from, b, b_row, sums);
-    } else if (rows == 2) {
-        matmul_steps_F(2, steps, columns, a, from, b, b_row, sums);
-    } else {
-        matmul_steps_F(MATMUL_QUAD, steps, columns, a, from, b, b_row, sums);
+    for (int64_t j = 0; j < columns; j += LANES_F) {
+        const F *b_j = b + matmul_min(j, columns - LANES_F);
+        lanes_F sum[MATMUL_QUAD];
+        #pragma GCC unroll 4
+        for (int64_t i = 0; i < MATMUL_QUAD; i++) {
+            sum[i] = *(const lanes_F *)(sums + i * MATMUL_PIECE_ROW_F + j);
+        }
+        #pragma GCC unroll 4
+        for (int64_t p = 0; p < steps; p++) {
+            lanes_F y = *(const lanes_F *)(b_j + p * b_row);
+            #pragma GCC unroll 4
+            for (int64_t i = 0; i < MATMUL_QUAD; i++) {
+                sum[i] = multiply_add_lanes_F(lanes_of_F(a[from[i] + p]), y, sum[i]);
+            }
+        }
+        #pragma GCC unroll 4
+        for (int64_t i = 0; i < MATMUL_QUAD; i++) {
+            *(lanes_F *)(sums + i * MATMUL_PIECE_ROW_F + j) = sum[i];
+        }
     }
 }
 
@@ -90,11 +77,12 @@ static __attribute__((noinline)) void matmul_piece_F(
     }
 }
 
-/* True for a product of few rows by a large B, where rows of both are contiguous. */
+/* True for a product of few rows by a large B, where rows of both are contiguous. One row alone is
+   read as fast by flat tiles, and costs a fourth of the multiplications. */
 static inline bool matmul_is_streamed_F(int64_t m, int64_t n, int64_t k, int64_t a_col,
                                         int64_t b_row, int64_t b_col)
 {
-    return m <= MATMUL_STREAMED && a_col == 1 && b_col == 1 && b_row != 0 && n >= LANES_F
+    return m > 1 && m <= MATMUL_STREAMED && a_col == 1 && b_col == 1 && b_row != 0 && n >= LANES_F
         && k > MATMUL_LARGE / (int64_t)sizeof(F) / n;
 }
 
