@@ -356,9 +356,8 @@ static inline void matmul_F(int64_t m, int64_t n, int64_t k,
     }
     if (matmul_is_streamed_F(m, n, k, a_col, b_row, b_col) && !is_split) {
         #pragma omp parallel for NUM_THREADS schedule(guided)
-        for (int64_t piece = 0; piece < (n + MATMUL_PIECE_F - 1) / MATMUL_PIECE_F; piece++) {
-            int64_t j = matmul_piece_start_F(n, piece), end = matmul_piece_start_F(n, piece + 1);
-            matmul_stream_F(m, end - j, k, a, a_row, b + j, b_row, c + j, c_row);
+        for (int64_t piece = 0; piece < matmul_pieces_F(n); piece++) {
+            matmul_stream_F(piece, m, n, k, a, a_row, b, b_row, c, c_row);
         }
         return;
     }

@@ -2,12 +2,11 @@
 
    Tiles of few columns read a row of B in pieces, each in another page, which neither caches nor
    prefetching like: rows of a power of two bytes share a few sets of a cache. For few rows that is
-   what takes the time. So MATMUL_STEPS rows of B, a kilobyte of each, are multiplied by all rows of A
-   before the next ones are read; the sums wait in the first-level cache. The results are those of
-   matmul, to the bit. */
+   what takes the time. So MATMUL_STEPS rows of B, two kilobytes of each, are multiplied by all rows
+   of A before the next ones are read; the sums wait in the first-level cache. The results are those
+   of matmul, to the bit. */
 
-enum { MATMUL_STREAMED = 16, MATMUL_LARGE = 12 << 20, MATMUL_STEPS = 4, MATMUL_QUAD = 4,
-       MATMUL_SUMMED = 16 };
+enum { MATMUL_STREAMED = 16, MATMUL_LARGE = 12 << 20, MATMUL_STEPS = 4, MATMUL_QUAD = 4 };
 
 enum { MATMUL_PIECE_F = 2048 / sizeof(F), MATMUL_PIECE_ROW_F = MATMUL_PIECE_F + LANES_F };
 
@@ -45,12 +44,12 @@ static inline __attribute__((always_inline)) void matmul_quad_F(
     }
 }
 
-/* The product for up to MATMUL_SUMMED rows, LANES to MATMUL_PIECE columns and one part of k. */
+/* The product for up to MATMUL_STREAMED rows, LANES to MATMUL_PIECE columns and one part of k. */
 static __attribute__((noinline)) void matmul_piece_F(
     int64_t m, int64_t columns, int64_t k, const F *a, int64_t a_row,
     const F *b, int64_t b_row, F *c, int64_t c_row, bool add)
 {
-    F sums[MATMUL_SUMMED * MATMUL_PIECE_ROW_F];
+    F sums[MATMUL_STREAMED * MATMUL_PIECE_ROW_F];
     const int64_t row = MATMUL_PIECE_ROW_F, whole = columns / LANES_F * LANES_F;
     memset(sums, 0, (size_t)((m + MATMUL_QUAD - 1) / MATMUL_QUAD * MATMUL_QUAD * row) * sizeof(F));
     int64_t p = 0;
@@ -86,19 +85,10 @@ static inline bool matmul_is_streamed_F(int64_t m, int64_t n, int64_t k, int64_t
         && k > MATMUL_LARGE / (int64_t)sizeof(F) / n;
 }
 
-/* C[m][n] = A[m][k] @ B[k][n] for these. */
-static inline void matmul_stream_F(int64_t m, int64_t n, int64_t k,
-                                   const F *a, int64_t a_row,
-                                   const F *b, int64_t b_row, F *c, int64_t c_row)
+/* How many pieces the columns of such a product have. */
+static inline int64_t matmul_pieces_F(int64_t n)
 {
-    const int64_t part = matmul_part_length(k, MATMUL_DEPTH);
-    for (int64_t i = 0; i < m; i += MATMUL_SUMMED) {
-        for (int64_t p = 0; p < k; p += part) {
-            matmul_piece_F(matmul_min(MATMUL_SUMMED, m - i), n, matmul_min(part, k - p),
-                           a + i * a_row + p, a_row, b + p * b_row, b_row,
-                           c + i * c_row, c_row, p > 0);
-        }
-    }
+    return (n + MATMUL_PIECE_F - 1) / MATMUL_PIECE_F;
 }
 
 /* The first column of a piece; no piece has fewer than LANES. */
@@ -106,4 +96,17 @@ static inline int64_t matmul_piece_start_F(int64_t n, int64_t piece)
 {
     int64_t start = piece * MATMUL_PIECE_F;
     return start >= n ? n : matmul_min(start, n - LANES_F);
+}
+
+/* One piece of C[m][n] = A[m][k] @ B[k][n], for these. */
+static inline void matmul_stream_F(int64_t piece, int64_t m, int64_t n, int64_t k,
+                                   const F *a, int64_t a_row,
+                                   const F *b, int64_t b_row, F *c, int64_t c_row)
+{
+    const int64_t part = matmul_part_length(k, MATMUL_DEPTH);
+    int64_t j = matmul_piece_start_F(n, piece), end = matmul_piece_start_F(n, piece + 1);
+    for (int64_t p = 0; p < k; p += part) {
+        matmul_piece_F(m, end - j, matmul_min(part, k - p), a + p, a_row, b + p * b_row + j, b_row,
+                       c + j, c_row, p > 0);
+    }
 }
