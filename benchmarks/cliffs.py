@@ -40,6 +40,7 @@ from benchmarks.large_arguments import argument
 from transpile.runtime import fast_call
 
 MEMORY = 8 << 30  # bytes of address space: what a drawn outer product does not fit into is refused
+DRAWN = 512 << 20  # bytes more that a statement which is drawn may want: others take NumPy minutes
 PATIENCE = 40  # seconds for a program in all
 LONG = 3.0  # processor seconds that no first call should take
 AGAIN = 4  # processes in which a program that seems slow is measured again
@@ -113,6 +114,18 @@ def beside_jax(outcome, call, jax):
     return replace(outcome, ours=ours, jax=theirs, jax_first=answer["first"])
 
 
+@contextlib.contextmanager
+def at_most(further):
+    """Have this process get so many further bytes of memory, or a MemoryError."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + further, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
 def with_copies(function, results, arguments):
     """The function with copies of those results that are views of an argument, as ours are not."""
     views = [k for k, r in enumerate(results) if any(np.may_share_memory(r, x) for x in arguments)]
@@ -131,7 +144,8 @@ def with_copies(function, results, arguments):
 def measure(seed, jax=None):
     """The outcome of the program of a seed, with JAX's times where that is given."""
     with quiet():
-        program = draw(seed, argument, MOST_ELEMENTS)
+        with at_most(DRAWN):
+            program = draw(seed, argument, MOST_ELEMENTS)
         function, arguments = program.function(), list(program.arguments.values())
         text = describe(program)
         want = function(*arguments)

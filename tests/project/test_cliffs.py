@@ -53,6 +53,15 @@ def test_a_program_is_drawn_compiled_compared_and_timed():
     assert "def program(" in outcome.text
 
 
+def test_statements_that_want_much_memory_are_refused():
+    x = np.ones((1 << 15, 1), np.float32)
+    with cliffs.at_most(64 << 20):
+        assert (x + x[:64, 0]).shape == (1 << 15, 64)
+        with pytest.raises(MemoryError):
+            x + x[:, 0]
+    assert (x[:, 0] + x[: 1 << 10]).shape == (1 << 10, 1 << 15)
+
+
 @pytest.mark.parametrize(("ending", "said"), [("exit", "exit 1"), ("alarm", "signal 14")])
 def test_a_program_that_ends_its_process_is_named(monkeypatch, capfd, ending, said):
     def measure(seed, jax):

@@ -23,6 +23,7 @@ from transpile.ir.types import (
     FLOAT64,
     INT64,
     check_dtype,
+    computed_dtype,
     kind_letter,
     real_dtype,
 )
@@ -114,17 +115,20 @@ def masked(x: Any, where: Any, other: Any) -> Any:
 def _fold(
     function: Any, a: Array, axis: Any, dtype: DType, keepdims: Any, initial: Any, where: Any
 ) -> Any:
-    """A reduction that has an identity."""
+    """A reduction that has an identity. Halves are rounded behind the initial value, from which
+    NumPy starts: only then is it known whether the result overflows."""
     combine = _FOLDS[function]
     identity = combine.identity
-    x = convert(as_array(a), dtype)
+    within = computed_dtype(dtype) if is_given(initial) else dtype
+    x = convert(convert(as_array(a), dtype), within)
     axes = axes_of(axis, x.ndim)
     x = masked(x, where, identity)
-    result = reduce_axes(_reducing(combine, dtype), x, axes)
-    if not axes and _is_changed_by_identity(function, dtype):
+    result = reduce_axes(_reducing(combine, within), x, axes)
+    if not axes and _is_changed_by_identity(function, within):
         result = call(combine, identity, result)
     if is_given(initial):
-        result = convert(call(combine, result, convert(as_array(initial), dtype)), dtype)
+        first = convert(convert(as_array(initial), dtype), within)
+        result = convert(call(combine, result, first), dtype)
     result = keep_dimensions(result, x.shape, axes, keepdims)
     return strengthen(result)
 
