@@ -15,3 +15,30 @@ static inline S subscript_S(S x, S y)
 {
     return __builtin_expect(x >= 0 && x < y, 1) ? x : nearest_place_S(x, y);
 }
+
+/* The same, but -1 where there is no such element: one test and branch, behind which a subscript is in
+   range. */
+__attribute__((cold, noinline))
+static S place_from_end_S(S x, S y)
+{
+    S place = (S)((U)x + (U)y);
+    return x < 0 && place >= 0 ? place : -1;
+}
+
+static inline S checked_subscript_S(S x, S y)
+{
+    return __builtin_expect(x >= 0 && x < y, 1) ? x : place_from_end_S(x, y);
+}
+
+/* The number of the cell in row x // z, the place of an element among y rows, and column x % z: x
+   itself, by a branch that is predicted, where there is such a row. */
+__attribute__((cold, noinline))
+static S nearest_cell_S(S x, S y, S z)
+{
+    return (S)((U)nearest_place_S(floor_divide_S(x, z), y) * (U)z + (U)remainder_S(x, z));
+}
+
+static inline S cell_S(S x, S y, S z)
+{
+    return __builtin_expect(x >= 0 && x < y * z, 1) ? x : nearest_cell_S(x, y, z);
+}

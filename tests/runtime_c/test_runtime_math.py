@@ -69,6 +69,8 @@ NOT_IN_NUMPY = {
     "count_leading_zeros",
     "multiply_modulo",
     "subscript",
+    "checked_subscript",
+    "cell",
     "exchange",
     "print_values",
     "sizes",

@@ -140,3 +140,26 @@ def test_the_place_of_the_best_so_far_changes_behind_a_branch_and_halves_do_not(
 
     assert choices(nearest_not_done, near, done) == 0
     assert choices(first_not_less, np.sort(near), 0.5) == 2
+
+
+def test_a_search_goes_on_by_a_branch():
+    """Where it is decides what is compared next: the branch is predicted, the sum would be waited
+    for."""
+
+    def f(text, word):
+        k = 0
+        found = 0
+        for i in range(len(text)):
+            k = k + (text[i] == word[k])
+            if k == len(word):
+                k = 0
+                found += 1
+        return found, k
+
+    text, word = np.array([1, 1, 2, 1, 2, 1, 2, 2, 1]), np.array([1, 2, 1])
+    program = transpile.jit(f).lower(text, word).compiler_ir("loops")
+    tests = [s.condition for k in program.kernels for s in walk(k.body) if isinstance(s, If)]
+    assert any(
+        isinstance(t, Apply) and t.op == "equal" and t.args[0].dtype == np.int64 for t in tests
+    )
+    assert transpile.jit(f)(text, word) == f(text, word)

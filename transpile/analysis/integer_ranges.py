@@ -113,7 +113,7 @@ class Facts(Sums):
             return whole
         found = expr.primitive.interval(*map(self.range_of, expr.args))
         if found is None or not is_inside(found, whole):
-            return whole
+            found = whole
         return self.related(found, self.sum_of(expr)) if self.relations else found
 
     def _range_of_choice(self, test: Expr, then: Expr, otherwise: Expr) -> Interval:
@@ -420,6 +420,7 @@ class Facts(Sums):
         """These sums are 0 or more, and of others nothing is known."""
         self.relations = relations[-linear_facts.MOST_RELATIONS :]
         self._memo = {}
+        self._sums = {}
 
     def forget(self, name: str) -> None:
         """Nothing is known of a scalar, and of what was made of it."""

@@ -10,7 +10,7 @@ cancels: the step of Fourier and Motzkin's elimination, for a few relations at a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from transpile.ir.dims import Index, Symbol, terms_of
 from transpile.ir.indices.intervals import Interval, full, is_inside, is_integer, meet
@@ -157,25 +157,21 @@ class Sums:
         rule, args = expr.primitive.interval, expr.args
         if rule is None or not all(is_integer(x.dtype) for x in args):
             return None
-        exact = rule(*map(self.range_of, args))
-        if exact is None or not is_inside(exact, full(expr.dtype)):
-            return None
         sums = [self.sum_of(x) for x in args]
         known = [x for x in sums if x is not None]
         if len(known) < len(sums):
             return None
-        match expr.op, known:
-            case "negative", [x]:
-                return scaled(x, -1)
-            case "add", [x, y]:
-                return combined(x, y, 1)
-            case "subtract", [x, y]:
-                return combined(x, y, -1)
-            case "multiply", [x, y]:
-                for one, other in ((x, y), (y, x)):
-                    if not scalars_of(other):
-                        return scaled(one, other.get(CONSTANT, 0))
-        return None
+        total = _of_sums(expr.op, known)
+        if total is None:
+            return None
+        exact, whole = rule(*map(self.range_of, args)), full(expr.dtype)
+        if exact is not None and is_inside(exact, whole):
+            return total
+        # Apart from each other the operands may be too large, and their sum may not.
+        is_exact = self.relations and is_inside(
+            interval(total, self.relations, self._range_of_name), whole
+        )
+        return total if is_exact else None
 
     def _sum_of_name(self, name: str) -> Linear:
         if name not in self.values:
@@ -198,3 +194,19 @@ class Sums:
                     return None
             total = combined(total, part, coefficient)
         return total
+
+
+def _of_sums(op: str, sums: Sequence[Linear]) -> Linear | None:
+    """The sum that an operation of sums is; None for a product of two."""
+    match op, sums:
+        case "negative", [x]:
+            return scaled(x, -1)
+        case "add", [x, y]:
+            return combined(x, y, 1)
+        case "subtract", [x, y]:
+            return combined(x, y, -1)
+        case "multiply", [x, y]:
+            for one, other in ((x, y), (y, x)):
+                if not scalars_of(other):
+                    return scaled(one, other.get(CONSTANT, 0))
+    return None

@@ -24,11 +24,12 @@ from transpile.schedule.cleanup.invariant_choices import hoist_choices
 from transpile.schedule.cleanup.licm import hoist_invariants
 from transpile.schedule.cleanup.local_cse import local_cse
 from transpile.schedule.cleanup.narrow_sums import narrow_sums
-from transpile.schedule.cleanup.predicted_subscripts import predict_subscripts
-from transpile.schedule.cleanup.range_checks import simplify_range_checks
 from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
 from transpile.schedule.cleanup.settled_comparisons import settle_comparisons, settle_subscripts
 from transpile.schedule.cleanup.stack_promotion import promote_to_stack
+from transpile.schedule.cleanup.subscripts.cells import recombine_cells
+from transpile.schedule.cleanup.subscripts.predicted_subscripts import predict_subscripts
+from transpile.schedule.cleanup.subscripts.range_checks import simplify_range_checks
 from transpile.schedule.cleanup.unreachable import remove_unreachable
 from transpile.schedule.dead_fills import remove_dead_fills
 from transpile.schedule.domain.coalesce import coalesce
@@ -197,6 +198,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         predict_subscripts,
         "a subscript outside of vector loops waits for a branch that is predicted, not for choices",
+    ),
+    (
+        recombine_cells,
+        "what is divided into row and column and put together again is one number",
     ),
     (remove_dead_scalars, "what only choices read that were settled is dead code"),
     (

@@ -3,13 +3,15 @@
     t = x < 0 ? 0.0 : x                 ->      t = x;  if (x < 0) t = 0.0;
     if (t > best[i]) best[i] = t;       ->      best[i] = t > best[i] ? t : best[i];
     best = a[j] < a[best] ? j : best;   ->      if (a[j] < a[best]) best = j;
+    t = k + (x[i] == word[k]);          ->      t = k;  if (x[i] == word[k]) t = k + 1;
 
 A choice of a float or a constant goes through integer registers where it is one expression, which
 takes longer than the arithmetic around it. A store under a condition keeps a loop out of vector
 registers; where the element is read in any case, and each iteration has one of its own, storing
 what was there does no harm. Other loops keep the branch, which spares most stores of a search.
 Where a search keeps the place of the best so far, that changes ever more rarely: behind a branch,
-which is predicted, the load at that place does not wait for the comparison before.
+which is predicted, the load at that place does not wait for the comparison before. Nor does a
+search wait for it that goes on where it was, or one element further, by what it compares there.
 """
 
 from __future__ import annotations
@@ -73,6 +75,8 @@ def _statements(body: Body) -> Iterator[Statement]:
                 yield with_bodies(_with_stores_in_any_case(statement), _body)
             case Declare(value=Apply(op="select", args=args), constant=True, symbol=None):
                 yield from _by_branch(statement, *args)
+            case Declare(value=Apply(op="add", args=(x, y)), constant=True, symbol=None):
+                yield from _further(statement, x, y, body)
             case _:
                 yield with_bodies(statement, _body)
 
@@ -111,6 +115,25 @@ def _record(update: Update, body: Body) -> Statement:
                 branch = test if y == place else Apply("logical_not", (test,), BOOL)
                 return If(branch, (changed(update, value=other),))
     return update
+
+
+def _further(statement: Declare, x: Expr, y: Expr, body: Body) -> Iterable[Statement]:
+    """The declaration of a place that is one further if an element there says so, by a branch."""
+    for place, step in ((x, y), (y, x)):
+        match place, step:
+            case Ref(), Apply(op="convert_element_type", args=(test,)) if test.dtype == BOOL:
+                derived = _derived_from(place.name, body[: body.index(statement)])
+                if any(
+                    s.name in derived
+                    for load in loads_of(test)
+                    for index in load.index
+                    for s in symbols_of(index)
+                ):
+                    target = Ref(statement.name, statement.dtype)
+                    one = Literal(statement.dtype.type(1), statement.dtype)
+                    moved = Update(target, "add", one, source=statement.source)
+                    return changed(statement, value=place, constant=False), If(test, (moved,))
+    return (statement,)
 
 
 def _derived_from(name: str, body: Body) -> set[str]:

@@ -338,3 +338,22 @@ def test_a_stack_pointer_does_not_wrap_around():
         for p in parts(s)
         if isinstance(p, Apply)
     ]
+
+
+def test_a_window_before_a_place_stays_inside():
+    """What the window's begin and a counter are together is below the place, so that it does not
+    wrap around, however large each of them may be."""
+
+    def f(x, window):
+        total = 0.0
+        for i in range(len(x)):
+            for start in range(max(0, i - window), i):
+                if x[start] < x[i]:
+                    total += x[start]
+        return total
+
+    x = np.array([3.0, 1.0, 4.0, 1.5, 5.0, 0.5])
+    for window in (0, 2, 9, -3, 2**63 - 1):
+        lowered_ = transpile.jit(f).lower(x, window)
+        assert "subscript" not in lowered_.as_text("loops")
+        assert lowered_.compile()(x, window) == f(x, window)

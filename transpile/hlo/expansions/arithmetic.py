@@ -184,6 +184,18 @@ def subscript(x: Any, y: Any) -> Any:
     return np.minimum(np.maximum(np.where(x < zero, x + y, x), zero), y - np.ones((), y.dtype))
 
 
+def checked_subscript(x: Any, y: Any) -> Any:
+    """From the end where it is negative, and -1 where there is none."""
+    zero, none = np.zeros((), x.dtype), np.full((), -1, x.dtype)
+    place = np.where(x < zero, x + y, x)
+    return np.where((place >= zero) & (place < y), place, none)
+
+
+def cell(x: Any, n: Any, m: Any) -> Any:
+    """Row x // m, as a subscript among n, and column x % m, in one number."""
+    return subscript(floor_divide(x, m), n) * m + remainder(x, m)
+
+
 def order_statistics(x: Any, *, axis: int, ranks: tuple[int, ...]) -> Any:
     """The elements at those positions of the sorted rows."""
     return np.take(apply("sort", x, axis=axis), np.array(ranks), axis)
@@ -191,6 +203,8 @@ def order_statistics(x: Any, *, axis: int, ranks: tuple[int, ...]) -> Any:
 
 EXPANSIONS: Rules = {
     "absolute": np.copy,
+    "cell": cell,
+    "checked_subscript": checked_subscript,
     "conjugate": lambda x: (
         apply("complex", np.real(x), -np.imag(x)) if x.dtype.kind == "c" else np.copy(x)
     ),

@@ -152,6 +152,16 @@ def subscript(x: Interval, y: Interval) -> Interval | None:
     return (max(min(x[0], y[0] - 1), 0) if x[0] >= 0 else 0, y[1] - 1) if y[0] > 0 else None
 
 
+def checked_subscript(x: Interval, y: Interval) -> Interval | None:
+    """Of the place of an element, or -1, among at least one."""
+    return (-1, y[1] - 1) if y[0] > 0 else None
+
+
+def cell(x: Interval, n: Interval, m: Interval) -> Interval | None:
+    """Of the number of a cell in a row that is the place of an element among at least one."""
+    return (0, n[1] * m[1] - 1) if n[0] > 0 and m[0] > 0 else None
+
+
 def _truth(x: Interval) -> Interval:
     return not (x[0] <= 0 <= x[1]), x != (0, 0)
 

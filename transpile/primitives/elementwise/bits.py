@@ -164,3 +164,27 @@ def _subscript(x: Any, y: Any) -> Any:
 subscript = elementwise(
     "subscript", _subscript, "subscript(x, y)", dtypes="i", interval=intervals.subscript
 )
+
+
+def _checked_subscript(x: Any, y: Any) -> Any:
+    place = np.where(x < 0, x + y, x)
+    return np.where((place >= 0) & (place < y), place, -1).astype(x.dtype)
+
+
+# The same; -1 where there is no such element.
+checked_subscript = elementwise(
+    "checked_subscript",
+    _checked_subscript,
+    "checked_subscript(x, y)",
+    dtypes="i",
+    interval=intervals.checked_subscript,
+)
+
+
+def _cell(x: Any, n: Any, m: Any) -> Any:
+    return (_subscript(x // m, n) * m + x % m).astype(x.dtype)
+
+
+# The number of the cell in row x // m, the place of an element among n, and column x % m, where m
+# is positive: x itself where there is such a row. The schedule makes it (`cells`).
+cell = elementwise("cell", _cell, "cell(x, y, z)", dtypes="i", interval=intervals.cell)

@@ -49,7 +49,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import parts, walk, written
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
-from transpile.schedule.cleanup.exact_indices import ExactIndices
+from transpile.schedule.cleanup.subscripts.exact_indices import ExactIndices
 from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]

@@ -2,11 +2,13 @@
 
     at = min(max(i < 0 ? i + n : i, 0), n - 1)   ->   at = subscript(i, n)
     at = min(i, n - 1), where i is not negative  ->   at = subscript(i, n)
+    at = max(i < 0 ? i + n : i, 0), where i < n  ->   at = subscript(i, n)
 
 The choices on the left are three dependent instructions, for which the load of the element waits:
 as long as the load itself takes where the next subscript depends on the element, as in a walk
 through a linked list. Nearly all subscripts are places already, which a branch tells the processor
-in advance (`runtime_c/arithmetic/subscript.h`). Vector loops keep the choices, which are masks.
+in advance (`runtime_c/arithmetic/subscript.h`). Subscripts that are tested wait for one branch, too
+(`checked_subscripts.py`). Vector loops keep the choices, which are masks.
 Runs after `vectorize_loops`.
 """
 
@@ -35,6 +37,11 @@ from transpile.ir.loop_rewrite import map_bodies, names_read, subexpressions, wa
 from transpile.ir.types import INT64
 from transpile.options import Options
 from transpile.schedule.cleanup.settled_comparisons import watch
+from transpile.schedule.cleanup.subscripts.checked_subscripts import (
+    checked,
+    counted_from_the_end,
+    is_last,
+)
 from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
@@ -43,44 +50,63 @@ Body = tuple[Statement, ...]
 @contract(requires=(LANES_BOUND,))
 def predict_subscripts(program: Program, options: Options) -> Program:
     """The program with such subscripts in its scalar code."""
-    natural = _natural(program)
-    return map_bodies(program, lambda body: _body(body, natural))
+    settled = _settled(program)
+    return map_bodies(program, lambda body: _body(body, settled))
 
 
-def _natural(program: Program) -> set[int]:
-    """The declarations, by `id`, of numbers that are capped and not negative. One that says where a
-    slice begins backwards may be -1."""
-    declared = (s for k in program.kernels for s in walk(k.body) if isinstance(s, Declare))
-    found = {id(s) for s in declared if s.symbol is not None and _capped(s.value) is not None}
+def _settled(program: Program) -> set[int]:
+    """The declarations, by `id`, of numbers that ranges say enough of: capped ones that are not
+    negative (one that says where a slice begins backwards may be -1), and others that are below
+    the length from whose end they count."""
+    declared = [s for k in program.kernels for s in walk(k.body) if isinstance(s, Declare)]
+    capped = {id(s) for s in declared if s.symbol is not None and _capped(s.value) is not None}
+    below = {id(s): found for s in declared if (found := _not_capped(s)) is not None}
+    refused = set()
 
     def watched(statement: Declare, facts: Facts) -> None:
         match statement.value:
-            case Apply(args=(x, _)) if id(statement) in found:
+            case Apply(args=(x, _)) if id(statement) in capped:
                 if not {0, 1}.issuperset(facts.signs_by_cases(x, Literal(np.int64(0), INT64))):
-                    found.remove(id(statement))
+                    refused.add(id(statement))
+        if id(statement) in below and set(facts.signs_by_cases(*below[id(statement)])) - {-1}:
+            refused.add(id(statement))
 
-    if found:
+    if capped or below:
         watch(program, watched)
-    return found
+    return (capped | below.keys()) - refused
 
 
-def _body(body: Body, natural: Set[int]) -> Body:
-    return same(body, tuple(_statements(body, natural)))
+def _not_capped(statement: Declare) -> tuple[Expr, Expr] | None:
+    """The number and the length of a place without a test of its upper end; None for others."""
+    match statement.value:
+        case Apply(op="maximum", args=(place, Literal(value=0))) if statement.symbol is not None:
+            return counted_from_the_end(place)
+    return None if statement.symbol is not None else counted_from_the_end(statement.value)
 
 
-def _statements(body: Body, natural: Set[int]) -> list[Statement]:
+def _body(body: Body, settled: Set[int]) -> Body:
+    after = tuple(_statements(body, settled))
+    for number, statement in enumerate(after):
+        if isinstance(statement, Declare) and statement.dtype == INT64:
+            tested = checked(statement, after[number + 1 :], id(statement) in settled)
+            if tested is not None:
+                after = (*after[:number], tested[0], *tested[1])
+    return same(body, after)
+
+
+def _statements(body: Body, settled: Set[int]) -> list[Statement]:
     chosen: dict[str, Expr] = {}  # constants that count from the end, which have not changed since
     result: list[Statement] = []
     for statement in body:
         if isinstance(statement, Declare) and statement.dtype == INT64:
             found = _subscript(statement.value, chosen)
-            if found is None and id(statement) in natural:
-                found = _capped(statement.value)
+            if found is None and id(statement) in settled and statement.symbol is not None:
+                found = _capped(statement.value) or _raised(statement.value)
             statement = changed(statement, value=found or statement.value)
-            if statement.constant and _from_the_end(statement.value, {}) is not None:
+            if statement.constant and counted_from_the_end(statement.value) is not None:
                 chosen[statement.name] = statement.value
         elif not (isinstance(statement, For) and statement.simd):
-            statement = with_bodies(statement, lambda inner: _body(inner, natural))
+            statement = with_bodies(statement, lambda inner: _body(inner, settled))
         for name in _updated(statement):
             chosen = {n: v for n, v in chosen.items() if name not in names_read(Declare(n, v))}
         result.append(statement)
@@ -102,7 +128,7 @@ def _subscript(value: Expr, chosen: Mapping[str, Expr]) -> Expr | None:
     match value:
         case Apply(op="minimum", args=(Apply(op="maximum", args=(place, Literal(value=0))), last)):
             found = _from_the_end(place, chosen)
-            if found is not None and _is_last(last, found[1]):
+            if found is not None and is_last(last, found[1]):
                 return Apply("subscript", found, INT64)
     return None
 
@@ -122,28 +148,17 @@ def _capped(value: Expr) -> Expr | None:
     return None
 
 
-def _from_the_end(value: Expr, chosen: Mapping[str, Expr]) -> tuple[Expr, Expr] | None:
-    """The number and the length of `x < 0 ? x + n : x`."""
-    if isinstance(value, Ref) and value.name in chosen:
-        value = chosen[value.name]
+def _raised(value: Expr) -> Expr | None:
+    """The place that `max(x < 0 ? x + n : x, 0)` gives, if x is below n."""
     match value:
-        case Apply(
-            op="select",
-            args=(
-                Apply(op="less", args=(tested, Literal(value=0))),
-                Apply(op="add", args=(x, length)),
-                otherwise,
-            ),
-        ) if tested == x == otherwise:
-            return x, length
+        case Apply(op="maximum", args=(place, Literal(value=0))):
+            found = counted_from_the_end(place)
+            return None if found is None else Apply("subscript", found, INT64)
     return None
 
 
-def _is_last(last: Expr, length: Expr) -> bool:
-    """True for `n - 1`, given n."""
-    match last, length:
-        case Literal(value=high), Literal(value=n):
-            return int(high) == int(n) - 1
-        case IndexValue(index=high), IndexValue(index=n):
-            return bool(high == n - 1)
-    return False
+def _from_the_end(value: Expr, chosen: Mapping[str, Expr]) -> tuple[Expr, Expr] | None:
+    """The number and the length of `x < 0 ? x + n : x`, which may have a name."""
+    if isinstance(value, Ref) and value.name in chosen:
+        value = chosen[value.name]
+    return counted_from_the_end(value)

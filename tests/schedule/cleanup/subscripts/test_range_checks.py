@@ -12,7 +12,7 @@ from transpile import lax
 from transpile.ir.loop_ir import Apply, Declare, If
 from transpile.ir.loop_rewrite import expressions, subexpressions, walk
 from transpile.options import Options
-from transpile.schedule.cleanup.range_checks import simplify_range_checks
+from transpile.schedule.cleanup.subscripts.range_checks import simplify_range_checks
 
 pytestmark = pytest.mark.full_level
 

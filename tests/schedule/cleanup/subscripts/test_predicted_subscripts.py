@@ -14,7 +14,7 @@ from transpile.ir.loop_ir import Kernel as LoopKernel
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
-from transpile.schedule.cleanup.predicted_subscripts import predict_subscripts
+from transpile.schedule.cleanup.subscripts.predicted_subscripts import predict_subscripts
 
 pytestmark = pytest.mark.full_level
 PLACES = np.array([3, -1, 0, 9, -10, 4, 2**62, -(2**62)])
