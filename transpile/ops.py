@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import BOOL, finfo, kind_letter
-from transpile.nn.operands import operand
-from transpile.numpy.core.promotion import Array, as_array, index_of
+from transpile.nn.operands import numbers_below, operand
+from transpile.numpy.core.promotion import Array, as_array, broadcast_to, index_of
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import extent_of, larger_of
 from transpile.numpy.subscripts.at import at
 from transpile.trace.tracer import named
 
@@ -140,11 +141,12 @@ def _segments(
             f"the segments have the shape {tuple(segments.shape)}, which the shape "
             f"{tuple(values.shape)} of the data does not begin with",
         )
-    count = int(np.max(segments)) + 1 if num_segments is None else index_of(num_segments)
-    if count < 0:
+    count: Any = int(np.max(segments)) + 1 if num_segments is None else extent_of(num_segments)
+    if isinstance(count, int) and count < 0:
         raise located(ValueError, "num_segments must be non-negative.")
     if chosen == "clip":
-        segments = np.clip(segments, 0, max(count - 1, 0))
+        last: Any = larger_of(count, 1) - 1
+        segments = np.clip(segments, 0, last)
     else:  # a negative index would count from the end
         segments = np.where(segments < 0, count, segments)
     shape = (count, *values.shape[segments.ndim :])
@@ -165,7 +167,12 @@ def _mode(mode: Any) -> str:
 
 
 def _filled(shape: tuple[Any, ...], name: str, dtype: np.dtype[Any]) -> Any:
-    return np.full(shape, _start(name, dtype), dtype)
+    start = np.asarray(_start(name, dtype), dtype)
+    return (
+        np.full(shape, start)
+        if all(isinstance(d, int) for d in shape)
+        else broadcast_to(start, shape)
+    )
 
 
 def _by_buckets(
@@ -177,8 +184,8 @@ def _by_buckets(
         raise located(ValueError, f"bucket_size must be positive, not {size}")
     flat = segments.reshape(-1)
     values = values.reshape((*flat.shape, *shape[1:]))
-    buckets = np.arange(flat.shape[0]) // size
-    rows = max(-(-flat.shape[0] // size), 1)
+    buckets = numbers_below(flat.shape[0]) // size
+    rows = larger_of(-(-flat.shape[0] // size), 1)
     empty = _filled((rows, *shape), name, values.dtype)
     change = getattr(at(empty)[buckets, flat], name)
     sums = change(values, mode="drop", unique_indices=unique)

@@ -1,5 +1,7 @@
 """The algebra of dimensions: every simplification keeps the value, every bound holds."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
@@ -17,6 +19,7 @@ from transpile.ir.dims import (
     symbols_of,
 )
 from transpile.ir.dims import _polynomial_bounds as bounds_without_facts
+from transpile.ir.indices.lengths import length, most_of
 from transpile.ir.indices.proofs import tightened
 from transpile.ir.indices.row_major import product, recombine, row_major, unravel
 
@@ -193,3 +196,36 @@ def test_substituting_is_evaluating(a, b, c, d):
         inner = {s: evaluate(values.get(s, Dim.of(s)), sizes) for s in (i, j)}
         expected = evaluate(index, {"i": inner[i], "j": inner[j]})
         assert evaluate(found, sizes) == expected
+
+
+def test_a_quotient_that_is_rounded_up_is_one_form():
+    for size in (2 * N - 1, N + 5 * LOOPS["i"], 3 * N):
+        assert -floor_divide(-size, 4) == floor_divide(size + 3, 4)
+    assert str(-floor_divide(-N, 8)) == "(n + 7) // 8"
+
+
+def test_memory_is_for_the_most_that_a_length_can_make_of_an_index():
+    n = Dim.symbol("n", 0, 4)
+    u, v = Dim.of(length("u", n)), Dim.of(length("v", 3))
+    indices = [
+        -floor_divide(-u, 8),
+        floor_divide(20 - 3 * u, 4),
+        8 * floor_divide(u + 7, 8) - u,
+        modulo(-u, 8),
+        modulo(u, v + 1),
+        modulo(u - n, v + 2),
+        u * v - u + 5,
+        -floor_divide(u - n, 3),
+        floor_divide(u - n - 1, v + 1),
+        -floor_divide(u - n - 1, v + 1),
+        floor_divide(u, v + 1) * u,
+        floor_divide(2 * u * v, 3) - v,
+    ]
+    for index, n_now in itertools.product(indices, range(4)):
+        values = [
+            evaluate(index, {"n": n_now, "u": a, "v": b})
+            for a in range(n_now + 1)
+            for b in range(4)
+        ]
+        assert max(values) <= evaluate(most_of(index), {"n": n_now}), index
+    assert most_of(-floor_divide(-Dim.of(length("u", 5)), 8)) == 1

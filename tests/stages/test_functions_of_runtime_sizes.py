@@ -132,6 +132,15 @@ NUMPY = """
     np.pad(v, 2)
     np.pad(v, (1, 2), mode='edge')
     np.pad(v, 1, mode='reflect')
+    np.pad(v, 7, mode='reflect')
+    np.pad(x, ((9, 4), (1, 0)), mode='symmetric')
+    np.pad(v, (4, 8), mode='reflect', reflect_type='odd')
+    np.pad(i, ((8, 5),), mode='symmetric', reflect_type='odd')
+    np.pad(x, ((7, 9), (0, 2)), mode='wrap')
+    np.pad(v[v > -9], 4, mode='reflect')
+    np.trim_zeros(i, 'f')
+    np.packbits(v[v > 0] > 0.5)
+    np.zeros(-(-len(v) // 2)) + v[::2]
     np.roll(v, 2)
     np.roll(x, 1, axis=0)
     np.roll(x, i[0], axis=0)
@@ -246,6 +255,13 @@ OWN = """
     transpile.grad(lambda v: np.sin(np.vander(v, len(v))).sum() + (np.poly(v)**2).sum())(v / 4)
     transpile.grad(lambda v: np.polyval(v, v).sum() + (np.diff(v, len(v) - 1)**2).sum())(v)
     transpile.grad(lambda v: np.cumsum(v).prod())(v)
+    transpile.grad(lambda a: np.linalg.matrix_power(a / 4, len(v)).sum())(a)
+    transpile.grad(lambda a: np.linalg.matrix_power(a / 4, i[0] - 1).sum())(a)
+    transpile.grad(lambda v: (np.pad(v, 7, mode='reflect') ** 2).sum())(v)
+    transpile.grad(lambda x: (strided(x[None, None]) ** 2).sum())(x)
+    transpile.grad(lambda x: lax.reduce_window(x, -9., lax.max, (3, 3), (2, 2), 'SAME').sum())(x)
+    lax.reduce_window(x, 0.0, lax.add, (2, 2), (2, 2), 'SAME')
+    strided(x[None, None])
     transpile.grad(lambda v: np.concatenate([v, v[::-1]])[1:] @ np.concatenate([v, v])[1:])(v)
     transpile.grad(lambda x: np.linalg.norm(x, axis=1).sum())(x)
     transpile.grad(lambda v: lax.scan(lambda c, r: (c * r + 1, c), 1.0, v)[0])(v)
@@ -266,6 +282,8 @@ OWN = """
     nn.softmax(x, axis=0)
     nn.logsumexp(x, axis=0)
     nn.one_hot(i, 9)
+    nn.one_hot(i, len(v))
+    nn.dot_product_attention(*[x.reshape(1, len(v), 2, 2)] * 3, is_causal=True)
     nn.relu(x)
     lax.dynamic_slice(v, (i[0],), (1,))
     lax.dynamic_slice(x, (i[0], 0), (1, 2))
@@ -276,6 +294,8 @@ OWN = """
     lax.cumsum(v)
     lax.cummax(v)
     lax.top_k(v, 1)
+    lax.top_k(v, len(v) // 2 + 1)
+    jnp.nonzero(v, size=len(v) + 1)
     lax.sort(v)
     lax.rev(v, (0,))
     lax.conv_general_dilated(x[None, None, :, 0], np.ones((1, 1, 3)), (1,), 'SAME')
@@ -292,20 +312,33 @@ OWN = """
     jsp.special.logsumexp(v)
     jsp.linalg.solve_triangular(a + 5 * jnp.eye(len(v)), v)
     transpile.ops.segment_sum(v, i, 9)
+    transpile.ops.segment_sum(v, i, len(v) - 1, bucket_size=2)
+    transpile.ops.segment_max(x, i, len(v) - 1, mode='clip')
     transpile.checkpoint(lambda v: np.sin(v))(v)
 """
 
 REFUSED = {
-    "np.pad(v, 3, mode='reflect')": r"needs 3 <= n - 1, .* declare it: .*\('n', '4 <= n'\)",
     "v.reshape(-1, 2)": r"declare it: transpile.dims\('n', 'n % 2 == 0'\)",
     "np.partition(v, 3)": "a partition at 3 needs 4 <= n",
-    "np.pad(v, 5, mode='wrap')": "by no more than the array needs 5 <= n",
     "np.linalg.svd(x)": r"declare which it is: transpile.dims\('n', 'n < 4'\), or 'n >= 4'",
     "random.choice(random.key(0), v, (5,), replace=False)": "without replacement needs 5 <= n",
 }
 
 
-NAMES = {"np": np, "jnp": jnp, "lax": lax, "nn": nn, "random": random, "jsp": jsp}
+def strided(x):
+    """A convolution whose padding depends on whether a size is even."""
+    return lax.conv_general_dilated(x, np.arange(9.0).reshape(1, 1, 3, 3), (2, 3), "SAME")
+
+
+NAMES = {
+    "strided": strided,
+    "np": np,
+    "jnp": jnp,
+    "lax": lax,
+    "nn": nn,
+    "random": random,
+    "jsp": jsp,
+}
 NAMES["transpile"] = transpile
 SIZES = (3, 4, 7, 12, 33)
 

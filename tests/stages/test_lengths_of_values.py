@@ -235,6 +235,10 @@ def test_what_needs_an_element_is_an_error_of_the_call_in_numpys_words():
             transpile.jit(f)(x)
         with pytest.raises(IndexError):
             f(x)
+    padded = transpile.jit(lambda x: np.pad(x[x > 5], 1, mode="mean"))
+    with pytest.raises(ValueError, match="can't extend empty axis 0 using modes other than"):
+        padded(x)
+    assert_agree(padded(x + 8), np.pad(x + 8, 1, mode="mean"))
     assert np.isnan(transpile.jit(lambda x: x[x > 5].mean())(x))
     assert transpile.jit(lambda x: x[x > 5].max(initial=3))(x) == 3
 

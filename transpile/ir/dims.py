@@ -428,6 +428,8 @@ def floor_divide(index: Index, divisor: Index) -> Index:
         atom = _sole_atom(rest)
         if isinstance(atom, Quotient) and isinstance(atom.divisor, int) and divisor > 0:
             return quotient + floor_divide(atom.dividend, atom.divisor * divisor)
+        if divisor > 0 and all(c < 0 for m, c in rest.terms if m):  # -(-n // 2) is (n + 1) // 2
+            return quotient - floor_divide(divisor - 1 - rest, divisor)
     return quotient + Dim((((Quotient(rest, divisor),), 1),))
 
 
@@ -445,13 +447,9 @@ def modulo(index: Index, divisor: Index) -> Index:
             return rest % divisor
         rest = Dim((((), rest),))
     if isinstance(divisor, int):
-        atom = _sole_atom(rest)
-        if (
-            isinstance(atom, Remainder)
-            and isinstance(atom.divisor, int)
-            and atom.divisor % divisor == 0
-        ):
-            return modulo(atom.dividend, divisor)
+        match _sole_atom(rest):
+            case Remainder(dividend=dividend, divisor=int() as own) if own % divisor == 0:
+                return modulo(dividend, divisor)
         common = gcd(divisor, *(c for _, c in rest.terms))
         if common > 1 and divisor > 0:
             scaled = normal_form({m: c // common for m, c in rest.terms})

@@ -14,7 +14,7 @@ import numpy as np
 from transpile.functional.custom import stop_gradient
 from transpile.ir.types import BOOL, FLOAT32, INT64, computed_dtype
 from transpile.nn.normalization import logsumexp, softmax
-from transpile.nn.operands import public
+from transpile.nn.operands import numbers_below, public
 from transpile.numpy.core.promotion import Array, as_array
 from transpile.numpy.core.promotion import error as located
 
@@ -145,7 +145,7 @@ def _position_masks(
     T: int, S: int, is_causal: bool, window: tuple[int, int] | None, queries: Any, keys: Any
 ) -> list[Any]:
     """Masks that broadcast to BKGTS: which keys a query attends to by its position."""
-    row, column = np.arange(T)[:, None], np.arange(S)[None, :]
+    row, column = numbers_below(T)[:, None], numbers_below(S)[None, :]
     masks: list[Any] = []
     if is_causal:
         masks.append(row >= column)
@@ -161,4 +161,4 @@ def _position_masks(
 
 def _below(size: int, lengths: Any) -> Any:
     """(B, size): True at the positions before each length."""
-    return np.less(np.arange(size)[None, :], lengths[:, None])
+    return np.less(numbers_below(size)[None, :], lengths[:, None])

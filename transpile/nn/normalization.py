@@ -3,14 +3,13 @@ selects."""
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from transpile.functional.custom import custom_jvp, stop_gradient
 from transpile.ir.types import BOOL, FLOAT64, computed_dtype
-from transpile.nn.operands import array_dtype, inexact, public
+from transpile.nn.operands import array_dtype, inexact, numbers_below, public
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
@@ -20,6 +19,7 @@ from transpile.numpy.core.promotion import (
     result_dtype,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import offset_of
 
 
 def _axes(x: Any, axis: Any) -> tuple[int, ...]:
@@ -214,7 +214,7 @@ def one_hot(x: Array, num_classes: int, *, dtype: Any = None, axis: int = -1) ->
     an axis out of range.
     """
     try:
-        size = operator.index(num_classes)
+        size = offset_of(num_classes)
     except TypeError as problem:
         raise located(TypeError, str(problem)) from problem
     value = as_array(x)
@@ -227,6 +227,6 @@ def one_hot(x: Array, num_classes: int, *, dtype: Any = None, axis: int = -1) ->
     rank = value.ndim + 1
     if not -rank <= axis < rank:
         raise located(ValueError, f"axis {axis} is out of bounds for array of dimension {rank}")
-    classes = np.arange(size).reshape([size if k == axis % rank else 1 for k in range(rank)])
-    hits = np.equal(np.expand_dims(value, axis), classes)
+    shape = tuple(size if k == axis % rank else 1 for k in range(rank))
+    hits = np.equal(np.expand_dims(value, axis), numbers_below(size).reshape(shape))
     return hits.astype(FLOAT64 if dtype is None else np.dtype(dtype))

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.flatten_fun import flatten_function, run_outside
+from transpile.ir.dims import Index
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import FLOAT64, PYTHON_SCALARS, check_dtype, is_bfloat16, kind_letter
 from transpile.numpy.core.promotion import Array, Function
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.subscripts.advanced import iota_of
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer, named
 
@@ -52,6 +54,11 @@ def _computed(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
     names = [f"x{k}" for k in positions]
     flat, leaves = flatten_function(of_arrays, [args[k] for k in positions], names=names)
     return flat.out_tree.unflatten(run_outside(flat.closed.graph, leaves))
+
+
+def numbers_below(size: Index) -> Any:
+    """0, 1, ..., size - 1."""
+    return np.arange(size) if isinstance(size, int) else iota_of(size)
 
 
 def operand(function: str, value: Array, position: int = 0) -> Any:

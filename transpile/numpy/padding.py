@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim
-from transpile.ir.indices.requirements import extreme, require
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.requirements import extreme, is_at_most, require
+from transpile.ir.types import INT64
 from transpile.numpy.core.creation import linspace
+from transpile.numpy.core.elementwise import where
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
     axis_of,
+    broadcast_in_dim,
     broadcast_to,
     concatenate_along,
     convert,
@@ -25,7 +27,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import max, mean, min
-from transpile.numpy.core.runtime_sizes import extent_of, smaller_of
+from transpile.numpy.core.runtime_sizes import dimension_value, extent_of, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.joins import repeat
 from transpile.numpy.manipulation.shapes import squeeze
@@ -72,11 +74,11 @@ def pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> 
     if mode in ("constant", "empty"):
         return _pad_constant(x, widths, kwargs.get("constant_values", 0))
     for axis, (low, high) in enumerate(widths):
-        if (low or high) and x.shape[axis] == 0:
-            raise located(
-                ValueError,
-                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'",
-            )
+        if low or high:
+            text = f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+            if x.shape[axis] == 0:
+                raise located(ValueError, text)
+            require(1, x.shape[axis], f"{mode!r} padding of an axis", text)
     if 0 in x.shape:
         return _pad_constant(x, widths, 0)
     (value,) = kwargs.values() or (None,)
@@ -199,7 +201,12 @@ def _wrap(x: Any, axis: int, widths: Widths, _: Pair) -> Pair:
     """The array repeated periodically at both ends."""
     size = x.shape[axis]
     if isinstance(size, Dim):
-        require(builtins.max(widths), size, "a periodic extension by no more than the array")
+        if not all(is_at_most(w, size) for w in widths):
+            low, high = (
+                _at(x, axis, call(np.remainder, t, dimension_value(size)))
+                for t in _positions_outside(size, widths)
+            )
+            return low, high
         times = [1, 1]
     else:
         times = [-(-w // size) for w in widths]
@@ -260,9 +267,8 @@ def _reflect(x: Any, axis: int, widths: Widths, mode: str, is_odd: bool) -> Any:
         return concatenate_along([first, x, last], axis)
     repeats_edge = mode == "symmetric"
     period = original if repeats_edge else original - 1
-    if isinstance(original, Dim):
-        for width in widths:
-            require(width, period, "a reflection by no more than there is to reflect")
+    if isinstance(original, Dim) and not all(is_at_most(w, period) for w in widths):
+        return _reflect_shorter(x, axis, widths, period, is_odd)
     there = period  # of a runtime size, in one round
     while low or high:
         size = x.shape[axis]
@@ -282,6 +288,42 @@ def _reflect(x: Any, axis: int, widths: Widths, mode: str, is_odd: bool) -> Any:
         x = concatenate_along(parts, axis)
         low, high = low - before, high - after
     return x
+
+
+def _reflect_shorter(x: Any, axis: int, widths: Widths, period: Index, is_odd: bool) -> Any:
+    """The same of an axis that may be shorter than what is added, which goes back and forth.
+
+    With two periods, there and back, an odd image has risen by twice the last element less the
+    first.
+    """
+    size = dimension_value(x.shape[axis])
+    both = call(np.maximum, dimension_value(2 * period), 1)
+    first, last = _edges(x, axis)
+    parts = [x]
+    for side, place in enumerate(_positions_outside(x.shape[axis], widths)):
+        there = call(np.remainder, place, both)
+        goes_back = call(np.greater_equal, there, size)
+        back = call(np.subtract, dimension_value(period + x.shape[axis] - 1), there)
+        image = _at(x, axis, where(goes_back, back, there))
+        if is_odd:
+            shape = (there.shape[0], *[1] * (x.ndim - axis - 1))
+            turned, rounds = (broadcast_in_dim(v, shape, (0,)) for v in (goes_back, place // both))
+            image = where(turned, call(np.subtract, call(np.multiply, 2, last), image), image)
+            rise = call(np.multiply, 2, call(np.subtract, last, first))
+            image = convert(call(np.add, image, call(np.multiply, rounds, rise)), x.dtype)
+        parts.insert(side * len(parts), image)
+    return concatenate_along(parts, axis)
+
+
+def _positions_outside(size: Index, widths: Widths) -> tuple[Any, Any]:
+    """The positions of what is added in front of an axis and behind it, counted from its first."""
+    low, high = (bind(primitives.iota, shape=(w,), dimension=0, dtype=INT64) for w in widths)
+    return low - dimension_value(widths[0]), high + dimension_value(size)
+
+
+def _at(x: Any, axis: int, positions: Any) -> Any:
+    """The elements of an axis at positions, which are some of it."""
+    return np.take(x, positions, axis, mode="clip")
 
 
 def _mirrored(image: Any, edge: Any, is_odd: bool) -> Any:

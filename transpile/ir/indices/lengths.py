@@ -20,6 +20,7 @@ from transpile.ir.dims import (
     Remainder,
     Shape,
     Symbol,
+    bounds,
     floor_divide,
     symbols_of,
     terms_of,
@@ -80,32 +81,44 @@ def lengths_in(shapes: Iterable[Shape]) -> tuple[Length, ...]:
 
 
 def most_of(index: Index) -> Index:
-    """An upper bound of an index over lengths, in the sizes that a caller knows; none of its parts
-    may be negative."""
-    if not lengths_of(index):
-        return index
+    """An upper bound of an index over lengths, in the sizes that a caller knows."""
+    return _extreme_of(index, 1) if lengths_of(index) else index
+
+
+def _extreme_of(index: Index, sign: int) -> Index:
+    """An upper bound (sign 1) or a lower one (-1), each term at its extreme."""
     total: Index = 0
     for monomial, factor in terms_of(index):
+        towards = sign if factor > 0 else -sign
         part: Index = factor
         for atom in monomial:
-            part = part * _most_of_atom(atom)
-        if factor > 0 or not lengths_of(Dim(((monomial, factor),))):
-            total = total + part
+            part = part * _extreme_of_atom(atom, towards)
+        total = total + part
     return total
 
 
-def _most_of_atom(atom: Atom) -> Index:
+def _extreme_of_atom(atom: Atom, sign: int) -> Index:
+    """The same of an atom, which is not negative where others stand beside it in a product: sizes
+    and lengths are not, and what is divided there is a number of elements."""
     match atom:
-        case Length(extent=extent) if extent is not None:
-            return most_of(extent - 1)
+        case Length(lower=lower, extent=extent) if extent is not None:
+            return most_of(extent - 1) if sign > 0 else lower
         case Quotient(dividend=dividend, divisor=divisor) if not lengths_of(divisor):
-            return floor_divide(most_of(dividend), divisor)
+            return floor_divide(_extreme_of(dividend, sign), divisor)
         case Remainder(dividend=dividend, divisor=divisor) if lengths_of(dividend):
-            return most_of(divisor) - 1
-        case Quotient(dividend=dividend):
-            return most_of(dividend)
+            return most_of(divisor) - 1 if sign > 0 else 0
+        case Quotient(dividend=dividend) | Remainder(dividend=dividend) if lengths_of(atom.divisor):
+            # Of a divisor of at least 1 the quotient is nearer to 0, and the rest below both.
+            return _extreme_of(dividend, 1) if sign > 0 else _least_quotient(dividend)
         case _:
             return Dim((((atom,), 1),))
+
+
+def _least_quotient(dividend: Index) -> Index:
+    """The least quotient by a divisor of which nothing is known: 0, unless what is divided may be
+    negative."""
+    low = bounds(dividend)[0]
+    return 0 if low is not None and low >= 0 else _extreme_of(dividend, -1)
 
 
 def stored_shape(shape: Shape) -> Shape:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
 from transpile.ir.types import INT64, kind_letter
 from transpile.lax.arrays.promotion import Array, array, dtype_argument, of_dtype, public, spelled
 from transpile.lax.arrays.shapes import axis_in
@@ -98,7 +99,7 @@ def top_k(operand: Array, k: int, *, axis: int = -1) -> tuple[Any, Any]:
             f"k argument to top_k must be no larger than size along axis; got k={k} with "
             f"shape={list(x.shape)} and axis={number}",
         )
-    return _largest(x, int(k), number)
+    return _largest(x, k if isinstance(k, Dim) else int(k), number)
 
 
 def _largest(x: Any, k: Any, axis: int) -> tuple[Any, Any]:

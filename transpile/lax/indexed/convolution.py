@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape
+from transpile.ir.dims import Index, Shape
 from transpile.ir.types import BOOL
 from transpile.lax.arrays.enums import Precision, PrecisionLike
 from transpile.lax.arrays.products import dot_general
@@ -90,6 +90,7 @@ def conv_general_dilated(
     base = one if lhs_dilation is None else tuple(map(int, lhs_dilation))
     apart = one if rhs_dilation is None else tuple(map(int, rhs_dilation))
     strides = tuple(map(int, window_strides))
+    pads: tuple[tuple[Index, Index], ...]
     if isinstance(padding, str):
         pads = _pads_of_name(padding, left, right, spec, strides, base, apart)
     else:

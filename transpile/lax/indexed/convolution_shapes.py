@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from transpile.ir.dims import Index
+from transpile.ir.dims import Dim, Index
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives.windows import dilated, window_count, windowed_shape
 
@@ -149,10 +149,15 @@ def padtype_to_pads(
     return pads
 
 
-def explicit_padding(function: str, padding: Any) -> tuple[tuple[int, int], ...]:
+def width_of(padding: Any) -> Index:
+    """A width of padding that a user gives: a number, or a runtime size."""
+    return padding if isinstance(padding, Dim) else int(padding)
+
+
+def explicit_padding(function: str, padding: Any) -> tuple[tuple[Index, Index], ...]:
     """Padding that is given as pairs; JAX's ValueError for anything else."""
     try:
-        return tuple((int(low), int(high)) for low, high in padding)
+        return tuple((width_of(low), width_of(high)) for low, high in padding)
     except (ValueError, TypeError):
         raise located(
             ValueError,

@@ -22,7 +22,7 @@ from transpile.lax.arrays.promotion import (
 )
 from transpile.lax.arrays.reductions import combination
 from transpile.lax.control.loops import scan
-from transpile.lax.indexed.convolution_shapes import padtype_to_pads
+from transpile.lax.indexed.convolution_shapes import padtype_to_pads, width_of
 from transpile.numpy.core.promotion import broadcast_in_dim, reshape_to, slice_axis, transpose_to
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_primitives
@@ -134,7 +134,7 @@ def _params(
         wide: Any = [dilated(n, b) for n, b in zip(shape, base, strict=True)]
         reach: Any = [dilated(w, d) for w, d in zip(size, apart, strict=True)]
         padding = padtype_to_pads(wide, reach, strides, padding)
-    pads = tuple((int(low), int(high)) for low, high in padding)
+    pads = tuple((width_of(low), width_of(high)) for low, high in padding)
     if len(pads) != len(size):
         raise located(
             ValueError,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Shape
+from transpile.ir.dims import Dim, Shape, bounds
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import INT64, broadcast_shapes, real_dtype
 from transpile.numpy.core.promotion import (
@@ -36,7 +36,7 @@ from transpile.numpy.linalg.common import (
     matrices,
     with_derivative,
 )
-from transpile.numpy.loops import chosen, repeated
+from transpile.numpy.loops import chosen, scanned
 from transpile.primitives.linalg import decompositions as primitives
 from transpile.primitives.rules import apply
 from transpile.trace.lengths import none_of
@@ -177,9 +177,9 @@ def matrix_power(a: Array, n: int) -> Any:
     """The n-th powers of a stack of square matrices, by repeated squaring; of the inverses for
     negative n.
 
-    n may be a runtime size or traced; it has then derivatives in forward mode only, and an integer
-    matrix no negative powers, which are a ValueError of the call. Raises LinAlgError for what is
-    not square.
+    n may be a runtime size or traced. An integer matrix then has no negative powers, which are a
+    ValueError of the call, and a gradient stores two matrices for each bit that n may have. Raises
+    LinAlgError for what is not square.
     """
     x = as_array(a)
     check_square(x)
@@ -216,17 +216,18 @@ def _powers(x: Any, exponent: Any) -> Any:
         x = chosen(call(np.less, count, 0), lambda: inv(x), lambda: x)
         count = call(np.absolute, count)
 
-    def is_left(result: Any, square: Any, left: Any) -> list[Any]:
-        return [call(np.greater, left, 0)]
-
-    def halved(result: Any, square: Any, left: Any) -> list[Any]:
+    def halved(state: list[Any], _: list[Any]) -> list[Any]:
+        result, square, left = state
         is_odd = call(np.equal, call(np.bitwise_and, left, 1), 1)
         result = chosen(is_odd, lambda: np.matmul(result, square), lambda: result)
         is_last = call(np.less_equal, left, 1)
         square = chosen(is_last, lambda: square, lambda: np.matmul(square, square))
         return [result, square, call(np.right_shift, left, 1)]
 
-    return repeated(is_left, halved, (), (one, x, count))[0]
+    # As many iterations as there are bits, most of which do nothing, have a gradient.
+    most = bounds(exponent)[1] if isinstance(exponent, Dim) else None
+    bits = 63 if most is None else most.bit_length()
+    return scanned(halved, (one, x, count), (), bits)[0]
 
 
 # ---------------------------------------------------------------------------------- determinants

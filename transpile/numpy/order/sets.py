@@ -29,7 +29,7 @@ from transpile.numpy.core.promotion import (
     transpose_to,
 )
 from transpile.numpy.core.promotion import axis_of as checked_axis
-from transpile.numpy.core.runtime_sizes import extent_of
+from transpile.numpy.core.runtime_sizes import dimension_value, extent_of
 from transpile.numpy.order.searching import count_before, take
 from transpile.numpy.order.sorting import argsort_along, iota, sort_along
 from transpile.numpy.subscripts.advanced import positions_of
@@ -55,7 +55,7 @@ def numbered(mask: Any, size: Any, otherwise: Any) -> Any:
     """The positions of the true elements of a mask along one axis: the first `size` of them, then
     `otherwise`."""
     count = mask.shape[0]
-    start = fill(otherwise, (size,), INT64)
+    start = broadcast_to(dimension_value(otherwise), (size,))
     if size == 0 or count == 0:
         return start
     position = np.where(mask, np.cumsum(mask) - 1, size)

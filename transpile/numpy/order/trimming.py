@@ -64,7 +64,9 @@ def _bounds(marks: Any, sides: str) -> tuple[Any, Any]:
     if may_be_0(size):
         return _bounds_of_any(marks, sides)
     first = argmax(marks) if "f" in sides else np.int64(0)
-    stop = call(np.subtract, size, argmax(flip(marks))) if "b" in sides else np.int64(size)
+    stop = convert(as_operand(size), INT64)
+    if "b" in sides:
+        stop = call(np.subtract, stop, argmax(flip(marks)))
     return first, where(any_of(marks), stop, np.int64(0))
 
 

@@ -23,7 +23,7 @@ from transpile.ir.indices.row_major import product
 from transpile.ir.types import FLOAT32, FLOAT64, ArrayType
 from transpile.machine import Machine
 from transpile.passes.expand.labelled import Labelled, reshaped
-from transpile.passes.expand.windows import interleave_phases, phase_taps
+from transpile.passes.expand.windows import interleave_phases, knows_phases, phase_taps
 from transpile.primitives import axes, dot, elementwise, reductions, windows
 from transpile.primitives.convolution import conv_general_dilated
 
@@ -49,6 +49,7 @@ def _convolution(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> 
     has_phases = (
         all(s == 1 for s in params["window_strides"])
         and math.prod(base) <= builder.machine.most_phases
+        and knows_phases([low for low, _ in params["padding"]], base)
     )
     if has_gaps and has_phases:
         return _polyphase(builder, x, w, params, kind.shape)

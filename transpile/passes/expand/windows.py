@@ -23,6 +23,7 @@ import numpy as np
 from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.graph_rewrite import Builder
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import INT64
 from transpile.primitives import axes, elementwise, reductions, windows
@@ -58,7 +59,7 @@ def padded_slice(
     for start, count, stride, size in zip(starts, counts, strides, x.type.shape, strict=True):
         span = (count - 1) * stride + 1
         low, high = -start, start + span - size
-        is_inside = low <= 0 and (high == 0 or (isinstance(high, int) and high < 0))
+        is_inside = is_at_most(low, 0) and isinstance(high, int) and high <= 0
         padding.append((0, 0, 0) if is_inside else (low, high, 0))
         ranges.append((start, start + span) if is_inside else (0, span))
     if any(map(any, padding)):
@@ -121,6 +122,11 @@ class _Window:
 # ----------------------------------------------------------------------------------------- phases
 
 
+def knows_phases(lows: Sequence[Index], base: Sequence[int]) -> bool:
+    """True if it is known which taps a phase reads: along dilated axes, of the padding in front."""
+    return all(isinstance(low, int) or b == 1 for low, b in zip(lows, base, strict=True))
+
+
 def phase_taps(window: int, low: int, base: int, apart: int, phase: int, sign: int = 1) -> TapReads:
     """The taps k for which phase + sign * (k * apart - low) is divisible by `base`, with the
     quotients."""
@@ -175,7 +181,8 @@ def _reduction(builder: Builder, equation: Equation) -> Atom:
     fill = Const(reductions.identity(combine, x.type.dtype).value)
     window = _Window(equation.params, equation.output.type.shape)
     phases = math.prod(window.base)
-    if 1 < phases <= builder.machine.most_phases and all(s == 1 for s in window.strides):
+    has_phases = 1 < phases <= builder.machine.most_phases and knows_phases(window.low, window.base)
+    if has_phases and all(s == 1 for s in window.strides):
         return interleave_phases(
             builder,
             window.counts,
@@ -393,7 +400,8 @@ def _scatter_add(builder: Builder, equation: Equation) -> Atom:
             return _splat(builder, zero, counts)
         return _combined(builder, elementwise.add, parts)
 
-    if math.prod(window.strides) <= builder.machine.most_phases:
+    few_phases = math.prod(window.strides) <= builder.machine.most_phases
+    if few_phases and knows_phases(window.low, window.strides):
         whole = interleave_phases(builder, extents, window.strides, piece)
     else:
         whole = _sum_of_padded_taps(builder, window, extents, of_tap, zero)
