@@ -13,7 +13,12 @@ import numpy as np
 from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.graph import Const
 from transpile.ir.indices.lengths import are_equal_later
-from transpile.ir.indices.requirements import may_stretch, require, require_index
+from transpile.ir.indices.requirements import (
+    is_at_most,
+    may_stretch,
+    require,
+    require_index,
+)
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
@@ -450,23 +455,25 @@ def _cut(value: Any, size: Any, default: Any) -> Any:
 
 def _select_backwards(entry: slice, size: Any, step: Index) -> Selection:
     """The slice with this step backwards, as one forwards from its last element."""
-    first = size - 1 if entry.start is None else _bound(entry.start, size, 0)
-    before = -1 if entry.stop is None else _bound(entry.stop, size, 0)
-    require(first + 1, size, f"the slice bound {entry.start} of an axis of size {size}")
-    require(before, first, f"the slice {entry.start}:{entry.stop}:{-step}")
-    count = (first - before + step - 1) // step
-    return Selection(first - (count - 1) * step, first + 1, step, reverse=True)
+    limit, first = _cut_behind(entry.start, size, size), _cut_behind(entry.stop, size, 0)
+    is_known = is_at_most(first, limit)
+    span = limit - first if is_known else larger_of(limit - first, 0)
+    count = (span + step - 1) // step
+    covered = (count - 1) * step + 1
+    if not is_known and step != 1:
+        covered = larger_of(covered, 0)
+    return Selection(limit - covered, limit, step, reverse=True)
 
 
-def _bound(value: Any, size: Any, default: Any) -> Any:
+def _cut_behind(value: Any, size: Any, default: Any) -> Any:
+    """How many elements stand up to a bound of a slice backwards, which NumPy cuts short."""
     if value is None:
         return default
     bound = value if isinstance(value, Dim) else index_of(value)
     if isinstance(bound, int) and bound < 0:
-        bound = bound + size
+        return size - smaller_of(-bound - 1, size)
     require(0, bound, f"the slice bound {value} of an axis of size {size}")
-    require(bound, size, f"the slice bound {value} of an axis of size {size}")
-    return bound
+    return smaller_of(bound + 1, size)
 
 
 def _slice(x: Tracer, selections: list[Selection]) -> Any:
