@@ -17,12 +17,14 @@ from transpile.util.frozen_records import replace
 class Memory:
     """The buffers of a program in the making, and its names.
 
-    counted  the lengths that the graph counts outside of its loops and branches
+    counted   the lengths that the graph counts outside of its loops and branches
+    counters  the names of loops' counters, which several loops may have, and no array
     """
 
     def __init__(self, counted: frozenset[Length]) -> None:
         self.counted = counted
         self.names = Names(())
+        self.counters: set[str] = set()
         self.temporaries: list[Buffer] = []
         self.constants: dict[Const, Place] = {}
 
@@ -30,7 +32,10 @@ class Memory:
         """A buffer for a value."""
         value = atom.value if isinstance(atom, Const) else None
         shape = self._with_room(stored_shape(atom.type.shape))
-        return Buffer(self.names.new(hint), shape, atom.type.dtype, value)
+        name = self.names.new(hint)
+        while name in self.counters:
+            name = self.names.new(hint)
+        return Buffer(name, shape, atom.type.dtype, value)
 
     def _with_room(self, shape: Shape) -> Shape:
         """The shape of the memory, in which rows have room for what a loop's body counts."""

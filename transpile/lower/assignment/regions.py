@@ -123,6 +123,7 @@ def _counter(placement: Placement, node: Loop) -> Symbol | None:
         hint = loop_name(names, placement.counters, 0)
     elif hint not in LOOP_NAMES:
         hint = names.new(hint)
+    placement.memory.counters.add(hint)
     extent = None if symbol.extent is None else substitute(symbol.extent, placement.around)
     return Symbol(hint, symbol.lower, extent)
 
