@@ -4,8 +4,10 @@ import numpy as np
 from graphs import lowered, statements_of
 from helpers import ordinary
 
+import transpile
 from transpile import lax
 from transpile.ir.loop_ir import Apply, Declare, For, If, Ref, Store, Swap, Update, While
+from transpile.ir.loop_rewrite import walk
 
 V = ordinary("f8", (40,))
 
@@ -81,3 +83,21 @@ def test_numbers_out_of_range_choose_the_nearest_branch():
     assert choice.condition.op == "less_equal"
     ((second,), (last,)) = (choice.orelse, choice.orelse[0].orelse)
     assert second.condition.op == "equal" and isinstance(last, For)
+
+
+def test_an_array_has_not_the_name_of_a_loop_that_was_placed_before():
+    """What the loop over j of the way back reads is the array of what the user calls j."""
+
+    def f(x, n):
+        s = 0.0
+        for i in range(n):
+            print(i)
+            j = 0
+            while j < i:
+                s += x * j
+                j += 1
+        return s
+
+    program = transpile.jit(transpile.grad(f)).lower(3.0, 4).compiler_ir("loops")
+    loops = {s.symbol.name for k in program.kernels for s in walk(k.body) if isinstance(s, For)}
+    assert loops.isdisjoint(program.buffers())

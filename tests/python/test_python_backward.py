@@ -281,10 +281,44 @@ def test_what_a_loop_prints_is_printed_once_under_a_derivative(f, capfd):
     np.testing.assert_allclose(derivative, slope, rtol=1e-7)
 
 
-def test_what_is_printed_before_a_length_is_known_is_an_error():
+def told(x):
+    if x > 0:
+        print("begin", x)
+    return newton(x)
+
+
+def told_in_a_loop(x):
+    for i in range(int(x)):
+        x = x * 0.5 + i
+        print(i, x)
+    return newton(x) + x
+
+
+def told_twice(x):
+    if x > 0:
+        print("first", x)
+    y = newton(x)
+    print("second", y)
+    return newton(y) * y
+
+
+@pytest.mark.parametrize("f", [told, told_in_a_loop, told_twice])
+def test_what_is_printed_before_a_length_is_known_is_printed_once(f, capfd):
+    """Also by a call that is made again, as there was too little memory."""
+    f(3.5)
+    printed = capfd.readouterr().out
+    value, derivative = transpile.jit(transpile.value_and_grad(f))(3.5)
+    assert capfd.readouterr().out == printed
+    assert value == pytest.approx(f(3.5))
+    assert derivative == pytest.approx((f(3.5 + 1e-6) - f(3.5 - 1e-6)) / 2e-6, rel=1e-5)
+
+
+def test_what_is_printed_before_a_failure_and_a_length_is_an_error():
+    """The failure comes before a loop that may not end, and behind what is printed."""
+
     def told(x):
-        if x > 0:
-            print("begin", x)
+        print("begin", x)
+        assert x > 0
         return newton(x)
 
     with pytest.raises(UnsupportedError, match="before it has found the length"):

@@ -216,3 +216,14 @@ def test_a_slice_backwards_from_before_the_beginning_is_empty_in_a_loop():
     for n in range(len(starts)):
         x = np.arange(8.0).reshape(2, 4)
         np.testing.assert_array_equal(compiled(x.copy(), starts, n), added(x, starts, n))
+
+
+def test_bounds_behind_the_ends_of_a_slice_backwards():
+    """Of a part whose length the program finds, they are cut short at both ends."""
+
+    def f(x, n):
+        v = x[n : n + 4]
+        v[-1:2:-1] -= v[-1:2:-1].sum()
+        return v[9::-2].sum(), v[5:1:-2] * 1, v[-6:0:-1].sum(), v[-2:-5:-2] * 1, v[2:2:-3].sum()
+
+    check(f, X, 0, 3, 5, 6, 7, 9)

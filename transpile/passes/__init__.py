@@ -25,6 +25,7 @@ from transpile.passes.half_precision import widen_halves
 from transpile.passes.layouts.reduction_order import reduce_in_memory_order
 from transpile.passes.layouts.transposes import sink_transposes
 from transpile.passes.lengths.compaction import compact_elements, reduce_under_masks
+from transpile.passes.lengths.counted_first import count_before_calls
 from transpile.passes.lengths.equal_lengths import unify_lengths
 from transpile.passes.scalarize import scalarize_reductions
 from transpile.passes.selection import select_ranks
@@ -58,6 +59,7 @@ PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (scalarize_reductions, "a sum of short vectors accumulates in scalars, in one loop"),
     (simplify, "merged values open further identities"),
     (eliminate_dead_code, "what the rewrites left behind goes away"),
+    (count_before_calls, "a program that is called again for want of memory calls Python once"),
     (
         unalias_outputs,
         "each output is a value of its own, so that it can have a buffer of its own",

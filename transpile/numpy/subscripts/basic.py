@@ -13,12 +13,7 @@ import numpy as np
 from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.graph import Const
 from transpile.ir.indices.lengths import are_equal_later
-from transpile.ir.indices.requirements import (
-    is_at_most,
-    may_stretch,
-    require,
-    require_index,
-)
+from transpile.ir.indices.requirements import is_at_most, may_stretch, require, require_index
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
