@@ -1,40 +1,28 @@
 /* argmax.py:9: return np.argmax(x, axis=1) */
 static void argmax_kernel(const double x[restrict 100][50], int64_t out[restrict 100])
 {
-    for (int64_t group = 0; group < 25; group++) {
+    for (int64_t i = 0; i < 100; i++) {
         double acc = -INFINITY;
-        double acc3 = -INFINITY;
-        double acc4 = -INFINITY;
-        double acc5 = -INFINITY;
-        #pragma omp simd reduction(maximum_f64:acc, acc3, acc4, acc5)
-        for (int64_t j = 0; j < 50; j++) {
-            acc = maximum_f64(acc, x[4 * group][j]);
-            acc3 = maximum_f64(acc3, x[4 * group + 1][j]);
-            acc4 = maximum_f64(acc4, x[4 * group + 2][j]);
-            acc5 = maximum_f64(acc5, x[4 * group + 3][j]);
+        int64_t is_nan = 0;
+        #pragma omp simd reduction(larger_f64:acc) reduction(|:is_nan)
+        for (int64_t j = 0; j < 48; j++) {
+            acc = x[i][j] > acc ? x[i][j] : acc;
+            is_nan |= isnan_f64(x[i][j]);
         }
+        #pragma omp simd reduction(larger_f64:acc) reduction(|:is_nan)
+        for (int64_t j = 42; j < 50; j++) {
+            acc = x[i][j] > acc ? x[i][j] : acc;
+            is_nan |= isnan_f64(x[i][j]);
+        }
+        acc = is_nan != 0 ? NAN : acc;
         int64_t acc2 = INT64_MAX;
-        int64_t acc2_2 = INT64_MAX;
-        int64_t acc2_3 = INT64_MAX;
-        int64_t acc2_4 = INT64_MAX;
-        #pragma omp simd reduction(min:acc2, acc2_2, acc2_3, acc2_4)
-        for (int64_t j = 0; j < 50; j++) {
-            acc2 = minimum_i64(acc2,
-                    ((x[4 * group][j] == acc) | isnan_f64(x[4 * group][j])) ? j : INT64_MAX);
-            acc2_2 = minimum_i64(acc2_2,
-                    ((x[4 * group + 1][j] == acc3) | isnan_f64(x[4 * group + 1][j])) ? j
-                    : INT64_MAX);
-            acc2_3 = minimum_i64(acc2_3,
-                    ((x[4 * group + 2][j] == acc4) | isnan_f64(x[4 * group + 2][j])) ? j
-                    : INT64_MAX);
-            acc2_4 = minimum_i64(acc2_4,
-                    ((x[4 * group + 3][j] == acc5) | isnan_f64(x[4 * group + 3][j])) ? j
-                    : INT64_MAX);
-        }
-        out[4 * group] = acc2;
-        out[4 * group + 1] = acc2_2;
-        out[4 * group + 2] = acc2_3;
-        out[4 * group + 3] = acc2_4;
+        #pragma omp simd reduction(min:acc2)
+        for (int64_t j = 0; j < 48; j++)
+            acc2 = minimum_i64(acc2, ((x[i][j] == acc) | isnan_f64(x[i][j])) ? j : INT64_MAX);
+        #pragma omp simd reduction(min:acc2)
+        for (int64_t j = 42; j < 50; j++)
+            acc2 = minimum_i64(acc2, ((x[i][j] == acc) | isnan_f64(x[i][j])) ? j : INT64_MAX);
+        out[i] = acc2;
     }
 }
 

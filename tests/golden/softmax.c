@@ -5,9 +5,18 @@ static void softmax_kernel(const float x[restrict 64][100], float out[restrict 6
     for (int64_t i = 0; i < 64; i++) {
         float e[100];
         float acc = -INFINITY;
-        #pragma omp simd reduction(maximum_f32:acc)
-        for (int64_t j = 0; j < 100; j++)
-            acc = maximum_f32(acc, x[i][j]);
+        int32_t is_nan = 0;
+        #pragma omp simd reduction(larger_f32:acc) reduction(|:is_nan)
+        for (int64_t j = 0; j < 96; j++) {
+            acc = x[i][j] > acc ? x[i][j] : acc;
+            is_nan |= isnan_f32(x[i][j]);
+        }
+        #pragma omp simd reduction(larger_f32:acc) reduction(|:is_nan)
+        for (int64_t j = 84; j < 100; j++) {
+            acc = x[i][j] > acc ? x[i][j] : acc;
+            is_nan |= isnan_f32(x[i][j]);
+        }
+        acc = is_nan != 0 ? NAN : acc;
         float acc2 = 0.0f;
         #pragma omp simd reduction(+:acc2)
         for (int64_t j = 0; j < 100; j++) {

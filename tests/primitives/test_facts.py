@@ -132,6 +132,14 @@ def test_parts_leave_the_range_where_it_says_so(primitive, dtype):
     assert differs == (kind_letter(dtype) in primitive.leaves_range)
 
 
+@pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: primitive.idempotent))
+def test_an_operand_may_be_combined_twice(primitive, dtype):
+    x, y = pairs(dtype, random(primitive))
+    once = primitive.numpy(x, y)
+    y = y.astype(once.dtype)
+    assert_same(primitive.numpy(once, y), once)
+
+
 @pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: primitive.involution))
 def test_twice_is_not_at_all(primitive, dtype):
     x = values(primitive, dtype)

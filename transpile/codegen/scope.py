@@ -46,12 +46,14 @@ _NO_ENDS: Mapping[tuple[Index, Index], str] = {}
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduction operation that OpenMP lacks, for a `declare reduction` directive."""
+    """A reduction operation that OpenMP lacks, for a `declare reduction` directive; `in_gcc` is one
+    that it has, and that is the same in gcc."""
 
     name: str
     dtype: DType
     start: Any
     combine: str
+    in_gcc: str = ""
 
 
 @dataclass(frozen=True)
@@ -287,18 +289,21 @@ class Scope:
 
     def reductions(self, loop: For) -> Iterable[tuple[str, list[str]]]:
         """(operation, accumulators) of the reduction clauses of a loop."""
-        targets = {
-            s.target.name: s.target.dtype
-            for s in walk(loop.body)
-            if isinstance(s, Update) and isinstance(s.target, Ref)
-        }
+        targets, folded = {}, set()
+        for s in walk(loop.body):
+            if isinstance(s, Update) and isinstance(s.target, Ref):
+                targets[s.target.name] = s.target.dtype
+                if s.op != "set":
+                    folded.add(s.target.name)
         combined: dict[str, list[str]] = {}
         for op, name in loop.reductions:
-            combined.setdefault(self._combiner(op, targets[name]), []).append(name)
+            combiner = self._combiner(op, targets[name], is_number=name not in folded)
+            combined.setdefault(combiner, []).append(name)
         return combined.items()
 
-    def _combiner(self, op: str, dtype: DType) -> str:
-        """OpenMP's name of a reduction operation, which is declared where OpenMP has none."""
+    def _combiner(self, op: str, dtype: DType, is_number: bool) -> str:
+        """OpenMP's name of a reduction operation, which is declared where OpenMP has none.
+        `is_number`: the accumulator is set to what compares as better, and is no NaN."""
         operator = infix(op, dtype)
         start = identity(op, dtype).value[()]
         if operator == "&" and dtype.kind == "i":
@@ -309,9 +314,15 @@ class Scope:
         sign = TABLE[op].chooses
         if dtype.kind in "iu" and sign:
             return "max" if sign > 0 else "min"
+        if is_number and sign:
+            # gcc combines lanes by its own in a few steps, by others one after the other. Clang's
+            # own begin with the largest number, where this begins with infinity.
+            better, of_gcc = ("larger", "max") if sign > 0 else ("smaller", "min")
+            combine = f"omp_out = omp_in {'>' if sign > 0 else '<'} omp_out ? omp_in : omp_out"
+            return self._declared(f"{better}_{suffix(dtype)}", dtype, start, combine, of_gcc)
         name = self.printer.function(op, dtype)
         return self._declared(name, dtype, start, f"omp_out = {name}(omp_out, omp_in)")
 
-    def _declared(self, name: str, dtype: DType, start: Any, combine: str) -> str:
-        self.shared.needs.reductions[name] = Reduction(name, dtype, start, combine)
+    def _declared(self, name: str, dtype: DType, start: Any, combine: str, in_gcc: str = "") -> str:
+        self.shared.needs.reductions[name] = Reduction(name, dtype, start, combine, in_gcc)
         return name

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         leaves_range: str
         signs: tuple[int, ...]
         chooses: int
+        idempotent: bool
         bitwise: str
         of_bools: str
         divisor: int | None
@@ -210,6 +211,8 @@ class Primitive:
                   the whole, in order, is neither
     signs         comparison: the signs of x - y for which it is true
     chooses       extreme: the sign of x - y for which it is x; NaN propagates
+    idempotent    f(f(x, y), y) is f(x, y) to the bit: as f is associative, too, an element may be
+                  combined more than once
     bitwise       logical: the primitive that does the same to each bit of integers
     atomic        the function of CUDA that updates an integer by it in one access; "" for none
     of_bools      arithmetic: the logical primitive that it is on bools
@@ -273,6 +276,7 @@ class Primitive:
     leaves_range: str = ""
     signs: tuple[int, ...] = ()
     chooses: int = 0
+    idempotent: bool = False
     bitwise: str = ""
     atomic: str = ""
     of_bools: str = ""

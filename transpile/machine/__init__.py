@@ -126,11 +126,11 @@ class Machine:
     # and the one that decides whether all or any of so many hold.
     shortest_bool_search: int = 16
     shortest_truth_search: int = 256
-    # argmax of longer rows finds the block that has it, of so many elements: few for the search in
-    # it, many for the lanes of its maximum. Rows that have fewer blocks have them half as long. Of
-    # matrices with more columns it looks at all elements.
-    search_block: int = 1024
-    integer_search_block: int = 256
+    # argmax of longer rows finds the block that has it, of so many elements, less in short rows;
+    # columns of fewer blocks have them half as long, wider matrices have none.
+    search_block: int = 256
+    shortest_search_block: int = 64
+    fewest_row_blocks: int = 4
     column_search_block: int = 128
     fewest_search_blocks: int = 8
     widest_blocked_search: int = 64
@@ -307,15 +307,15 @@ class Machine:
     most_row_vectors: int = 4
     # Work on an element that makes up for copies of what is shorter than a vector.
     least_padded_work: int = 60
-    # Rests of known lengths: work for each vector that ends a loop; vectors of a long loop.
+    # Rests of known lengths: work for each vector that ends a loop; vectors of a long loop, and of
+    # one that finds extremes.
     least_saved_work: int = 240
     most_vectors_of_rest: int = 32
+    most_vectors_of_extremes: int = 128
 
-    # Flags of NaNs beside a search for the largest float: shorter loops are over before it pays,
-    # sooner where both extremes share their flag; those over columns do not wait for the iteration
-    # before.
-    shortest_search: int = 256
-    shortest_search_of_both: int = 64
+    # Flags of NaNs beside a search for the largest float: shorter loops are over before it pays;
+    # those over columns do not wait for the iteration before.
+    shortest_search: int = 32
     fewest_searched_rows: int = 16
 
     # Flags as wide as the numbers in searches for any or all: in longer loops they make no

@@ -47,13 +47,13 @@ def test_each_row_has_a_block_of_its_own(shape, shared_cache):
     assert_as_numpy(x.T, 0)
 
 
-@pytest.mark.parametrize("dtype", ["i1", "i4"])
-def test_blocks_of_integers_and_of_columns_are_short(dtype, shared_cache):
+@pytest.mark.parametrize("dtype", ["i1", "f4"])
+def test_blocks_of_short_rows_and_of_columns_are_short(dtype, shared_cache):
     for size, shape, axis in (
-        (USUAL.integer_search_block, (3, -1), 1),
+        (USUAL.shortest_search_block, (3, -1), 1),
         (USUAL.column_search_block, (-1, 3), 0),
     ):
-        for length in (size, size + 1, 2 * size - 1, 5 * size // 2 + 7):
+        for length in (size, size + 1, 2 * size - 1, 5 * size // 2 + 7, 4 * size):
             x = drawn(dtype, 3 * length, length).reshape(shape)
             assert_as_numpy(x, axis)
             x[...] = 63

@@ -142,3 +142,37 @@ def test_a_rest_of_a_known_length_has_the_bits_of_single_iterations(n):
     x = np.linspace(-3, 4, n).astype("f4")
     expected = transpile.jit(dear, compiler_options={"opt_level": 1})(x)
     np.testing.assert_array_equal(transpile.jit(dear)(x), expected, strict=True)
+
+
+EXTREMES = (
+    lambda x: (x.max(axis=1), x.min(axis=1)),
+    lambda x: (x.argmax(axis=1), x.argmin(axis=1)),
+    lambda x: (np.nanmax(x, axis=1), (x > 3).any(axis=1), (x == x).all(axis=1)),
+)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+@pytest.mark.parametrize(
+    "length", [35, 100] if not THOROUGH else [17, 33, 35, 47, 63, 65, 100, 1001]
+)
+def test_the_last_vector_of_extremes_overlaps(dtype, length):
+    x = np.random.default_rng(length).integers(-9, 9, (7, length)).astype(dtype)
+    x[0, -1], x[1, 0], x[2, -17] = 50, 50, 50
+    if dtype != "i2":
+        x[3, -1] = x[4, 2] = np.nan
+        x[5], x[6] = -np.inf, np.inf
+    for f in EXTREMES:
+        for got, want in zip(transpile.jit(f)(x), f(x), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_only_what_may_be_repeated_is():
+    def rests(f):
+        program = scheduled(f, ShapeDtypeStruct((5, 100), np.float32))
+        loops = [s for k in program.kernels for s in walk(k.body) if isinstance(s, For)]
+        return [s for s in loops if s.simd and s.start == 84]
+
+    assert len(rests(lambda x: x.max(axis=1))) == 1
+    assert not rests(lambda x: x.sum(axis=1))
+    assert not rests(lambda x: x.max(axis=1) + x.sum(axis=1))
+    assert not rests(lambda x: x[:, :96].max(axis=1))

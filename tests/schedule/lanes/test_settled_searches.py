@@ -23,7 +23,7 @@ def marked(f, *args):
 @pytest.mark.parametrize("where", [0, BLOCK - 1, BLOCK, 2 * BLOCK + 8, None])
 @pytest.mark.parametrize("length", [2 * BLOCK, 2 * BLOCK + 9])
 def test_a_long_row_is_searched_block_by_block(length, where):
-    x = np.zeros((2, length))
+    x = np.zeros((2, length), complex)  # numbers that are no complex ones are searched in a block
     if where is not None:
         x[1, min(where, length - 1) :] = 1
     after = assert_steps_agree(marked(lambda x: x.argmax(1), x), [x], stop_settled_searches)
@@ -31,7 +31,10 @@ def test_a_long_row_is_searched_block_by_block(length, where):
 
 
 def test_a_short_row_and_other_minima_are_left_as_they_are():
-    short, long = np.zeros((3, 2 * BLOCK - 1)), np.arange(6.0 * BLOCK).reshape(2, 3 * BLOCK)
+    short, long = (
+        np.zeros((3, 2 * BLOCK - 1), complex),
+        np.arange(6.0 * BLOCK).reshape(2, 3 * BLOCK),
+    )
     for f, x in ((lambda x: x.argmax(1), short), (lambda x: x.min(1), long)):
         program = marked(f, x)
         assert stop_settled_searches(program, Options()) == program

@@ -57,14 +57,18 @@ def _goes_by_parts(x: Atom, axis: int, machine: Machine) -> bool:
 
 
 def _block(x: Atom, axis: int, machine: Machine) -> int:
-    """The length of blocks: half of the usual one for rows of few of these."""
+    """The length of blocks: shorter than the usual one in columns, and rows, of few of these."""
     length, is_row = x.type.shape[axis], product(x.type.shape[axis + 1 :]) == 1
-    usual = machine.column_search_block
-    if is_row:
-        is_float = x.type.dtype.kind == "f"
-        usual = machine.search_block if is_float else machine.integer_search_block
-    is_long = is_at_most(machine.fewest_search_blocks * usual, length)
-    return usual if is_long else usual // 2
+    if not is_row:
+        usual = machine.column_search_block
+        return usual if is_at_most(machine.fewest_search_blocks * usual, length) else usual // 2
+    assert isinstance(length, int)
+    size, shortest = machine.search_block, machine.shortest_search_block
+    if length < 2 * shortest:
+        return shortest // 2
+    while size > shortest and length < machine.fewest_row_blocks * size:
+        size //= 2
+    return size
 
 
 def _extreme(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:

@@ -25,6 +25,14 @@ Of a known length the rest is left to the compiler where it takes few vectors, a
 What accumulators are updated by is an array as well, of which the last loop has the elements that
 are there, one after the other, as compilers have them. An elementary function has the same bits in
 all lanes.
+
+Extremes and flags are the same if elements are compared once more, so that the last vector of their
+loops overlaps at any cost of an element:
+
+    for i < 100 simd: acc = max(acc, x[i])
+
+    for i < 96 simd: acc = max(acc, x[i])
+    for i in 84..100 simd: acc = max(acc, x[i])
 """
 
 from __future__ import annotations
@@ -65,6 +73,7 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL
 from transpile.machine import Machine
 from transpile.options import Options
@@ -85,6 +94,10 @@ def pad_rests(program: Program, options: Options) -> Program:
         return tuple(part for s in body for part in of(s))
 
     def of(statement: Statement) -> Iterator[Statement]:
+        extremes = _with_last_vector(statement, options.machine)
+        if extremes:
+            yield from extremes
+            return
         found = _Rest.of(statement, program.aliases, options.machine)
         if found is None:
             yield with_bodies(statement, within)
@@ -92,6 +105,44 @@ def pad_rests(program: Program, options: Options) -> Program:
             yield from found.statements(names)
 
     return map_bodies(program, within)
+
+
+def _with_last_vector(statement: Statement, machine: Machine) -> tuple[For, ...]:
+    """A loop over the whole vectors of extremes, and one over the last vector of elements; nothing
+    for loops that do anything else, have no rest, or are so long that it does not matter."""
+    if not isinstance(statement, For) or not _may_be_repeated(statement):
+        return ()
+    inside = [part for s in statement.body for part in parts(s)]
+    lanes = machine.vector_bytes // max(part.dtype.itemsize for part in inside)
+    end = statement.stop
+    if not isinstance(end, int) or end >= lanes * machine.most_vectors_of_extremes:
+        return ()
+    while lanes > end:
+        lanes //= 2
+    if lanes < machine.shortest_simd or end % lanes == 0:
+        return ()
+    whole = replace(statement, stop=end - end % lanes)
+    return whole, replace(statement, start=end - lanes, parallel=False, threads=0)
+
+
+def _may_be_repeated(loop: For) -> bool:
+    """True for a loop in lanes that does no more than find extremes and set flags. Lanes of floats
+    that may be NaN are combined one after the other, which takes as long as a rest."""
+    if not loop.simd or loop.lanes or loop.ordered or loop.collapse != 1 or loop.start != 0:
+        return False
+    again = {name for op, name in loop.reductions if TABLE[op].idempotent}
+    for s in loop.body:
+        match s:
+            case Declare(constant=True, symbol=None):
+                pass
+            case Update(target=Ref(name=name), op=op) as update if name in again:
+                if op != "set" and update.target.dtype.kind == "f":
+                    return False
+            case _:
+                return False
+        if any(isinstance(p, Within) for value in expressions(s) for p in subexpressions(value)):
+            return False
+    return loop.limit is None and bool(again)
 
 
 @dataclass(frozen=True)

@@ -70,13 +70,21 @@ def flag_nans(program: Program, options: Options) -> Program:
 
 def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterator[Statement]:
     own = {s.buffer.name: s.buffer for s in body if isinstance(s, Alloc)}
+    numbers = {
+        s.name
+        for s in body
+        if isinstance(s, Declare)
+        and isinstance(s.value, Literal)
+        and s.value.value == s.value.value
+    }
     for before in body:
         statement = _with_numbers_only(before) if isinstance(before, For) else before
         scalars = _extreme_updates(statement, machine) if isinstance(statement, For) else {}
         strip = _strip(statement, machine)
         columns = [] if strip is None else _column_updates(statement, strip, own)
         if isinstance(statement, For) and scalars:
-            yield from _flagged(statement, scalars, names)
+            yield from _flagged(statement, scalars, names, numbers)
+            numbers -= scalars.keys()
         elif isinstance(statement, For) and strip is not None and columns:
             yield from _flagged_columns(statement, strip, columns, own, names)
         else:
@@ -120,11 +128,10 @@ def _number_of(value: Expr, worst: Any, named: Mapping[str, Expr]) -> Expr | Non
 
 def _extreme_updates(loop: For, machine: Machine) -> dict[str, Update]:
     """The minimum and maximum updates of a vector loop that is long enough, by accumulator."""
-    shortest = min(machine.shortest_search, machine.shortest_search_of_both)
-    if not loop.simd or loop.parallel or trips(loop) < shortest:
+    if not loop.simd or loop.parallel or trips(loop) < machine.shortest_search:
         return {}
     accumulators = {name for op, name in loop.reductions if TABLE[op].chooses}
-    updates = {
+    return {
         s.target.name: s
         for s in loop.body
         if isinstance(s, Update)
@@ -134,19 +141,13 @@ def _extreme_updates(loop: For, machine: Machine) -> dict[str, Update]:
         and s.target.dtype in _FLAGS
         and s.value.dtype == s.target.dtype
     }
-    if trips(loop) >= machine.shortest_search:
-        return updates
-    values = [s.value for s in updates.values()]
-    return {name: s for name, s in updates.items() if _is_shared(s.value, values)}
 
 
-def _is_shared(value: Expr, values: list[Expr]) -> bool:
-    """True if several updates compare the value, so that they share one flag."""
-    return isinstance(value, Ref | Load) and values.count(value) > 1
-
-
-def _flagged(loop: For, updates: dict[str, Update], names: Names) -> Iterator[Statement]:
-    """The declarations of flags, the loop with them, and the selections after it."""
+def _flagged(
+    loop: For, updates: dict[str, Update], names: Names, numbers: set[str]
+) -> Iterator[Statement]:
+    """The declarations of flags, the loop with them, and the selections after it. The flag of an
+    accumulator that is not known to be a number before the loop begins with whether it is NaN."""
     flags: dict[Expr, Ref] = {}  # by compared value: updates may share one
     body: list[Statement] = []
     selections: list[Update] = []
@@ -165,6 +166,10 @@ def _flagged(loop: For, updates: dict[str, Update], names: Names) -> Iterator[St
         selections.append(replace(statement, value=flags[value]))
     for flag in flags.values():
         yield Declare(flag.name, Literal(flag.dtype.type(0), flag.dtype), constant=False)
+    for update in selections:
+        if isinstance(update.target, Ref) and update.target.name not in numbers:
+            assert isinstance(update.value, Ref)
+            yield _set_if_nan(update.value, update.target)
     flag_reductions = tuple(("bitwise_or", flag.name) for flag in flags.values())
     yield replace(loop, body=tuple(body), reductions=(*loop.reductions, *flag_reductions))
     for update in selections:
