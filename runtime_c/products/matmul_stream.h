@@ -45,7 +45,8 @@ static inline __attribute__((always_inline)) void matmul_quad_F(
 }
 
 /* The product for up to MATMUL_STREAMED rows, LANES to MATMUL_PIECE columns and one part of k. */
-static __attribute__((noinline)) void matmul_piece_F(
+__attribute__((noinline))
+static void matmul_piece_F(
     int64_t m, int64_t columns, int64_t k, const F *a, int64_t a_row,
     const F *b, int64_t b_row, F *c, int64_t c_row, bool add)
 {

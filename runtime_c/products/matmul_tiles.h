@@ -128,7 +128,8 @@ static inline __attribute__((always_inline)) void matmul_accumulate_F(
 }
 
 /* The microkernel: matmul_accumulate, instantiated for each size. Not inlined, as it is long. */
-static __attribute__((noinline)) void matmul_microkernel_F(
+__attribute__((noinline))
+static void matmul_microkernel_F(
     int64_t rows, int64_t columns, int64_t k,
     const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
     F *c, int64_t c_row, bool add)
@@ -208,7 +209,8 @@ static inline __attribute__((always_inline)) void matmul_flat_F(
 
 /* C[rows][columns] = (or += if `add`) A[rows][k] @ B[k][columns], for rows in 1 .. MATMUL_FLAT and
    whole flat tiles: columns is a multiple of MATMUL_FLAT_COLUMNS. */
-static __attribute__((noinline)) void matmul_flat_tiles_F(
+__attribute__((noinline))
+static void matmul_flat_tiles_F(
     int64_t rows, int64_t columns, int64_t k,
     const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
     F *c, int64_t c_row, bool add)
@@ -247,7 +249,8 @@ static inline void matmul_group_F(int64_t rows, int64_t columns, int64_t k,
 
 /* C[m][n] = A[m][k] @ B[k][n] for few rows, of which an element is a sum over lanes: rows of A and
    columns of B are contiguous. Missing columns repeat the last one. */
-static __attribute__((noinline)) void matmul_dots_F(int64_t m, int64_t n, int64_t k,
+__attribute__((noinline))
+static void matmul_dots_F(int64_t m, int64_t n, int64_t k,
                                                     const F *a, int64_t a_row,
                                                     const F *b, int64_t b_col, F *c, int64_t c_row)
 {

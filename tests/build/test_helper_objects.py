@@ -13,6 +13,7 @@ from thorough import one_in, thorough
 
 import transpile
 from transpile.build import toolchain
+from transpile.symbols import c_helpers
 
 PROGRAM = """
 import sys
@@ -108,11 +109,41 @@ def test_saved_programs_compute_the_same_bits(function, dtype, data, tmp_path_fa
 def test_a_helper_is_compiled_once_for_all_programs(cache, compilers):
     x = np.ones((70, 70))
     np.testing.assert_array_equal(transpile.jit(lambda x: x @ x)(x), x @ x)
-    assert compilers == ["matmul_f64.c", "entry.c"]
+    assert compilers == ["matmul_f64.c", "matmul_microkernel_f64.c", "entry.c"]
     np.testing.assert_array_equal(transpile.jit(lambda x: x @ x + 1)(x), x @ x + 1)
-    assert compilers == ["matmul_f64.c", "entry.c", "entry.c"]
+    assert compilers[3:] == ["entry.c"]
     transpile.jit(lambda x: x @ x)(x.astype("f4"))
-    assert compilers[3:] == ["matmul_f32.c", "entry.c"]
+    assert compilers[4:] == ["matmul_f32.c", "matmul_microkernel_f32.c", "entry.c"]
+
+
+def test_helpers_share_the_files_of_their_long_functions(cache, compilers):
+    x = np.random.default_rng(1).standard_normal((3, 32))
+    np.testing.assert_allclose(transpile.jit(np.fft.rfft)(x), np.fft.rfft(x))
+    assert "fft_real_c128.c" in compilers and "fft_lanes_f64.c" in compilers
+    compilers.clear()
+    np.testing.assert_allclose(transpile.jit(np.fft.ifft)(x + 1j), np.fft.ifft(x + 1j))
+    assert compilers == ["fft_complex_c128.c", "entry.c"]
+
+
+@pytest.mark.parametrize("name", ["fft_real_c64", "matmul_f64", "sort_u32", "conv_planes_f32"])
+def test_long_functions_that_are_not_inlined_are_parts(name):
+    least = 5000
+    *inner, last = parts = c_helpers.parts(name, least)
+    assert last == name and len(set(parts)) == len(parts)
+    compiled = {part: c_helpers.needed([part], 0, parts) for part in parts}
+    defined = {i.names[0] for items in compiled.values() for i in items if not i.is_declared}
+    assert defined == {item.names[0] for item in c_helpers.needed([name])}
+    for part in inner:
+        items = compiled[part]
+        assert items[-1].text.startswith("__attribute__((noinline))\nstatic "), part
+        assert sum(len(item.text) for item in items) > least / 2, part
+        # Before it come its own parts, which are parts wherever they are called.
+        assert set(c_helpers.parts(part, least)) <= set(parts[: parts.index(part) + 1])
+    # Nothing else that is kept apart is as long.
+    for item in (each for items in compiled.values() for each in items):
+        if item.text.startswith("__attribute__((noinline))") and item.names[0] not in parts:
+            own = c_helpers.needed([item.names[0]], 0, parts)
+            assert sum(len(each.text) for each in own if not each.is_declared) <= least
 
 
 def test_what_changes_its_code_makes_another_object(cache, compilers):
@@ -126,7 +157,7 @@ def test_what_changes_its_code_makes_another_object(cache, compilers):
     ):
         compilers.clear()
         transpile.jit(lambda x: x @ x, compiler_options=options)(x)
-        assert compilers == ["matmul_f64.c", "entry.c"], options
+        assert compilers[0] == "matmul_f64.c" and compilers[-1] == "entry.c", options
 
 
 def test_a_program_keeps_its_text_and_no_object(cache):
@@ -150,7 +181,7 @@ def test_a_damaged_object_is_compiled_again(cache, compilers):
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-100] + bytes(100))
     np.testing.assert_array_equal(transpile.jit(lambda x: x @ x + 1)(x), x @ x + 1)
-    assert compilers[2:] == ["matmul_f64.c", "entry.c"]
+    assert compilers[3:] == ["matmul_f64.c", "entry.c"]
 
 
 def test_programs_do_without_the_object_once_they_are_linked(cache, compilers):

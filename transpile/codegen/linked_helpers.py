@@ -6,6 +6,10 @@ functions, and is linked with an object file of each that the cache keeps. A sav
 of its C in one file, and computes the same bits: these functions leave no rounding to the compiler.
 
 Functions that are small are better inlined, which propagates the sizes of a call into them.
+
+A long function that a helper calls, and that is not inlined, has a file of its own, too: compilers
+run side by side, and helpers share it. All Fourier transforms of a dtype have the same passes, all
+matrix products the same microkernels.
 """
 
 from __future__ import annotations
@@ -17,16 +21,19 @@ from transpile.codegen.dialect import Dialect
 from transpile.codegen.templates.filling import filled_in
 from transpile.options import Options
 from transpile.symbols import c_helpers
-from transpile.symbols.c_helpers import Item
 from transpile.util.frozen_records import dataclass
 
 
 @dataclass(frozen=True)
 class LinkedHelper:
-    """A function in a C file of its own, and the effort with which that is compiled."""
+    """A function in a C file of its own.
+
+    declaration  its head, for files that call it
+    effort       with which the file is compiled
+    """
 
     name: str
-    item: Item
+    declaration: str
     source: str
     effort: Effort
 
@@ -34,19 +41,22 @@ class LinkedHelper:
 def linked_helpers(
     functions: Iterable[str], options: Options, dialect: Dialect
 ) -> dict[str, LinkedHelper]:
-    """Of these functions of `runtime_c/` those that are large, by name; none for programs that are
-    debugged."""
+    """Of these functions of `runtime_c/` those that are large, and the long parts of them, by name;
+    none for programs that are debugged."""
     if options.debug:
         return {}
-    return {
-        name: _linked(name, options.num_threads, dialect)
-        for name in sorted(functions)
-        if c_helpers.length(name) > options.machine.largest_inlined_routine
-    }
+    least = options.machine.largest_inlined_routine
+    large = [name for name in sorted(functions) if c_helpers.length(name) > least]
+    parts = {part for name in large for part in c_helpers.parts(name, least)}
+    linked = [_linked(part, options, dialect) for part in sorted(parts)]
+    # What takes the compiler longest begins first.
+    return {helper.name: helper for helper in sorted(linked, key=lambda each: -len(each.source))}
 
 
-def _linked(name: str, threads: int, dialect: Dialect) -> LinkedHelper:
-    items = c_helpers.needed([name], threads)
+def _linked(name: str, options: Options, dialect: Dialect) -> LinkedHelper:
+    parts = c_helpers.parts(name, options.machine.largest_inlined_routine)
+    items = c_helpers.needed([name], options.num_threads, parts)
+    declaration = c_helpers.declaration(items[-1])
     is_complex = any("complex" in item.text for item in items)
     source = filled_in(
         "linked_helper.c.j2",
@@ -54,7 +64,8 @@ def _linked(name: str, threads: int, dialect: Dialect) -> LinkedHelper:
         includes=dialect.headers(is_complex),
         directives=c_helpers.has_directives(items),
         helpers=items[:-1],
-        last=items[-1],
+        declaration=declaration,
+        definition=c_helpers.definition(items[-1]),
     )
-    is_product = any(each == "MATMUL_ROWS" for item in items for each in item.names)
-    return LinkedHelper(name, items[-1], source, "vectors" if is_product else "usual")
+    is_product = any(each.startswith("MATMUL_") for item in items for each in item.names)
+    return LinkedHelper(name, declaration, source, "vectors" if is_product else "usual")

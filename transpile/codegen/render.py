@@ -234,8 +234,8 @@ class _Renderer:
             metadata=metadata,
             strided=strided,
         )
-        inlined = self._helpers(names - linked.keys())
-        declared = [helper.item for helper in linked.values()]
+        declared = [linked[name].declaration for name in sorted(needs.large & linked.keys())]
+        inlined = self._helpers(names - (needs.large & linked.keys()))
         for_python = source(helpers=_with_lanes(inlined, lanes), linked=declared)
         whole = source(helpers=_with_lanes(helpers, lanes), linked=())
         return Text(

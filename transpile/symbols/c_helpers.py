@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import cache, lru_cache
 
 from transpile.errors import InternalError
@@ -68,6 +68,8 @@ _BEGINNING = re.compile(r"\n(?:static|__attribute__|typedef)[^\n]*")
 _TYPE = re.compile(r"^typedef\s.*?\b(\w+)\s*(?:__attribute__.*)?;$", re.MULTILINE)
 _CONSTANT = re.compile(r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", re.MULTILINE)
 _FUNCTION = re.compile(r"^(?:static|__attribute__).*?\b(?!__attribute__)(\w+)\s*\(", re.MULTILINE)
+_STATIC = re.compile(r"^static (?:inline )?", re.MULTILINE)
+_KEPT_APART = "__attribute__((noinline))"  # how functions begin that are never inlined
 WIDTH = 100
 _NUM_THREADS = "NUM_THREADS "  # where a parallel loop has the clause, with the space behind it
 
@@ -89,12 +91,14 @@ def library_name(name: str, suffix: str) -> str | None:
 class Item:
     """A function, typedef, enum or `#if` block with the names that it defines.
 
-    `comment` is the one above it, or above the same function for another dtype.
+    comment      the one above it, or above the same function for another dtype
+    is_declared  it is the head of a function that another file defines
     """
 
     names: tuple[str, ...]
     text: str
     comment: str = ""
+    is_declared: bool = False
 
 
 def items() -> dict[str, Item]:
@@ -267,9 +271,17 @@ def collect(names: Iterable[str]) -> list[str]:
     return [f"{item.comment}\n{item.text}".lstrip("\n") for item in needed(names)]
 
 
-def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
+def needed(
+    names: Iterable[str], threads: int = 0, declared: Container[str] = frozenset()
+) -> list[Item]:
     """These helpers and all that they use, callees first. A comment that several share is kept for
-    the first alone. `threads`: the num_threads clause of their parallel loops; 0: none."""
+    the first alone.
+
+    threads    the num_threads clause of their parallel loops; 0: none
+    declared   functions that are defined in other files: where these helpers call them, they are
+               declared
+    """
+    roots = sorted(names)
     clause = f"num_threads({threads}) " if threads else ""
     items: list[Item] = []
     comments: set[str] = set()
@@ -282,16 +294,59 @@ def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
         if item is None:
             return
         done.update(item.names)
+        if name in declared and name not in roots:
+            item = Item(item.names, declaration(item), is_declared=True)
         for callee in _callees(item.text):
             visit(callee)
         text = _with_library_names(item.text).replace(_NUM_THREADS, clause)
         comment = "" if item.comment in comments else item.comment
         comments.add(item.comment)
-        items.append(Item(item.names, text, comment))
+        items.append(Item(item.names, text, comment, item.is_declared))
 
-    for name in sorted(names):
+    for name in roots:
         visit(name)
     return items
+
+
+def declaration(item: Item) -> str:
+    """The head of a function that other files call."""
+    return _with_external_linkage(item.text.partition("\n{")[0])
+
+
+def definition(item: Item) -> str:
+    """A function that other files call."""
+    return _with_external_linkage(item.text)
+
+
+def _with_external_linkage(text: str) -> str:
+    return _STATIC.sub("", text, count=1)
+
+
+@lru_cache(maxsize=1000)
+def parts(name: str, least: int) -> tuple[str, ...]:
+    """What is worth a C file of its own in a helper: callees first, the helper last.
+
+    Besides itself these are the functions that it does not inline of more than `least` characters,
+    together with what they use and is no part.
+    """
+    found: list[str] = []
+    compiled_with: dict[str, dict[str, int]] = {}  # the lengths of what each is compiled with
+
+    def visit(each: str) -> None:
+        item = find(each)
+        if each in compiled_with or item is None:
+            return
+        compiled_with[each] = lengths = {item.names[0]: len(item.text)}
+        for callee in _callees(item.text):
+            visit(callee)
+            if callee not in found:
+                lengths.update(compiled_with[callee])
+        is_long = item.text.startswith(_KEPT_APART) and sum(lengths.values()) > least
+        if is_long or each == name:
+            found.append(each)
+
+    visit(name)
+    return tuple(found)
 
 
 def calls_in(text: str) -> list[str]:
