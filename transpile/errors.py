@@ -25,13 +25,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerIntegerConversionError(ConcretizationTypeError):
-    """A traced value was used as a Python int: `int(x)`, `range(x)`, a list index, a shape.
-
-    `arguments` are the names of the arguments that it is computed from, where it is computed from
-    nothing else.
-    """
-
-    arguments: frozenset[str] = frozenset()
+    """A traced value was used as a Python int: `int(x)`, `range(x)`, a list index, a shape."""
 
 
 class TracerFloatConversionError(ConcretizationTypeError):
@@ -136,3 +130,23 @@ class BatchedError(CheckFailure):
 class FrozenDrawWarning(UserWarning):
     """Random numbers were drawn from `numpy.random`, or from Python's `random`, while tracing: they
     are constants now."""
+
+
+# The errors of traces, ours, NumPy's and the user's own, that another value of an argument may
+# cause.
+BLAMABLE = (ValueError, TypeError, IndexError, AttributeError, UnsupportedError)
+
+
+def blame(error: BaseException, arguments: frozenset[str]) -> None:
+    """Note the names of the arguments whose values a trace that ends with this error would need:
+    where they are integers, it is made again, of each of their values."""
+    vars(error)["_transpile_arguments"] = arguments
+
+
+def blamed(error: BaseException | None) -> frozenset[str]:
+    """The names that `blame` has noted for an error, or for one that it followed."""
+    while error is not None:
+        if names := vars(error).get("_transpile_arguments"):
+            return names  # type: ignore[no-any-return]
+        error = error.__context__
+    return frozenset()

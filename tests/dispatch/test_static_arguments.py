@@ -188,3 +188,62 @@ def test_a_function_that_is_made_anew_for_each_call_is_noticed_once(caplog):
             f.eval_shape(lambda x, k=k: x + k, X)
     (message,) = caplog.messages
     assert "compiled for 16 values of 'g'" in message and "make it once" in message
+
+
+def of_planes(x, w, n, m):
+    """Tensors times a matrix, as PolyBench's doitgen: the lengths have to fit those of `w`."""
+    return np.reshape(np.reshape(x, (n, 1, m)) @ w, (n, m))
+
+
+def of_bins(x, n):
+    return np.histogram(x, n)[0]
+
+
+def of_solution(b, n):
+    return np.linalg.solve(n * np.eye(n), b)
+
+
+LENGTHS = [
+    (of_planes, (X, np.full((3, 3), 2.0), 2, 3), ["m", "n"]),
+    (of_bins, (X, 4), ["n"]),
+    (of_solution, (np.arange(6.0).reshape(3, 2), 3), ["n"]),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "names"), LENGTHS)
+def test_lengths_that_have_to_fit_others(function, args, names, caplog, shared_cache):
+    f = transpile.jit(function)
+    with caplog.at_level(logging.WARNING, "transpile"):
+        for _ in range(2):
+            np.testing.assert_allclose(f(*args), function(*args), rtol=1e-13)
+    (message,) = caplog.messages
+    assert "have to be known while tracing" in message and f"static_argnames={names}" in message
+    assert f._cache_size() == 1
+
+
+def test_what_fails_with_its_value_too_stays_as_it_is(caplog):
+    def f(x, n):
+        return np.ones((n, 4)) @ x
+
+    g = transpile.jit(f)
+    with pytest.raises(ValueError, match=r"\(2,4\) and \(2,3\)|size 2 is different from 4"):
+        g(X, 2)
+    assert g._cache_size() == 0 and not caplog.messages
+    # What fits has one program for all values.
+    for n in (2, 5):
+        np.testing.assert_array_equal(g(np.ones((4, 3)), n), f(np.ones((4, 3)), n))
+    assert g._cache_size() == 1
+
+
+def test_an_error_of_the_program_makes_nothing_static(caplog, shared_cache):
+    @transpile.jit
+    def f(x, n):
+        if n > 3:
+            raise ValueError("too many")
+        return np.zeros(n) + x
+
+    with pytest.raises(ValueError, match="too many"):
+        f(1.0, 4)
+    np.testing.assert_array_equal(f(1.0, 2), [1.0, 1.0])
+    np.testing.assert_array_equal(f(1.0, 3), [1.0, 1.0, 1.0])
+    assert f._cache_size() == 1 and not caplog.messages

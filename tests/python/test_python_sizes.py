@@ -432,3 +432,42 @@ def test_a_condition_may_be_all_that_reads_a_length():
     x = np.arange(6.0)
     for n in range(9):
         np.testing.assert_array_equal(transpile.jit(ended)(x, n), ended(x, n))
+
+
+def test_repeats_that_a_counter_decides():
+    @transpile.jit
+    def f(x, k, first):
+        total = 0.0
+        for i in range(k):
+            total += np.repeat(x[:2] * i, first - i).sum()
+        return total
+
+    for k, first in ((3, 5), (5, 4), (0, -1)):
+        assert f(X, k, first) == f.__wrapped__(X, k, first)
+    for g in (f, f.__wrapped__):
+        with pytest.raises(ValueError, match="negative"):
+            g(X, 5, 3)
+
+
+def test_a_short_loop_is_run_by_python_where_lengths_fit_as_numbers_alone():
+    def f(x, w):
+        for i in range(3):
+            for j in range(30):
+                x = np.sin(x) + j
+            x = x[: 4 - i] @ w[: 4 - i, : 3 - i]
+        return x
+
+    w = np.arange(16.0).reshape(4, 4) / 16
+    np.testing.assert_allclose(transpile.jit(f)(X[:4], w), f(X[:4], w), rtol=1e-13)
+
+
+def test_an_array_is_made_by_its_class():
+    def f(x, n):
+        out = np.ndarray((n, *x.shape), dtype=x.dtype)
+        for i in range(n):
+            out[i] = x * i
+        part = np.ndarray((2,), np.float64, np.arange(4.0), 8)
+        return out, part + x[0]
+
+    for ours, numpys in zip(transpile.jit(f)(X, 3), f(X, 3), strict=True):
+        np.testing.assert_array_equal(ours, numpys)

@@ -2,9 +2,9 @@
 
 Functions, texts, types, dtypes and members of enumerations are no arrays: a call with one of them
 is made by a sibling of the function, for which that argument is static. So is a call whose trace
-ends with a TracerIntegerConversionError that is about integer arguments alone, which decide what
-Python computes: the length of a list, a rank, an axis. What a shape alone depends on needs none of
-this: it is a size that the program finds.
+ends with an error for which integer arguments are to blame: they decide what Python computes (the
+length of a list, a rank, an axis), or lengths of which it is not known whether they fit others.
+What a shape alone depends on needs none of this: it is a size that the program finds.
 """
 
 from __future__ import annotations
@@ -13,13 +13,19 @@ import dataclasses
 import enum
 import functools
 import operator
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Set
 from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile.errors import TracerIntegerConversionError
+from transpile.errors import (
+    BLAMABLE,
+    TracerFloatConversionError,
+    TracerIntegerConversionError,
+    blamed,
+)
 from transpile.trace.call_signature import place_of
 from transpile.util.lazy.loggers import Log
 
@@ -33,6 +39,7 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 # What functions and methods read is guarded, as it is for the function itself.
 _CONSTANT = (str, bytes, enum.Enum, type, np.dtype, range, EllipsisType)
+_PLACE = re.compile(r"\S+:\d+")  # a file and a line, with which errors of traces begin
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, np.ufunc)
 
 # With so many programs it is likely that a function is another one in each call.
@@ -86,23 +93,50 @@ class StaticArguments:
                 return self._of_sibling(of, given, constant)
         try:
             return run(*arguments)
-        except TracerIntegerConversionError as error:
-            given = None
-            if error.arguments and self._config.python_control_flow:
-                given = self._as_static(self._names | error.arguments, arguments)
+        except BLAMABLE as error:
+            names = blamed(error) if self._config.python_control_flow else frozenset()
+            given = self._as_static(self._names | names, arguments) if names else None
             if given is None:
                 raise
-            self._become_static(error.arguments)
-            logger.warning(
-                "%s: Python needs the value of %s while it traces %s, which has a program for each "
-                "value from here on, as with static_argnames=%r. Lengths of arrays and bounds of "
-                "loops would not need it.",
-                str(error).partition(": ")[0],
-                _listed(self._names),
-                self._place,
-                sorted(self._names),
-            )
-        return self._of_sibling(of, given, constant)
+            failure = error
+        return self._retried(of, given, names, failure)
+
+    def _retried(
+        self, of: Callable[[Wrapped], Any], given: Arguments, names: Set[str], failure: Exception
+    ) -> Any:
+        """The call, whose trace has failed, with these names static. They stay so where that has a
+        trace."""
+        before = self._names, self.sibling
+        self._become_static(names)
+        is_known = False
+        try:
+            result = self._of_sibling(of, given, [])
+            is_known = True
+        finally:
+            if is_known or (self.sibling is not None and self.sibling._cache_size()):
+                self._log(failure)
+            else:
+                self._names, self.sibling = before
+        return result
+
+    def _log(self, failure: Exception) -> None:
+        """Say why a call whose trace has failed has made arguments static."""
+        names, place = sorted(self._names), str(failure).partition(": ")[0]
+        if isinstance(failure, TracerIntegerConversionError | TracerFloatConversionError):
+            reason = f"Python needs the value of {_listed(names)} while it traces"
+            advice = " Lengths of arrays and bounds of loops would not need it."
+        else:
+            reason = f"lengths that follow from {_listed(names)} have to be known while tracing"
+            advice = ""
+        logger.warning(
+            "%s%s %s, which has a program for each value from here on, as with "
+            "static_argnames=%r.%s",
+            f"{place}: " if _PLACE.fullmatch(place) else "",
+            reason,
+            self._place,
+            names,
+            advice,
+        )
 
     @property
     def _place(self) -> str:

@@ -23,7 +23,7 @@ from transpile.dispatch import dynamic_shapes
 from transpile.dispatch.flat_function import FlatFunction, output_names
 from transpile.dispatch.switches import checked_values, explains_misses, is_jit_disabled
 from transpile.dispatch.trace_cache import Traces, traces_of
-from transpile.errors import TranspileError
+from transpile.errors import BLAMABLE, TranspileError, blame, blamed
 from transpile.ir.graph import Graph
 from transpile.ir.memory_layout import Gaps, Layout
 from transpile.ir.source_info import user_source
@@ -354,7 +354,12 @@ class Tracing:
             THREAD.checks_bounds = self.config.check_bounds
             THREAD.arithmetic = arithmetic if self.config.check_arithmetic else None
 
-        return between(begin, lambda: retried(attempt, self.function), as_before())
+        try:
+            return between(begin, lambda: retried(attempt, self.function), as_before())
+        except BLAMABLE as error:
+            if not blamed(error):
+                blame(error, frozenset(recorder.counting))
+            raise
 
     def _survey(self, bound: Bound, without: Set[CodeType] = frozenset()) -> Watch:
         """The guards of what the function may read besides its traced arguments."""

@@ -105,6 +105,10 @@ class LoopStatement:
             return f"{outcome}: at most {MOST_UNROLLED} equations"
         return f"{outcome}: no loop of the program, as {reason}"
 
+    def is_short(self, items: Items) -> bool:
+        """True if Python may run the loop where the program cannot."""
+        return items.is_known and not self.is_asked_for and items.length <= MOST_UNROLLED
+
     def refused(self, items: Items, reason: Exception) -> BaseException:
         """What to raise where the loop cannot be one of the program: Python runs it if it is
         short."""
@@ -115,7 +119,7 @@ class LoopStatement:
                 f"So `{self.source.text}` is no loop of the program: leave out no_unroll."
             )
             return reason
-        if items.length > MOST_UNROLLED:
+        if not self.is_short(items):
             reason.add_note(
                 f"So `{self.source.text}` is no loop of the program; and Python does not run it "
                 f"while tracing, as its {items.length} iterations are more than {MOST_UNROLLED}."

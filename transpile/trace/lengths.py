@@ -24,7 +24,7 @@ from transpile.ir.indices.lengths import (
 )
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.trace.trace import Trace, current_trace, the_trace
-from transpile.trace.tracer import Tracer
+from transpile.trace.tracer import Tracer, arguments_of
 from transpile.util.frozen_records import replace
 from transpile.util.interrupt_safety import THREAD
 
@@ -67,6 +67,8 @@ def measured(
     is planned, no bound of it is known, but in a statement that is converted from source. `facts`
     are what else is 0 or more, for proofs."""
     trace = the_trace()
+    if THREAD.record is not None and isinstance(count, Tracer):
+        THREAD.record.counting |= arguments_of(count)
     known = _counted(trace, TABLE["measured"], (count,))
     if known is not None:
         return Dim.of(known.params["length"])
@@ -92,7 +94,10 @@ def none_of(mask: Any, text: str) -> None:
         trace.append(TABLE["compact"], (mask,), {"length": found})
     else:
         found = known.params["length"]
-    _require(trace, Dim.of(found), 0, text)
+    if trace.is_region:  # which ends the program itself, if it comes there
+        THREAD.python.require(Dim.of(found), 0, text)
+    else:
+        _require(trace, Dim.of(found), 0, text)
 
 
 def _are_equal(trace: Trace, one: Atom, other: Atom) -> bool:

@@ -244,8 +244,8 @@ class Tracer:
             f"`{user_source().text}`.\nIt comes from {_origin(self)}, in the function "
             f"{self.owner.name!r} ({self.owner.source}). {reason} {hint() or advice}"
         )
-        if isinstance(problem, errors.TracerIntegerConversionError) and not self.owner.is_region:
-            problem.arguments = frozenset(v.name for v in _arguments(self))
+        if kind in ("int", "float"):
+            errors.blame(problem, arguments_of(self))
         self.owner.refused = problem
         if THREAD.refusals is not None:
             THREAD.refusals.append(problem)
@@ -293,6 +293,11 @@ def _origin(tracer: Tracer) -> str:
         return "an argument"
     listed = ", ".join(repr(name) for name in ordered)
     return f"the argument{'s' if len(ordered) > 1 else ''} {listed}"
+
+
+def arguments_of(tracer: Tracer) -> frozenset[str]:
+    """The names of the arguments that a value is computed from; none for a value of a body."""
+    return frozenset() if tracer.owner.is_region else frozenset(v.name for v in _arguments(tracer))
 
 
 def _arguments(tracer: Tracer) -> set[Var]:

@@ -5,6 +5,7 @@ import pytest
 from graphs import assert_steps_agree, loops_of, lowered
 from helpers import ordinary
 
+import transpile
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.index_set_split import split_index_sets
@@ -71,3 +72,18 @@ def test_a_loop_cut_at_the_border_is_done_in_blocks_too(shape):
     program = split_index_sets(lowered(lambda x: (np.roll(x, 1, axis=0) * x).sum(), x), SMALL)
     program = assert_steps_agree(program, [x], block_reductions, SMALL)
     assert len(program.temporaries) == 1
+
+
+def sums_of_slices(x, begins):
+    out = np.empty(begins.size - 1)
+    for i in range(begins.size - 1):
+        out[i] = x[begins[i] : begins[i + 1]].sum()
+    return out
+
+
+def test_a_sum_stays_whose_length_a_statement_finds():
+    x = ordinary("f8", (200,))
+    begins = np.sort(np.random.default_rng(1).integers(0, 200, 90))
+    options = {"machine": SMALL.machine}
+    found = transpile.jit(sums_of_slices, compiler_options=options)(x, begins)
+    np.testing.assert_allclose(found, sums_of_slices(x, begins), rtol=1e-14, atol=1e-14)

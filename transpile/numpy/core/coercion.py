@@ -103,11 +103,26 @@ def as_traced(array: Any) -> Any:
     return named(bind(elementwise.copy, array.astype(dtype)))
 
 
+def _new_array(
+    shape: Any,
+    dtype: Any = float,
+    buffer: Any = None,
+    offset: int = 0,
+    strides: Any = None,
+    order: Any = None,
+) -> Any:
+    """numpy.ndarray: of a shape alone it makes an array, and has no values for it."""
+    if buffer is None and strides is None and offset == 0:
+        return _of_sizes(np.zeros)(shape, dtype)
+    return np.ndarray(shape, dtype, buffer, offset, strides, order)
+
+
 for _conversion in _CONVERSIONS:
     _ours = _making(dispatching(_conversion, FUNCTIONS[_conversion]))
     SUBSTITUTES[id(_conversion)] = (_conversion, _ours)
 for _maker in _MAKERS:
     SUBSTITUTES[id(_maker)] = (_maker, _making(_of_sizes(_WITH_VALUES.get(_maker, _maker))))
+SUBSTITUTES[id(np.ndarray)] = (np.ndarray, _making(_new_array))
 OF_METHODS[np.ndarray] = lambda method: (
     _making(method, (method.__self__,)) if method.__name__ in _MAKING_METHODS else method
 )

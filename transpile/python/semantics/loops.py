@@ -42,6 +42,13 @@ from transpile.util.interrupt_safety import THREAD
 Body = Callable[..., tuple[Any, ...]]
 # Widening an integer to a float to a complex number, and a variable more that is not the same.
 _MOST_ROUNDS = 8
+# Why a statement cannot be a loop of the program.
+_REFUSALS = (
+    errors.CarryError,
+    errors.BranchError,
+    errors.TracerError,
+    errors.UnsupportedError,
+)
 _TRACED = "its condition is traced"
 _ASSIGNING = "its condition is traced, and assigns to an array"
 _INDEX = ArrayType((), INT64, weak=True)
@@ -86,8 +93,10 @@ def for_(
 
     try:
         return bounds.within(loop.site, (body,), run)
-    except (errors.CarryError, errors.BranchError, errors.TracerError) as reason:
+    except _REFUSALS as reason:
         raise loop.refused(items, reason) from None
+    except ValueError as reason:  # lengths that are numbers where Python runs it may fit
+        raise loop.refused(items, reason) if loop.is_short(items) else reason from None
 
 
 def while_(
@@ -140,7 +149,7 @@ def while_(
 
     try:
         return bounds.within(loop.site, (body, condition), run)
-    except (errors.CarryError, errors.BranchError, errors.TracerError) as refused:
+    except _REFUSALS as refused:
         # Python may run the first iterations, if these alone are unlike the others.
         raise UnrolledError(loop.site, refused) if is_from_first else refused from None
 

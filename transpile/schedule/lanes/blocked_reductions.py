@@ -12,7 +12,7 @@ that of one running sum (Higham, The accuracy of floating point summation, 1993)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from transpile.analysis.cost_model import trips
 from transpile.analysis.loop_dependences import outer_updates, reads_accumulator
@@ -34,6 +34,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import (
     children,
+    declared_names,
     is_independent,
     map_bodies,
     map_sequences,
@@ -55,6 +56,7 @@ def block_reductions(program: Program, options: Options) -> Program:
     names = Names(names_in(program))
     temporaries = list(program.temporaries)
     in_place = program.donated or program.written
+    local = {name for kernel in program.kernels for name in declared_names(kernel.body)}
 
     def sequence(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
         body: list[Statement] = []
@@ -66,6 +68,7 @@ def block_reductions(program: Program, options: Options) -> Program:
             if (
                 isinstance(statement, For)
                 and is_loop
+                and _is_of_program(statement, local)
                 and not is_independent(statement)
                 and (not products_in((statement,)) or (not in_place and may_repeat(statement)))
             ):
@@ -92,7 +95,6 @@ def _blocked(
         or not updates.keys() <= starts.keys()
         or loop.limit is not None
         or carried
-        or not _is_of_program(loop)
         or trips(loop) < machine.fewest_sum_blocks * size
     ):
         yield loop
@@ -127,10 +129,13 @@ def _blocked(
     )
 
 
-def _is_of_program(loop: For) -> bool:
+def _is_of_program(loop: For, local: Container[str]) -> bool:
     """True if the trip count is the same whenever the loop is reached: runtime sizes are the only
-    symbols in it."""
-    return all(s.extent is None or isinstance(s.extent, int) for s in symbols_of(loop.extent))
+    symbols in it. `local`: the variables of kernels, of which lengths of slices are some."""
+    return all(
+        (s.extent is None or isinstance(s.extent, int)) and s.name not in local
+        for s in symbols_of(loop.extent)
+    )
 
 
 def _renamed(loop: For, parts: dict[str, Ref]) -> For:

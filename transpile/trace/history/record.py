@@ -83,6 +83,7 @@ class Recorder:
     functions: dict[CodeType, Callable[[], Lines] | None] = field(default_factory=dict)
     statements: Met = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
+    counting: set[str] = field(default_factory=set)  # arguments by which lengths are counted
 
     def called(self, code: CodeType) -> None:
         """A function is called."""
@@ -103,7 +104,7 @@ class Recorder:
         statements = {key: dict(outcomes) for key, outcomes in self.statements.items()}
 
         def begun(*args: Any) -> Any:
-            self.functions, self.notes = dict(functions), dict(notes)
+            self.functions, self.notes, self.counting = dict(functions), dict(notes), set()
             self.statements = {key: dict(outcomes) for key, outcomes in statements.items()}
             return attempt(*args)
 
