@@ -143,10 +143,9 @@ def blame(error: BaseException, arguments: frozenset[str]) -> None:
     vars(error)["_transpile_arguments"] = arguments
 
 
-def blamed(error: BaseException | None) -> frozenset[str]:
-    """The names that `blame` has noted for an error, or for one that it followed."""
-    while error is not None:
-        if names := vars(error).get("_transpile_arguments"):
-            return names  # type: ignore[no-any-return]
-        error = error.__context__
-    return frozenset()
+def blamed(error: BaseException) -> frozenset[str]:
+    """The names that `blame` has noted for an error, or for one that NumPy has made another of."""
+    found: BaseException | None = error
+    while found is not None and not vars(found).get("_transpile_arguments"):
+        found = None if isinstance(found, TracerError) else found.__context__
+    return vars(found)["_transpile_arguments"] if found is not None else frozenset()

@@ -35,7 +35,7 @@ from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, symbols_of
 from transpile.ir.graph import Equation, Var
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
-from transpile.ir.loop_ir import Apply
+from transpile.ir.loop_ir import Apply, Load
 from transpile.ir.loop_rewrite import loads_of, subexpressions
 from transpile.machine import Machine
 from transpile.primitives.indexing import gather
@@ -181,6 +181,8 @@ class _Level:
         if inside or self.depth > 0:
             return True
         sharing = [n for n in group if not node.reads.keys().isdisjoint(n.reads)]
+        if any(_crosses(n, node) for n in sharing):
+            return False
         if sharing:
             return any(_same_walk(n, node) for n in (*sharing, group[-1]))
         return all(self._is_short(n) for n in (node, *group))
@@ -231,6 +233,27 @@ def _same_walk(a: LoopNode, b: LoopNode) -> bool:
     """Tell whether two nodes that share an operand walk it in the same order: all their loops have
     the same extents, so that the shared loop makes one stream of it."""
     return [s.extent for s in a.order] == [s.extent for s in b.order]
+
+
+def _crosses(a: LoopNode, b: LoopNode) -> bool:
+    """Tell whether two nodes walk an operand in different orders, as `x @ v` and `w @ x` do: along
+    its rows one of them, along its columns the other."""
+    return any(
+        len(load.index) > 1 and _walks(a, a.reads[key]).isdisjoint(_walks(b, b.reads[key]))
+        for key in a.reads.keys() & b.reads.keys()
+        for load in a.reads[key][:1]
+    )
+
+
+def _walks(node: LoopNode, loads: Sequence[Load]) -> set[tuple[tuple[int, ...], ...]]:
+    """For each load, by which of the node's loops each of its subscripts varies."""
+    return {
+        tuple(
+            tuple(depth for depth, symbol in enumerate(node.order) if symbol in symbols_of(index))
+            for index in load.index
+        )
+        for load in loads
+    }
 
 
 # -------------------------------------------------------------------------------------- homes

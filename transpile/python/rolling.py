@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from transpile import errors
 from transpile.ir.graph import Equation, graphs_in
 from transpile.ir.source_info import user_source
 from transpile.python.loop_hints import Unrolled
@@ -17,6 +18,8 @@ MOST_UNROLLED = 64
 LONG = f"Python would trace more than {MOST_UNROLLED} equations"
 ASKED = "no_unroll asks for it"
 FLAG = "a traced condition may end it"
+# Why a statement cannot be a loop of the program.
+REFUSED = (errors.CarryError, errors.BranchError, errors.TracerError, errors.UnsupportedError)
 
 
 class RolledError(BaseException):
@@ -105,24 +108,18 @@ class LoopStatement:
             return f"{outcome}: at most {MOST_UNROLLED} equations"
         return f"{outcome}: no loop of the program, as {reason}"
 
-    def is_short(self, items: Items) -> bool:
-        """True if Python may run the loop where the program cannot."""
-        return items.is_known and not self.is_asked_for and items.length <= MOST_UNROLLED
-
     def refused(self, items: Items, reason: Exception) -> BaseException:
-        """What to raise where the loop cannot be one of the program: Python runs it if it is
-        short."""
-        if not items.is_known:
-            return reason
-        if self.is_asked_for:
+        """What to raise where the loop cannot be one of the program: Python runs it if it is short.
+        A ValueError may be about lengths, which may fit where they are numbers."""
+        is_short = items.is_known and items.length <= MOST_UNROLLED
+        if is_short and not self.is_asked_for:
+            return UnrolledError(self.site, reason)
+        if items.is_known and not isinstance(reason, ValueError):
+            of_loop = f"So `{self.source.text}` is no loop of the program"
             reason.add_note(
-                f"So `{self.source.text}` is no loop of the program: leave out no_unroll."
+                f"{of_loop}: leave out no_unroll."
+                if self.is_asked_for
+                else f"{of_loop}; and Python does not run it while tracing, as its "
+                f"{items.length} iterations are more than {MOST_UNROLLED}."
             )
-            return reason
-        if not self.is_short(items):
-            reason.add_note(
-                f"So `{self.source.text}` is no loop of the program; and Python does not run it "
-                f"while tracing, as its {items.length} iterations are more than {MOST_UNROLLED}."
-            )
-            return reason
-        return UnrolledError(self.site, reason)
+        return reason

@@ -28,7 +28,7 @@ from transpile.python.objects.containers import unchanging
 from transpile.python.objects.counters import most_iterations
 from transpile.python.objects.ranges import limits_of, range_of
 from transpile.python.objects.references import Objects
-from transpile.python.rolling import FLAG, LoopStatement, RolledError, UnrolledError, times
+from transpile.python.rolling import FLAG, REFUSED, LoopStatement, RolledError, UnrolledError, times
 from transpile.python.semantics import bounds
 from transpile.python.semantics.branches import and_, as_result, if_, not_
 from transpile.python.semantics.iterables import Items, items_of
@@ -42,13 +42,6 @@ from transpile.util.interrupt_safety import THREAD
 Body = Callable[..., tuple[Any, ...]]
 # Widening an integer to a float to a complex number, and a variable more that is not the same.
 _MOST_ROUNDS = 8
-# Why a statement cannot be a loop of the program.
-_REFUSALS = (
-    errors.CarryError,
-    errors.BranchError,
-    errors.TracerError,
-    errors.UnsupportedError,
-)
 _TRACED = "its condition is traced"
 _ASSIGNING = "its condition is traced, and assigns to an array"
 _INDEX = ArrayType((), INT64, weak=True)
@@ -93,10 +86,8 @@ def for_(
 
     try:
         return bounds.within(loop.site, (body,), run)
-    except _REFUSALS as reason:
+    except (*REFUSED, ValueError) as reason:
         raise loop.refused(items, reason) from None
-    except ValueError as reason:  # lengths that are numbers where Python runs it may fit
-        raise loop.refused(items, reason) if loop.is_short(items) else reason from None
 
 
 def while_(
@@ -149,7 +140,7 @@ def while_(
 
     try:
         return bounds.within(loop.site, (body, condition), run)
-    except _REFUSALS as refused:
+    except REFUSED as refused:
         # Python may run the first iterations, if these alone are unlike the others.
         raise UnrolledError(loop.site, refused) if is_from_first else refused from None
 
