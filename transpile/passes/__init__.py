@@ -24,7 +24,11 @@ from transpile.passes.expand.decompose import decompose
 from transpile.passes.half_precision import widen_halves
 from transpile.passes.layouts.reduction_order import reduce_in_memory_order
 from transpile.passes.layouts.transposes import sink_transposes
-from transpile.passes.lengths.compaction import compact_elements, reduce_under_masks
+from transpile.passes.lengths.compaction import (
+    assign_under_masks,
+    compact_elements,
+    reduce_under_masks,
+)
 from transpile.passes.lengths.counted_first import count_before_calls
 from transpile.passes.lengths.equal_lengths import unify_lengths
 from transpile.passes.scalarize import scalarize_reductions
@@ -55,6 +59,7 @@ PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (canonicalize_dots, "operands of matrix products have one stride for rows, one for columns"),
     (select_ranks, "where a median is read, its row need not be sorted"),
     (reduce_under_masks, "what a mask selects is reduced in lanes, and stored nowhere"),
+    (assign_under_masks, "what a mask selects is set in lanes, and never compacted"),
     (compact_elements, "the elements that a mask selects are stored, and not their positions"),
     (scalarize_reductions, "a sum of short vectors accumulates in scalars, in one loop"),
     (simplify, "merged values open further identities"),

@@ -1,11 +1,12 @@
-"""What a mask selects: reductions of it in one loop over the mask, other elements compacted instead
-of their positions.
+"""What a mask selects: reductions of it, and assignments to it, in one loop over the mask, other
+elements compacted instead of their positions.
 
-    p = compact(m, iota); reduce_sum(f(gather(x, p)))  ->  reduce_sum(select(m, f(x), 0))
-    p = compact(m, iota); gather(x, p)                 ->  compact(m, x)
+    p = compact(m, iota); reduce_sum(f(gather(x, p)))      ->  reduce_sum(select(m, f(x), 0))
+    p = compact(m, iota); scatter(y, f(gather(x, p)), p)   ->  select(m, f(x), y)
+    p = compact(m, iota); gather(x, p)                     ->  compact(m, x)
 
-A masked reduction runs in vector lanes, stores nothing, and asks for no length. Compaction of the
-elements is one pass over them; by their positions it is two.
+A masked reduction or assignment runs in vector lanes, stores nothing besides, and asks for no
+length. Compaction of the elements is one pass over them; by their positions it is two.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from typing import Any
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_DEAD_CODE
-from transpile.ir.dims import bounds
+from transpile.ir.dims import Index, bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
-from transpile.ir.primitive import TABLE
+from transpile.ir.primitive import TABLE, Primitive
 from transpile.machine import USUAL, Machine
-from transpile.primitives.axes import broadcast_in_dim, iota
-from transpile.primitives.elementwise import convert, select
-from transpile.primitives.indexing import gather
+from transpile.ir.indices.row_major import product
+from transpile.primitives.axes import broadcast_in_dim, iota, reshape, slice_
+from transpile.primitives.elementwise import convert, floor_divide, remainder, select
+from transpile.primitives.indexing import gather, scatter
 from transpile.primitives.lengths.primitives import compact
 from transpile.util.frozen_records import replace
 
@@ -54,6 +56,76 @@ def reduce_under_masks(graph: Graph, machine: Machine = USUAL) -> Graph:
         return [builder.apply(equation.primitive, masked, **equation.params)]
 
     return rewrite(graph, rule, machine)
+
+
+@contract(destroys=(NO_COMMON_SUBEXPRESSIONS, NO_DEAD_CODE))
+def assign_under_masks(graph: Graph, machine: Machine = USUAL) -> Graph:
+    """The graph in which elements that a mask selects are set by a select, where what they are set
+    to is computed from elements that it selects, and is cheap to compute for all."""
+    if compact not in graph.primitives:
+        return graph
+
+    def rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+        if equation.primitive is not scatter or equation.params["combine"] != "set":
+            return None
+        x, updates, *places = equation.inputs
+        position = _position(builder.producers, places, x.type.shape)
+        selecting = position and _selecting(builder.producers, position)
+        if selecting is None or equation.params["axes"] != tuple(range(x.type.ndim)):
+            return None
+        found = _Unselected(builder, machine.largest_expression)
+        every = found.element(updates)
+        mask = selecting.inputs[0]
+        if every is None or found.mask is not mask or every.type.dtype != x.type.dtype:
+            return None
+        if mask.type.shape != (product(x.type.shape),):
+            return None
+        now = builder.apply(reshape, x, shape=mask.type.shape)
+        after = builder.apply(select, mask, every, now)
+        return [builder.apply(reshape, after, shape=x.type.shape)]
+
+    return rewrite(graph, rule, machine)
+
+
+def _position(
+    producers: Mapping[Var, Equation], places: Sequence[Atom], shape: Sequence[Index]
+) -> Atom | None:
+    """The positions in row-major order of which these are the subscripts of each axis; None if they
+    are those of none."""
+    position = places[0]
+    for place, extent in zip(places[1:], shape[1:], strict=False):
+        whole = _divided(producers, remainder, place, extent)
+        if whole is None or _divided(producers, floor_divide, position, extent) is not whole:
+            return None
+        position = whole
+    return position
+
+
+def _divided(
+    producers: Mapping[Var, Equation], primitive: Primitive, value: Atom, divisor: Index
+) -> Atom | None:
+    """What a value is the quotient, or the remainder, of by a number; None if it is none."""
+    equation = producers.get(value) if isinstance(value, Var) else None
+    if equation is None or equation.primitive is not primitive:
+        return None
+    dividend, number = equation.inputs
+    return dividend if _number(producers, number) == divisor else None
+
+
+def _number(producers: Mapping[Var, Equation], atom: Atom) -> Index | None:
+    """The number, or the size, that a value has in all of its elements; None where it is neither.
+    A size as a value is the last number of a range (`ir/indices/size_value.py`)."""
+    while isinstance(atom, Var):
+        equation = producers.get(atom)
+        if equation is None:
+            return None
+        (atom, *_), start = equation.inputs or (atom,), equation.params.get("start")
+        if equation.primitive is slice_ and equation.output.type.shape == (1,):
+            source = producers.get(atom) if isinstance(atom, Var) else None
+            return start[0] if source is not None and source.primitive is iota else None
+        if equation.primitive not in (reshape, broadcast_in_dim):
+            return None
+    return None if atom.type.shape else int(atom.value)
 
 
 def _neutral(equation: Equation) -> Const | None:

@@ -102,10 +102,11 @@ class ExactIndices:
             return
         if statement.symbol is not None:
             self._symbols[statement.name] = statement.symbol
-        elif self._names_symbols and statement.constant and statement.dtype == INT64:
+        elif statement.constant and statement.dtype == INT64:
             low, high = facts.range_of(Ref(statement.name, INT64))
             extent = high + 1 if high < _LARGEST else None
-            self._constants[statement.name] = Symbol(statement.name, max(low, _LEAST), extent)
+            if extent is not None or self._names_symbols:
+                self._constants[statement.name] = Symbol(statement.name, max(low, _LEAST), extent)
 
     def index_of(self, total: Linear | None) -> Index | None:
         """The sum as an index; None if it has another scalar."""
