@@ -123,7 +123,7 @@ def _number(producers: Mapping[Var, Equation], atom: Atom) -> Index | None:
         if equation.primitive is slice_ and equation.output.type.shape == (1,):
             source = producers.get(atom) if isinstance(atom, Var) else None
             return start[0] if source is not None and source.primitive is iota else None
-        if equation.primitive not in (reshape, broadcast_in_dim):
+        if equation.primitive.kind != "view":
             return None
     return None if atom.type.shape else int(atom.value)
 
