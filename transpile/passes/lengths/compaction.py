@@ -19,9 +19,9 @@ from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_DEAD_CODE
 from transpile.ir.dims import Index, bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.machine import USUAL, Machine
-from transpile.ir.indices.row_major import product
 from transpile.primitives.axes import broadcast_in_dim, iota, reshape, slice_
 from transpile.primitives.elementwise import convert, floor_divide, remainder, select
 from transpile.primitives.indexing import gather, scatter
