@@ -136,7 +136,13 @@ static void matmul_microkernel_F(
 {
     const int64_t tall = MATMUL_ROWS, half = MATMUL_HALF;
     const int64_t lanes = LANES_F, narrow = LANES_NARROW_F % LANES_F;
-    if (columns > lanes && rows > half) {
+    if (columns > lanes && rows == 1) {
+        matmul_accumulate_F(1, 2, 1, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (columns > narrow && rows == 1) {
+        matmul_accumulate_F(1, 1, 1, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (rows == 1) {
+        matmul_accumulate_F(1, 0, 1, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (columns > lanes && rows > half) {
         matmul_accumulate_F(tall, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else if (columns > lanes) {
         matmul_accumulate_F(half, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
@@ -222,6 +228,12 @@ static void matmul_flat_tiles_F(
     }
     for (; rows <= tall / 2 && j + 2 * one <= columns; j += 2 * one) {
         matmul_flat_F(tall / 2, vectors, rows, k, a, a_row, a_col, b + j, b_row, c + j, c_row, add);
+    }
+    for (; rows == 1 && j < columns; j += one) {
+        matmul_flat_F(1, vectors / 2, 1, k, a, a_row, a_col, b + j, b_row, c + j, c_row, add);
+    }
+    for (; rows <= tall / 2 && j < columns; j += one) {
+        matmul_flat_F(tall / 2, vectors / 2, rows, k, a, a_row, a_col, b + j, b_row, c + j, c_row, add);
     }
     for (; j < columns; j += one) {
         matmul_flat_F(tall, vectors / 2, rows, k, a, a_row, a_col, b + j, b_row, c + j, c_row, add);

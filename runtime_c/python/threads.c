@@ -23,6 +23,9 @@ void ENTRY(GOMP_parallel)(body_function *body, void *data, unsigned threads, uns
 void ENTRY(GOMP_barrier)(void)
 {
     struct region *region = current->region;
+    if (region->shares == 1) {
+        return;
+    }
     int passed = atomic_load(&region->barriers) & ~ASLEEP;
     if (atomic_fetch_add(&region->arrived, 1) + 1 < region->shares) {
         wait_until_past(&region->barriers, passed);
@@ -59,6 +62,12 @@ static bool next_chunk(long *start, long *end)
 {
     struct loop *loop = &current->region->loop;
     long from = atomic_load(&loop->next), size, left;
+    if (current->region->shares == 1) { /* nobody else takes chunks: one of all iterations */
+        *start = from;
+        *end = loop->end;
+        atomic_store_explicit(&loop->next, loop->end, memory_order_relaxed);
+        return loop->step > 0 ? from < loop->end : from > loop->end;
+    }
     do {
         left = (loop->end - from + loop->step - (loop->step > 0 ? 1 : -1)) / loop->step;
         if (left <= 0) {
@@ -85,6 +94,11 @@ static void set_loop(struct loop *loop, long start, long end, long step, long ch
 /* The first thread sets up the loop. A loop ends with a barrier, so that there is one at a time. */
 static void enter_loop(long start, long end, long step, long chunk, bool is_guided)
 {
+    if (current->region->shares == 1) {
+        set_loop(&current->region->loop, start, end, step, chunk, is_guided);
+        current->loops++;
+        return;
+    }
     pthread_mutex_lock(&lock);
     if (current->region->loops == current->loops) {
         set_loop(&current->region->loop, start, end, step, chunk, is_guided);

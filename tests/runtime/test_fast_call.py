@@ -635,6 +635,9 @@ def test_runtime_sizes_say_whether_a_call_is_brief():
     assert for_sizes(lambda x: x[x > 0], ("m",), m=5)
     assert not for_sizes(lambda x: x[x > 0], ("m",), m=50_000)
     assert not for_sizes(np.sort, ("m",), m=5)
+    dense = np.ones((32, 8))  # in blocks of 32 rows, of which few are there
+    assert for_sizes(lambda x: np.tanh(x @ dense) @ dense.T, ("m", 32), m=2)
+    assert not for_sizes(lambda x: np.tanh(x @ dense) @ dense.T, ("m", 32), m=5000)
 
 
 def test_after_a_fork():

@@ -259,6 +259,25 @@ def test_in_a_loop_the_guard_of_a_team_is_a_branch():
     assert shared.body == alone.body and shared.slack == 0
 
 
+def test_a_short_loop_around_teams_has_a_version_without_any():
+    def shortest(x):
+        return lax.fori_loop(0, len(x), lambda k, x: np.minimum(x, x[:, k, None] + x[k]), x)
+
+    program = scheduled(shortest, struct("n", "n"))
+    every = [s for kernel in program.kernels for s in kernel.body]
+    (branch,) = (s for s in every if isinstance(s, If) and _is_around(s.body))
+    assert any(isinstance(s, If) for s in walk(branch.body))
+    assert not any(isinstance(s, If) for s in walk(branch.orelse))
+    assert not any(isinstance(s, For) and s.parallel for s in walk(branch.orelse))
+
+
+def _is_around(body):
+    """True of a sequential loop with a team inside."""
+    (loop,) = body
+    inside = [s for s in walk(loop.body) if isinstance(s, For) and s.parallel]
+    return not loop.parallel and bool(inside)
+
+
 def convolved_twice(x, w, v):
     y = np.maximum(lax.conv_general_dilated(x, w, (1, 1), "SAME"), 0)
     return np.tanh(lax.conv_general_dilated(y, v, (2, 2), "SAME"))

@@ -211,18 +211,24 @@ def _own_work(statement: Statement) -> int:
     return own
 
 
-def work_for_sizes(statement: Statement, sizes: Collection[Symbol]) -> Index:
-    """The estimate `work`, as a polynomial in runtime sizes."""
+def work_for_sizes(
+    statement: Statement, sizes: Collection[Symbol], by_limits: bool = False
+) -> Index:
+    """The estimate `work`, as a polynomial in runtime sizes. `by_limits`: the loop over a block is
+    taken to go on to the end of all blocks, which is less than a block for small sizes."""
     times: Index = 1
     if isinstance(statement, For):
-        times = _largest(statement.extent, sizes)
+        extent = statement.extent
+        if by_limits and statement.limit is not None:
+            extent = statement.limit - statement.start
+        times = _largest(extent, sizes)
         if _is_bounded(statement) or not symbols_of(times) or not symbols_of(times) <= {*sizes}:
             times = trips(statement)
     if isinstance(statement, While):
         times = TURNS
     inner: Index = 0
     for child in children(statement):
-        inner = inner + work_for_sizes(child, sizes)
+        inner = inner + work_for_sizes(child, sizes, by_limits)
     if isinstance(statement, Call):
         inner = _largest(statement.flops, sizes) // _FLOPS_OF_CALL
     return times * inner + _own_work(statement)
@@ -241,21 +247,25 @@ def _largest(extent: Index, sizes: Collection[Symbol]) -> Index:
     return extent
 
 
-def work_of_brief(program: Program, machine: Machine) -> Index | None:
-    """The estimate `work` of a program in its runtime sizes, if it takes so little time for some of
-    them, whatever its values are, that other threads may wait for it; else None."""
+def work_of_brief(program: Program, machine: Machine) -> tuple[Index, ...]:
+    """Estimates `work` of a program in its runtime sizes, if it takes so little time for some of
+    them, whatever its values are, that other threads may wait for it: if one of these is small."""
     every = [s for kernel in program.kernels for s in walk(kernel.body)]
-    if any(isinstance(s, While | Call) for s in every):
-        return None
+    if any(isinstance(s, While) or (isinstance(s, Call) and not s.is_steady) for s in every):
+        return ()
     sizes = {*program.sizes}
     extents = [_largest(s.extent, sizes) for s in every if isinstance(s, For)]
     if not all(symbols_of(extent) <= sizes for extent in extents):
-        return None
+        return ()
     if any((bounds(extent)[1] or 0) >= UNBOUNDED // 2 for extent in extents):
-        return None
-    total: Index = 0
-    for kernel in program.kernels:
-        for statement in kernel.body:
-            total = total + work_for_sizes(statement, sizes)
-    least = bounds(total)[0]
-    return total if least is not None and least < machine.least_lengthy_work else None
+        return ()
+    statements = [s for kernel in program.kernels for s in kernel.body]
+    estimates: list[Index] = []
+    for by_limits in (False, True) if sizes else (False,):
+        total: Index = 0
+        for statement in statements:
+            total = total + work_for_sizes(statement, sizes, by_limits)
+        least = bounds(total)[0]
+        if least is not None and least < machine.least_lengthy_work:
+            estimates.append(total)
+    return tuple(dict.fromkeys(estimates))

@@ -361,13 +361,12 @@ class Pipeline:
         program = self.program
         inputs = [b.name for b in program.inputs]
         outputs = [b.name for b in program.outputs]
-        work = work_of_brief(program, self.options.machine)
         return {
             "declarations": declarations(program),
             "function": program.name,
             # With runtime sizes the program has a function for it.
             "workspace": None if program.sizes else program.workspace,
-            "brief_work": None if work is None else str(work),
+            "brief_work": [*map(str, work_of_brief(program, self.options.machine))],
             "communicates": program.communicates,
             "libraries": [library.library for library in self.libraries],
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],

@@ -31,6 +31,8 @@ class Product(Call):
     k: Index
     c: Strided
 
+    is_steady = True
+
     @property
     def flops(self) -> Index:
         return 2 * self.m * self.n * self.k
@@ -192,6 +194,7 @@ class MatmulPanels(Call):
     rows: Index | None = None
 
     name = "matmul_panels"
+    is_steady = True
     signature = "b(k,n) -> panels(k,n)"
 
     def numpy(self, b: Any) -> Any:

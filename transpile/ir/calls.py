@@ -113,6 +113,7 @@ class Call:
     signature: ClassVar[str] = ""
     is_local: ClassVar[bool] = False  # writes only local arrays: loops around it may be parallel
     magnitude: ClassVar[float] = math.inf  # an upper bound of what it writes
+    is_steady: ClassVar[bool] = False  # takes as long as its flops, and waits for nobody
     communicates: ClassVar[bool] = False  # the function is given the communicator, and may fail
 
     @property

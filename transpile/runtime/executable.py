@@ -424,14 +424,12 @@ class Executable:
 
     def _is_brief(self, sizes: dict[str, int]) -> bool:
         """True if the program takes microseconds for these runtime sizes."""
-        work = self._brief_work
         least = self.lowering.options.machine.least_lengthy_work
-        return work is not None and evaluate(work, sizes) < least
+        return any(evaluate(work, sizes) < least for work in self._brief_work)
 
     @cached_property
-    def _brief_work(self) -> Index | None:
-        text = self.entry.meta["brief_work"]
-        return None if text is None or len(text) > LONGEST else parsed(text)
+    def _brief_work(self) -> list[Index]:
+        return [parsed(text) for text in self.entry.meta["brief_work"] if len(text) <= LONGEST]
 
     def _workspace(self, values: tuple[int, ...]) -> int:
         """The bytes of the workspace for these runtime sizes."""

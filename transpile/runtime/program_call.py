@@ -178,8 +178,8 @@ class ProgramCall:
     inputs     (dtype, shape) of each input; `outputs` of each output
     aliases    for each output the donated input whose memory it takes if that is writable, or -1
     workspace  its size in bytes; `room` is that of the arrays that serve as one
-    makers     for each output and the workspace the constructor of its array, if that is large
-               enough for the memory pool; else None
+    makers     for each output the constructor of its array, if that is large enough for the memory
+               pool; else None. Then that of the workspace
     spare      free arrays for a workspace, shared by programs of like sizes. A call takes one and
                returns it; list methods are atomic. None where none is kept
     tiers_up   True: it may be called from C
@@ -222,7 +222,7 @@ class ProgramCall:
         self.room = pool.workspace_room(workspace)
         self.makers = (
             *(None if shaping else pool.maker(shape, dtype) for dtype, shape in outputs),
-            pool.maker((self.room,), _BYTE),
+            pool.workspace_maker(self.room),
         )
         self.spare = pool.MEMORY_POOL.spare(workspace)
         self.callbacks = Callbacks(library.ffi, name, sites) if sites else None

@@ -8,16 +8,23 @@ A region of one thread still takes as long as some fifty operations, and gcc has
 last iterations of a loop in one. Inside another loop it would take that in each iteration. So
 there, and where the loop is a few lines long, the guard is a branch, with the loop in two versions.
 What a branch may leave out, such as the way of huge angles, is written once.
+
+Of a loop that is a few lines long and has such loops inside, there are two versions, too, one for
+sizes for which no team is used anywhere: in it nothing is tested in each iteration, and gcc keeps
+in registers what the regions of the other version read from memory.
 """
 
 from __future__ import annotations
+
+import functools
 
 from transpile.analysis.cost_model import work_for_sizes
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.dims import Dim, Symbol, bounds, sides
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.values import as_value
-from transpile.ir.loop_ir import Apply, For, If, Program, Statement, While
+from transpile.ir.loop_ir import Apply, Expr, For, If, Program, Statement, While
 from transpile.ir.loop_rewrite import map_bodies, parts, walk, with_bodies
 from transpile.ir.types import BOOL
 from transpile.machine import Machine
@@ -50,22 +57,56 @@ class _Guards:
     def statement(self, statement: Statement, is_repeated: bool, is_seldom: bool) -> Statement:
         """A statement guarded."""
         if not isinstance(statement, For) or not statement.parallel:
-            is_repeated = is_repeated or isinstance(statement, For | While)
+            if isinstance(statement, For | While) and not is_repeated and not is_seldom:
+                return self._around_teams(statement)
             is_seldom = is_seldom or isinstance(statement, If)
             return with_bodies(statement, lambda body: self.body(body, is_repeated, is_seldom))
-        slack = work_for_sizes(statement, self.sizes) - self.machine.least_parallel_work
-        if not isinstance(slack, Dim) or (bounds(slack)[0] or -1) >= 0:
+        slack = self._slack(statement)
+        if slack is None:
             return statement
         if not is_repeated and (is_seldom or not self._is_small(statement)):
             return replace(statement, slack=slack)
-        smaller, larger = map(as_value, sides(slack))
-        alone = replace(statement, parallel=False, collapse=1)
-        return If(Apply("greater_equal", (larger, smaller), BOOL), (statement,), (alone,))
+        return If(_is_enough(slack), (statement,), (_alone(statement),))
 
-    def _is_small(self, loop: For) -> bool:
+    def _around_teams(self, loop: For | While) -> Statement:
+        """A sequential loop: in two versions if it is small, one of them without teams."""
+        guarded = with_bodies(loop, lambda body: self.body(body, True))
+        teams = [s for s in walk((loop,)) if isinstance(s, For) and s.parallel]
+        slacks = [slack for slack in map(self._slack, teams) if slack is not None]
+        if len(slacks) < max(1, len(teams)) or not self._is_small(loop):
+            return guarded
+        most: list[Dim] = []  # slacks of which none is at most another one, for all sizes
+        for slack in slacks:
+            if not any(is_at_most(slack, other) for other in most):
+                most = [*(other for other in most if not is_at_most(other, slack)), slack]
+        tests = map(_is_enough, most)
+        some_team = functools.reduce(lambda a, b: Apply("logical_or", (a, b), BOOL), tests)
+        is_one = all(slack == most[0] for slack in slacks)
+        return If(some_team, (loop if is_one else guarded,), (_alone(loop),))
+
+    def _slack(self, loop: For) -> Dim | None:
+        """By how much the work of a loop is more than what threads are used for, if that depends on
+        sizes."""
+        slack = work_for_sizes(loop, self.sizes) - self.machine.least_parallel_work
+        return slack if isinstance(slack, Dim) and (bounds(slack)[0] or -1) < 0 else None
+
+    def _is_small(self, loop: For | While) -> bool:
         """True if a loop is a few lines of C, which may stand there twice, and calls no routine,
         beside which the region is short."""
         every = list(walk((loop,)))
         if any(isinstance(s, Call) for s in every):
             return False
         return sum(len(parts(s)) for s in every) <= self.machine.most_repeated_parts
+
+
+def _is_enough(slack: Dim) -> Expr:
+    """The test that there is work for a team."""
+    smaller, larger = map(as_value, sides(slack))
+    return Apply("greater_equal", (larger, smaller), BOOL)
+
+
+def _alone(statement: Statement) -> Statement:
+    """A statement without teams of threads, also in what it repeats."""
+    if isinstance(statement, For) and statement.parallel:
+        return replace(statement, parallel=False, collapse=1)
+    return with_bodies(statement, lambda body: tuple(map(_alone, body)))

@@ -172,6 +172,12 @@ def test_programs_with_workspaces_of_like_sizes_share_them():
     assert calls[0].spare == []
 
 
+def test_small_workspaces_begin_with_a_cache_line():
+    made = [pool.workspace_maker(room)() for room in (1, 64, 4096)]
+    assert [len(workspace) for workspace in made] == [1, 64, 4096]
+    assert all(workspace.ctypes.data % 64 == 0 for workspace in made)
+
+
 @pytest.mark.parametrize(
     ("size", "room"),
     [(0, 0), (1, 1), (64, 64), (65, 128), (3 << 20, 4 << 20), (17 << 20, 17 << 20)],

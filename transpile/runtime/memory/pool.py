@@ -29,6 +29,7 @@ MOST_SPARE = 16 << 20
 # bits of their addresses are equal (4K aliasing). NumPy's own large arrays begin 16 bytes behind a
 # page, so that loads from them are ahead of the stores to an array of the pool.
 _PAGE = 4096
+_LINE = 64
 
 Array = np.ndarray[Any, Any]
 
@@ -150,6 +151,21 @@ def workspace_room(size: int) -> int:
     """The bytes of the arrays that serve as workspaces of `size` bytes: a power of two up
     to MOST_SPARE."""
     return size if size > MOST_SPARE or not size else 1 << (size - 1).bit_length()
+
+
+def workspace_maker(room: int) -> Callable[[], Array]:
+    """The constructor of workspaces of so many bytes."""
+    from_pool = maker((room,), np.dtype("u1"))
+    return partial(aligned, room) if from_pool is None else from_pool
+
+
+def aligned(size: int) -> Array:
+    """An uninitialised array of so many bytes, from the beginning of a cache line on, so that no
+    vector of a workspace lies across two."""
+    block = np.empty(size + _LINE, np.uint8)
+    address, _ = block.__array_interface__["data"]
+    first = -address % _LINE
+    return block[first : first + size]
 
 
 def maker(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Array] | None:
