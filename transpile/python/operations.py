@@ -20,7 +20,7 @@ from transpile.python.semantics.exceptions import (
     text,
 )
 from transpile.python.semantics.generators import Generated, listed
-from transpile.python.semantics.values import Unbound, returned
+from transpile.python.semantics.values import Unbound, here, only_here, returned
 
 __all__ = [
     "Generated",
@@ -33,9 +33,11 @@ __all__ = [
     "for_",
     "goes_on",
     "handled",
+    "here",
     "if_",
     "listed",
     "not_",
+    "only_here",
     "or_",
     "raise_",
     "returned",

@@ -15,6 +15,7 @@ from transpile.ir.graph_rewrite import may_repeat
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
 from transpile.lax.control.branches import bind_cond
+from transpile.numpy.core.promotion import weaken
 from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives.effects.failures import fail
 from transpile.python.objects.attributes import Attribute, Attributes
@@ -178,7 +179,7 @@ def _or_rest(others: Sequence[Later]) -> Any:
 def not_(value: Any) -> Any:
     """`not value`."""
     holds = truth(value)
-    return np.logical_not(holds) if isinstance(holds, Tracer) else not holds
+    return weaken(np.logical_not(holds)) if isinstance(holds, Tracer) else not holds
 
 
 def compare(left: Any, *parts: Any) -> Any:
@@ -186,7 +187,7 @@ def compare(left: Any, *parts: Any) -> Any:
     sign, later, *rest = parts
     right = later()
     if sign in ("in", "not in"):
-        result = _contains(right, left)
+        result = weaken(_contains(right, left))  # a bool of Python's, also of NumPy's numbers
         result = not_(result) if sign == "not in" else result
     else:
         result = _COMPARISONS[sign](left, right)

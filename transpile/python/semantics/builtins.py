@@ -39,6 +39,7 @@ from transpile.python.semantics.iterables import (
 from transpile.python.semantics.loops import for_, while_
 from transpile.python.semantics.numbers import (
     any_unknown,
+    as_bool,
     as_complex,
     as_float,
     as_integer,
@@ -183,10 +184,10 @@ def _quantified(ends: bool, combine: Function, reduction: Function) -> Function:
 
     def quantified(iterable: Any, /) -> Any:
         if _is_row(iterable):
-            return reduction(iterable != 0)
+            return as_bool(reduction(iterable != 0))
         items = _unknown_items(iterable)
         if items is not None or (isinstance(iterable, Generated) and not _is_short(iterable)):
-            return _until(iterable, ends)
+            return as_bool(_until(iterable, ends))
         traced = []
         for item in iterable:
             holds = truth(item)
@@ -194,7 +195,7 @@ def _quantified(ends: bool, combine: Function, reduction: Function) -> Function:
                 traced.append(holds)
             elif holds is ends:
                 return ends
-        return reduce(combine, traced) if traced else not ends
+        return as_bool(reduce(combine, traced)) if traced else not ends
 
     return quantified
 
@@ -248,7 +249,7 @@ def float_(*args: Any) -> Any:
 
 def bool_(*args: Any) -> Any:
     """`bool`."""
-    return truth(args[0]) if any_unknown(args) else bool(*args)
+    return as_bool(truth(args[0])) if any_unknown(args) else bool(*args)
 
 
 def complex_(*args: Any, **kwargs: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.source_info import user_source
-from transpile.ir.types import COMPLEX128, FLOAT64, INT64
+from transpile.ir.types import BOOL, COMPLEX128, FLOAT64, INT64
 from transpile.numpy.core.promotion import weaken
 from transpile.primitives import elementwise
 from transpile.python.semantics.iterables import Iterator, Range
@@ -42,6 +42,11 @@ def as_integer(value: Any) -> Any:
     if isinstance(value, Tracer) and value.dtype.kind == "c":
         raise TypeError(f"{user_source()}: int() argument must be a real number, not 'complex'")
     return _of_dtype(value, INT64)
+
+
+def as_bool(value: Any) -> Any:
+    """A truth value as a Python bool, two of which add up to an integer."""
+    return _of_dtype(value, BOOL)
 
 
 def as_float(value: Any) -> Any:

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from transpile import errors
 from transpile.ir.dims import Dim, bounds
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType, type_of
+from transpile.trace.trace import Trace, current_trace
 from transpile.trace.tracer import UNKNOWN, Tracer
 from transpile.util.interrupt_safety import THREAD
 
@@ -112,3 +114,29 @@ def joined(one: ArrayType, other: ArrayType) -> ArrayType | None:
     if one.dtype == other.dtype:
         return one
     return ArrayType(one.shape, np.promote_types(one.dtype, other.dtype))
+
+
+# ------------------------------------------------------------------------ variables of outer scopes
+
+
+def here() -> Trace | None:
+    """Where a function is defined: what is being traced."""
+    return current_trace()
+
+
+def only_here(place: Any, *names: str) -> None:
+    """Raise UnsupportedError where a function that assigns to variables of outer scopes is called
+    in a loop or branch of the program, and was defined outside of it: they would have the value of
+    one trace for all iterations.
+
+    place  where it was defined; None for the module
+    """
+    trace = current_trace()
+    if trace is None or trace is place or (place is None and not trace.is_region):
+        return
+    listed = ", ".join(names)
+    raise errors.UnsupportedError(
+        f"{user_source()}: {listed} of an outer scope would be assigned to in a loop or branch of "
+        "the program. Give it to the function and return it, or keep it as an attribute of an "
+        "object or an element of an array"
+    )

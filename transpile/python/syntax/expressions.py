@@ -74,21 +74,21 @@ class Expressions(ast.NodeTransformer):
 
     def _operands(self, node: ast.BoolOp) -> ast.expr:
         values = [self.visit(value) for value in node.values]
-        if _binds(node):
+        if any(map(_binds, node.values[1:])):
             return placed(ast.BoolOp(node.op, values), node)
         function = "and_" if isinstance(node.op, ast.And) else "or_"
         return self.call(function, values[0], *map(_later, values[1:]), at=node)
 
     def _choice(self, node: ast.IfExp) -> ast.expr:
         test, body, orelse = map(self.visit, (node.test, node.body, node.orelse))
-        if _binds(node):
+        if _binds(node.body) or _binds(node.orelse):
             return placed(ast.IfExp(test, body, orelse), node)
         return self.call("choose", test, _later(body), _later(orelse), at=node)
 
     def _comparison(self, node: ast.Compare) -> ast.expr:
         left, *others = map(self.visit, (node.left, *node.comparators))
         operators = [_OPERATORS[type(op)] for op in node.ops]
-        if _binds(node):
+        if any(map(_binds, node.comparators)):
             return placed(ast.Compare(left, node.ops, others), node)
         if not any(map(_is_evaluated, others[:-1])) and not {"in", "not in"} & {*operators}:
             operands = [left, *others]

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from transpile.python.syntax.expressions import Expressions
 from transpile.python.syntax.flow import Flow
 from transpile.python.syntax.jumps import without_jumps
+from transpile.python.syntax.named_values import without_named_values
 from transpile.python.syntax.names import Names, free_name, names_of, placed
 from transpile.python.syntax.writing import with_line
 
@@ -39,17 +40,25 @@ class Statements:
     ops    the name of the module of the operations
     taken  all names of the function, and those that have been made
     around variables of the functions around that may have no value
+    place  the variable of the function around that says where this one was defined
     """
 
     def __init__(
-        self, node: ast.FunctionDef, ops: str, taken: set[str], around: frozenset[str] = frozenset()
+        self,
+        node: ast.FunctionDef,
+        ops: str,
+        taken: set[str],
+        around: frozenset[str] = frozenset(),
+        place: str = "",
     ) -> None:
         self.ops = ops
         self.taken = taken
+        self._place = place
         self.is_plain = any(isinstance(n, _NOT_CONVERTED) for n in ast.walk(node))
         local = frozenset(names_of(node.body).bound)
-        lowered = without_jumps(node.body, taken) if not self.is_plain else None
-        self._body = lowered.body if lowered else node.body
+        plain = node.body if self.is_plain else without_named_values(node.body, taken)
+        lowered = without_jumps(plain, taken) if not self.is_plain else None
+        self._body = lowered.body if lowered else plain
         self._stops = lowered.stops if lowered else {}
         self._result = lowered.result if lowered else ""
         declared = [n for n in _own_nodes(node.body) if isinstance(n, ast.Global | ast.Nonlocal)]
@@ -74,9 +83,20 @@ class Statements:
             end = ast.Return(self._expressions.call("returned", value, at=last))
             body.append(placed(end, last))
         first = self._body[0]
-        starts = [self._unbound(name, first) for name in sorted(self._starts_unbound)]
+        starts = [self._unbound(name, first) for name in sorted(self._starts_unbound - self._outer)]
         texts = [s for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)]
-        return [*texts, *starts, *[s for s in body if s not in texts]]
+        outer = [s for s in body if isinstance(s, ast.Global | ast.Nonlocal)]
+        rest = [s for s in body if s not in texts and s not in outer]
+        return [*texts, *outer, *self._checks(first), *starts, *rest]
+
+    def _checks(self, at: ast.stmt) -> Block:
+        """A check of where variables of outer scopes are assigned to."""
+        names = sorted(self._outer & names_of(self._body).bound)
+        if not names:
+            return []
+        place = _load(self._place) if self._place else ast.Constant(None)
+        call = self._expressions.call("only_here", place, *map(ast.Constant, names), at=at)
+        return [placed(ast.Expr(call), at)]
 
     def _unbound(self, name: str, at: ast.AST) -> ast.stmt:
         names = [] if name == self._result else [ast.Constant(name)]
@@ -93,7 +113,7 @@ class Statements:
             case ast.For() | ast.While() if self._is_convertible(node):
                 return self._loop(node)
             case ast.FunctionDef():
-                return [self._function(node)]
+                return self._function(node)
             case ast.ClassDef() | ast.Import() | ast.ImportFrom():
                 return [node]
             case ast.Assert():
@@ -266,9 +286,15 @@ class Statements:
 
     # --------------------------------------------------------------------------------- the others
 
-    def _function(self, node: ast.FunctionDef) -> ast.stmt:
+    def _function(self, node: ast.FunctionDef) -> Block:
         """A function inside, whose decorators and defaults belong to this one."""
-        inside = Statements(node, self.ops, self.taken, self._flow.unsure).converted()
+        before, place = [], ""
+        if any(isinstance(n, ast.Nonlocal) for n in _own_nodes(node.body)):
+            place = free_name("here", self.taken)
+            self.taken.add(place)
+            here = self._expressions.call("here", at=node)
+            before = [placed(ast.Assign([ast.Name(place, ast.Store())], here), node)]
+        inside = Statements(node, self.ops, self.taken, self._flow.unsure, place).converted()
         spec = node.args
         arguments = ast.arguments(
             spec.posonlyargs,
@@ -280,7 +306,7 @@ class Statements:
             [self._part(d) for d in spec.defaults],
         )
         decorators = [self._part(d) for d in node.decorator_list]
-        return placed(defined(node.name, arguments, inside, decorators), node)
+        return [*before, placed(defined(node.name, arguments, inside, decorators), node)]
 
     def _assert(self, node: ast.Assert) -> Block:
         test = self._part(node.test)
