@@ -107,16 +107,24 @@ def _cheap_again(loops: Loops, fixed: set[Atom]) -> frozenset[Var]:
 
 
 def _late_updates(block: Block) -> frozenset[Var]:
-    """What the updates in a loop's body put into an array of which they read elements that they
-    may have changed: it is computed first, which is less work than a copy of the array."""
+    """What the updates of an array put into it and compute of elements that they may have changed:
+    it is computed first, which is less work than a copy of the array."""
     late: set[Var] = set()
-    for node in block.nodes if block.scope.is_body else ():
+    for node in block.nodes:
         if isinstance(node, Scatter):
             x, value = node.equation.inputs[:2]
+            if not block.scope.is_body and not _is_small_part(block, x, value):
+                continue
             is_late = not updates_in_time(node, block.key(x)) or _reads_earlier(block, node)
             if is_late and isinstance(value, Var) and block.values.is_inlined(value):
                 late.add(_first_of_views(block, value))
     return frozenset(late)
+
+
+def _is_small_part(block: Block, x: Atom, value: Atom) -> bool:
+    """Tell whether an update changes few elements of an argument, which may be one that the
+    function assigns to where it lies."""
+    return x in block.graph.inputs and 2 * estimate(value.type.size) <= estimate(x.type.size)
 
 
 def _first_of_views(block: Block, value: Var) -> Var:

@@ -21,6 +21,7 @@ from transpile.schedule.blocking.pack_operands import pack_operands
 from transpile.schedule.blocking.tile import tile
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
 from transpile.schedule.cleanup.invariant_choices import hoist_choices
+from transpile.schedule.cleanup.kept_rows import skip_kept_rows
 from transpile.schedule.cleanup.licm import hoist_invariants
 from transpile.schedule.cleanup.local_cse import local_cse
 from transpile.schedule.cleanup.narrow_sums import narrow_sums
@@ -136,6 +137,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "a full reduction is a reduction of block sums: parallel, deterministic, accurate",
     ),
     (donate_arguments, "a result takes the memory of an argument that the caller gives up"),
+    (skip_kept_rows, "loop unswitching: rows that a condition leaves as they are, are not visited"),
     (
         replace_with_scalars,
         "scalar replacement: a temporary of one element per iteration is a variable",

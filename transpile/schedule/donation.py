@@ -14,7 +14,19 @@ from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import COALESCED, NO_ALIASES, NO_DEAD_SCALARS
 from transpile.ir.dims import Index, Shape, sole_symbol, symbols_of
-from transpile.ir.loop_ir import Buffer, Expr, For, Kernel, Load, Program, Statement, Swap, While
+from transpile.ir.loop_ir import (
+    Buffer,
+    Expr,
+    For,
+    Kernel,
+    Load,
+    Program,
+    Statement,
+    Store,
+    Swap,
+    Update,
+    While,
+)
 from transpile.ir.loop_rewrite import (
     children,
     loads,
@@ -86,12 +98,23 @@ def _reads_before_it_writes(kernel: Kernel, donated: str, output: str) -> bool:
         if isinstance(statement, Call) and any(a.buffer == donated for a in loads(statement)):
             return False
         reads += [(location, load.index) for load in loads(statement) if load.buffer == donated]
-        if output in written(statement):
-            index = getattr(statement, "index", None)
-            if index is None:
-                return False
-            writes.append((location, index))
+        if output in written(statement) and not _is_copy(statement, donated):
+            match statement:
+                case Store(index=index) | Update(target=Load(index=index)):
+                    writes.append((location, index))
+                case _:
+                    return False
     return all(_is_safe(r, w) for r in reads for w in writes)
+
+
+def _is_copy(statement: Statement, donated: str) -> bool:
+    """True for a statement that in place does nothing, as an element is stored where it lies."""
+    return (
+        isinstance(statement, Store)
+        and isinstance(statement.value, Load)
+        and statement.value.buffer == donated
+        and statement.value.index == statement.index
+    )
 
 
 def _is_safe(read: tuple[Position, Shape], write: tuple[Position, Shape]) -> bool:
@@ -102,10 +125,9 @@ def _is_safe(read: tuple[Position, Shape], write: tuple[Position, Shape]) -> boo
         if a is not b:
             break
         shared += 1
-    if not shared and (
-        read_order[0] < write_order[0]
-        or _are_apart(read_index, read_loops, write_index, write_loops)
-    ):
+    if not shared and read_order[0] < write_order[0]:
+        return True
+    if _are_apart(read_index, read_loops, write_index, write_loops):
         return True
     if read_index != write_index:
         return False
@@ -114,7 +136,9 @@ def _is_safe(read: tuple[Position, Shape], write: tuple[Position, Shape]) -> boo
         if isinstance(loop, For) and loop.symbol in used:
             used |= symbols_of(loop.start)
     around = read_loops[:shared]
-    each_once = all(isinstance(loop, For) and loop.symbol in used for loop in around)
+    each_once = all(
+        isinstance(loop, For) and (loop.symbol in used or loop.independent) for loop in around
+    )
     return each_once and read_order <= write_order
 
 

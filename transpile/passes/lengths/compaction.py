@@ -69,19 +69,20 @@ def assign_under_masks(graph: Graph, machine: Machine = USUAL) -> Graph:
         if equation.primitive is not scatter or equation.params["combine"] != "set":
             return None
         x, updates, *places = equation.inputs
-        position = _position(builder.producers, places, x.type.shape)
-        selecting = position and _selecting(builder.producers, position)
-        if selecting is None or equation.params["axes"] != tuple(range(x.type.ndim)):
+        chosen, rest = x.type.shape[: len(places)], x.type.shape[len(places) :]
+        position = _position(builder.producers, places, chosen)
+        selecting = None if position is None else _selecting(builder.producers, position)
+        if selecting is None or equation.params["axes"] != tuple(range(len(places))):
             return None
         found = _Unselected(builder, machine.largest_expression)
-        every = found.element(updates)
-        mask = selecting.inputs[0]
+        every, mask = found.element(updates), selecting.inputs[0]
         if every is None or found.mask is not mask or every.type.dtype != x.type.dtype:
             return None
-        if mask.type.shape != (product(x.type.shape),):
+        rows = (product(chosen), *rest)  # one for each element of the mask
+        if every.type.shape != rows or mask.type.shape != rows[:1]:
             return None
-        now = builder.apply(reshape, x, shape=mask.type.shape)
-        after = builder.apply(select, mask, every, now)
+        holds = builder.apply(broadcast_in_dim, mask, shape=rows, broadcast_dimensions=(0,))
+        after = builder.apply(select, holds, every, builder.apply(reshape, x, shape=rows))
         return [builder.apply(reshape, after, shape=x.type.shape)]
 
     return rewrite(graph, rule, machine)
@@ -119,12 +120,13 @@ def _number(producers: Mapping[Var, Equation], atom: Atom) -> Index | None:
         equation = producers.get(atom)
         if equation is None:
             return None
-        (atom, *_), start = equation.inputs or (atom,), equation.params.get("start")
-        if equation.primitive is slice_ and equation.output.type.shape == (1,):
-            source = producers.get(atom) if isinstance(atom, Var) else None
-            return start[0] if source is not None and source.primitive is iota else None
         if equation.primitive.kind != "view":
             return None
+        atom = equation.inputs[0]
+        if equation.primitive is slice_ and equation.output.type.shape == (1,):
+            source = producers.get(atom) if isinstance(atom, Var) else None
+            is_range = source is not None and source.primitive is iota
+            return equation.params["start"][0] if is_range else None
     return None if atom.type.shape else int(atom.value)
 
 
@@ -187,9 +189,11 @@ class _Unselected:
     def _gathered(self, equation: Equation) -> Atom | None:
         x, position = equation.inputs[0], equation.inputs[-1]
         selecting = _selecting(self.builder.producers, position)
-        if selecting is None or not _is_of_elements(equation, selecting):
+        if selecting is None or equation.params["axes"] != (0,) or len(equation.inputs) != 2:
             return None
         mask = selecting.inputs[0]
+        if x.type.shape[:1] != mask.type.shape:
+            return None
         if self.mask is None:
             self.mask = mask
         return x if self.mask is mask else None

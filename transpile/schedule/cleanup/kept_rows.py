@@ -1,0 +1,82 @@
+"""Loop unswitching: rows that a condition leaves as they are, are not visited.
+
+    for i:                                          for i:
+        for j: x[i, j] = m[i] ? v : x[i, j]   ->        if m[i]:
+                                                            for j: x[i, j] = v
+
+So is an assignment to rows that a mask selects, where it is made in the array itself. Runs after
+`donate_arguments`, which says where that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_LANES
+from transpile.ir.dims import symbols_of
+from transpile.ir.loop_ir import (
+    Apply,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Program,
+    Statement,
+    Store,
+)
+from transpile.ir.loop_rewrite import indices_in, loads_of, with_bodies
+from transpile.options import Options
+from transpile.util.frozen_records import changed, replace, same
+
+Body = tuple[Statement, ...]
+
+
+@contract(requires=(NO_LANES,))
+def skip_kept_rows(program: Program, options: Options) -> Program:
+    """The program in which loops are behind a test that store what is there unless it holds."""
+    kernels = tuple(_kernel(program, kernel) for kernel in program.kernels)
+    return changed(program, kernels=same(program.kernels, kernels))
+
+
+def _kernel(program: Program, kernel: Kernel) -> Kernel:
+    return changed(kernel, body=_body(kernel.body, arrays_of(program, kernel), OUTSIDE))
+
+
+def _body(body: Body, arrays: Mapping[str, Buffer], ranges: Ranges) -> Body:
+    return same(body, tuple(_statement(s, arrays, ranges) for s in body))
+
+
+def _statement(statement: Statement, arrays: Mapping[str, Buffer], ranges: Ranges) -> Statement:
+    within = inside(statement, ranges) if isinstance(statement, For) else ranges
+    statement = with_bodies(statement, lambda body: _body(body, arrays, within))
+    if not isinstance(statement, For) or len(statement.body) != 1:
+        return statement
+    guarded = _guarded(statement.body[0])
+    if guarded is None:
+        return statement
+    condition, body = guarded
+    if any(statement.symbol in symbols_of(index) for index in indices_in(condition)):
+        return statement
+    # The test is made where the loop has no iterations, too.
+    if not all(is_in_bounds(load, arrays, ranges) for load in loads_of(condition)):
+        return statement
+    return If(condition, (replace(statement, body=body),))
+
+
+def _guarded(statement: Statement) -> tuple[Expr, Body] | None:
+    """A condition without which a statement does nothing, and what it does else."""
+    match statement:
+        case If(condition=condition, body=body, orelse=()):
+            return condition, body
+        case Store(value=Apply(op="select", args=(condition, value, Load() as kept))) if (
+            kept.buffer,
+            kept.index,
+        ) == (statement.buffer, statement.index) and all(
+            load.buffer != statement.buffer for load in loads_of(condition)
+        ):
+            return condition, (replace(statement, value=value),)
+    return None
