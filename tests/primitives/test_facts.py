@@ -140,6 +140,14 @@ def test_an_operand_may_be_combined_twice(primitive, dtype):
     assert_same(primitive.numpy(once, y), once)
 
 
+@pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: primitive.of_equals(FLOAT32)))
+def test_of_equal_operands_it_is_a_sum(primitive, dtype):
+    more = primitive.of_equals(dtype)
+    if more is not None:  # halves are computed in float32
+        x = values(primitive, dtype)
+        assert_same(x + more, primitive.numpy(x, x))
+
+
 @pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: primitive.involution))
 def test_twice_is_not_at_all(primitive, dtype):
     x = values(primitive, dtype)

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         signs: tuple[int, ...]
         chooses: int
         idempotent: bool
+        of_equals: Element
         bitwise: str
         of_bools: str
         divisor: int | None
@@ -213,6 +214,7 @@ class Primitive:
     chooses       extreme: the sign of x - y for which it is x; NaN propagates
     idempotent    f(f(x, y), y) is f(x, y) to the bit: as f is associative, too, an element may be
                   combined more than once
+    of_equals     dtype -> c such that f(x, x) is x + c to the bit; None where there is none
     bitwise       logical: the primitive that does the same to each bit of integers
     atomic        the function of CUDA that updates an integer by it in one access; "" for none
     of_bools      arithmetic: the logical primitive that it is on bools
@@ -277,6 +279,7 @@ class Primitive:
     signs: tuple[int, ...] = ()
     chooses: int = 0
     idempotent: bool = False
+    of_equals: Element = no_element
     bitwise: str = ""
     atomic: str = ""
     of_bools: str = ""

@@ -150,7 +150,8 @@ def _simplify_algebraically(builder: Builder, equation: Equation) -> Atom | None
         return y
     if dtype == BOOL and primitive.kind == "elementwise":
         return of_one_truth(builder, equation)
-    return None
+    more = primitive.of_equals(dtype) if x is y else None
+    return None if more is None else builder.apply(elementwise.add, x, Const(more))
 
 
 def _is_neutral(atom: Atom, primitive: Primitive, dtype: np.dtype[Any]) -> bool:

@@ -142,12 +142,18 @@ tanh = transcendental(
     magnitude=1,
     hlo="tanh",
 )
-arcsinh = transcendental("arcsinh", np.arcsinh, jvp=lambda t, out, x: t / np.sqrt(np.square(x) + 1))
+arcsinh = transcendental(
+    "arcsinh", np.arcsinh, jvp=lambda t, out, x: t / np.sqrt(np.square(x) + 1), weight=25
+)
 arccosh = transcendental(
-    "arccosh", np.arccosh, domain=(1, 1e6), jvp=lambda t, out, x: t / d.hyperbola(x)
+    "arccosh", np.arccosh, domain=(1, 1e6), jvp=lambda t, out, x: t / d.hyperbola(x), weight=25
 )
 arctanh = transcendental(
-    "arctanh", np.arctanh, domain=(-0.99, 0.99), jvp=lambda t, out, x: t / ((1 - x) * (1 + x))
+    "arctanh",
+    np.arctanh,
+    domain=(-0.99, 0.99),
+    jvp=lambda t, out, x: t / ((1 - x) * (1 + x)),
+    weight=20,
 )
 power = elementwise(
     "power",
@@ -157,6 +163,7 @@ power = elementwise(
     transcendental=True,
     domain=(0.01, 20),
     jvp=(d.power_base, d.power_exponent),
+    weight=40,
     scalar_from=8,
     c_library={"f": "pow"},
     hlo={"fc": "power"},
@@ -170,6 +177,7 @@ arctan2 = transcendental(
         lambda t, out, x, y: t * (y / (np.square(x) + np.square(y))),
         lambda t, out, x, y: t * -(x / (np.square(x) + np.square(y))),
     ),
+    weight=20,
     magnitude=4,
     hlo="atan2",
 )
@@ -191,6 +199,8 @@ logaddexp = transcendental(
         lambda t, out, x, y: t * np.exp(d.not_infinite(x) - d.not_infinite(out)),
         lambda t, out, x, y: t * np.exp(d.not_infinite(y) - d.not_infinite(out)),
     ),
+    weight=40,
+    of_equals=lambda dtype: dtype.type(np.log(2)) if dtype.itemsize >= 4 else None,
     c_library={},
 )
 logaddexp2 = transcendental(
@@ -203,5 +213,7 @@ logaddexp2 = transcendental(
         lambda t, out, x, y: t * np.exp2(d.not_infinite(x) - d.not_infinite(out)),
         lambda t, out, x, y: t * np.exp2(d.not_infinite(y) - d.not_infinite(out)),
     ),
+    weight=40,
+    of_equals=lambda dtype: dtype.type(1) if dtype.itemsize >= 4 else None,
     c_library={},
 )

@@ -258,8 +258,10 @@ fmin = combining(
     c_library={"f": "fmin"},
     interval=intervals.minimum,
 )
-gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu", scalar_from=8)
-lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu", commutative=True, scalar_from=8)
+gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu", weight=80, scalar_from=8)
+lcm = elementwise(
+    "lcm", np.lcm, "lcm(x, y)", dtypes="iu", commutative=True, weight=100, scalar_from=8
+)
 
 
 def _multiply_modulo(x: Any, y: Any, z: Any) -> Any:
