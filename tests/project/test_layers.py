@@ -141,6 +141,7 @@ NUMBERS = {
     ("codegen/compile_budget", "MOST_RETREATS"): "the levels that a compiler has",
     ("codegen/line_wrapping", "WIDTH"): "the format of the text",
     ("codegen/plan/gcc_faults", "_LARGEST"): "the elements for which gcc is at fault",
+    ("codegen/plan/gcc_faults", "_VECTOR"): "the widest vectors for which gcc is at fault",
     ("codegen/plan/metadata", "_CONVENTION"): "the contract of a program with its caller",
     ("codegen/plan/summary", "_OF_DECLARATION"): LENGTH,
     ("codegen/plan/tensors", "_CODES"): "the contract of a program with its caller",

@@ -453,6 +453,7 @@ def _gcc_flags(summary: Summary, calls_helpers: bool) -> tuple[tuple[str, ...], 
         reduces_short_integers=summary.reduces_short_integers,
         drops_roundings=summary.drops_roundings,
         loses_lanes=summary.loses_lanes,
+        misaligns=summary.misaligns,
     )
     lanes = gcc_faults.flags_for_lanes(
         is_in_lanes=summary.is_in_lanes,

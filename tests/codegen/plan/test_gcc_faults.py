@@ -155,3 +155,17 @@ def test_vectors_of_elements_that_lie_apart_are_not_read_behind_single_stores():
     assert "-fno-tree-slp-vectorize" not in flags_of(columns, a.astype(np.int32), a[0], 9)
     assert "-fno-tree-slp-vectorize" not in flags_of(lines, a, a[0], 9)
     assert jit(columns)(a, a[0], 9) == columns(a, a[0], 9)
+
+
+def test_rows_of_local_arrays_that_are_no_whole_vectors_are_not_taken_for_aligned():
+    """Without the flag this program ended with a fault on processors with AVX-512."""
+
+    def f(x):
+        return np.ptp(x**0.5, axis=1)
+
+    flag = "--param=vect-epilogues-nomask=0"
+    for length, is_there in ((46, True), (48, False)):
+        x = np.random.default_rng(0).uniform(size=(12, length, length)).astype("f4")
+        lowered = jit(f).lower(x)
+        assert (flag in lowered.as_text()) == is_there
+        np.testing.assert_allclose(lowered.compile()(x), f(x), rtol=1e-6)

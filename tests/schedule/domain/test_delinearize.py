@@ -46,6 +46,9 @@ UNRAVELLED = {
     "a reversed axis among merged ones": (
         lambda a, b, x, c: c[:, ::-1].reshape(3, -1) * 2, [3, 4, 5],
     ),
+    "a repeated array": (
+        lambda a, b, x, c: np.ravel(np.broadcast_to(np.tril(c), (2, 3, 4, 5))) * 2, [2, 3, 4, 5],
+    ),
     "one of two joined arrays": (
         lambda a, b, x, c: np.concatenate([a[0], x.T.reshape(-1)]) * 2, [4, 6, 4],
     ),
@@ -157,3 +160,14 @@ def assert_names_differ(program, taken):
 
     for kernel in program.kernels:
         visit(kernel.body, taken)
+
+
+def test_threads_share_the_rows_of_few_repetitions():
+    machine = Machine(least_parallel_work=1, fewest_shared=4)
+    program = before(lambda c: np.ravel(np.broadcast_to(np.tril(c), (2, 3, 4, 5))) * 2, CUBE)
+    options = Options(machine=machine)
+    after = assert_steps_agree(program, [CUBE], delinearize, options)
+    (rows,) = after.kernels[0].body
+    assert rows.extent == 6  # and not 2, nor 24 or 120, of which each has quotients
+    assert [loop.extent for loop in loops_of(after)] == [6, 4, 5]
+    assert "% 3" in str(after) and "//" not in str(after)

@@ -17,22 +17,28 @@ Partial redundancy elimination computes what is made of a choice in each of its 
 arm is a constant before the loop: of `max(x, 0) == y` it makes a truth that is one of two, for
 which gcc has no vector.
 
+The vectors that finish a loop in lanes are half as wide as the others. Where rows of a local array
+begin at multiples of those, but not of the others, gcc 12 loads them as aligned, and does not align
+the array: the program ends with a fault. It was seen where the loop in lanes reads several rows.
+
 Where gcc gathers a vector of eight elements of 64 bits that lie apart, the pass for straight-line
 code stores them one by one, and the vector is read from there: it waits for all of these stores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from transpile.ir.dims import Index, Symbol, symbols_of, terms_of
 from transpile.ir.loop_ir import (
     Apply,
+    Buffer,
     Declare,
     DType,
     Expr,
     For,
     Literal,
+    Load,
     Ref,
     Statement,
     Store,
@@ -47,6 +53,8 @@ _NO_STRAIGHT_LINE_VECTORS = ("-fno-tree-slp-vectorize",)
 _NO_NEW_BRANCHES = ("-fno-thread-jumps",)
 _NO_TRUTHS_OF_ARMS = ("-fno-tree-pre",)
 _NO_CALLS_IN_ARMS = ("-fno-tree-sink",)
+_NO_SHORTER_VECTORS = ("--param=vect-epilogues-nomask=0",)
+_VECTOR = 64  # bytes of the widest
 
 
 def is_short_reduction(op: str, dtype: DType) -> bool:
@@ -78,12 +86,34 @@ def loses_lanes(statements: Sequence[Statement]) -> bool:
     return len(updates) > 1 and any(s.target.dtype.kind in "iu" and s.op == "add" for s in updates)
 
 
+def misaligns(loop: For, local: Mapping[str, Buffer]) -> bool:
+    """Tell whether gcc could take rows of local arrays for aligned in a loop in lanes: where a loop
+    inside of it goes over rows that are no whole vectors long."""
+    return any(
+        _is_row_of(load, inner.symbol, local)
+        for inner in walk(loop.body)
+        if isinstance(inner, For)
+        for statement in walk(inner.body)
+        for load in loads(statement)
+    )
+
+
+def _is_row_of(load: Load, counter: Symbol, local: Mapping[str, Buffer]) -> bool:
+    """True for an element of a local array whose row has the counter's number."""
+    buffer = local.get(load.buffer)
+    if buffer is None or not any(counter in symbols_of(i) for i in load.index[:-1]):
+        return False
+    length = buffer.shape[-1]
+    return not isinstance(length, int) or length * buffer.dtype.itemsize % _VECTOR != 0
+
+
 def flags_around_faults(
-    *, reduces_short_integers: bool, drops_roundings: bool, loses_lanes: bool
+    *, reduces_short_integers: bool, drops_roundings: bool, loses_lanes: bool, misaligns: bool
 ) -> tuple[str, ...]:
     """gcc's additional flags without which a program may be miscompiled."""
     flags = _NO_STRAIGHT_LINE_VECTORS if reduces_short_integers or drops_roundings else ()
-    return (*flags, *_NO_NEW_BRANCHES) if loses_lanes else flags
+    flags = (*flags, *_NO_NEW_BRANCHES) if loses_lanes else flags
+    return (*flags, *_NO_SHORTER_VECTORS) if misaligns else flags
 
 
 def is_integer_choice(part: Expr) -> bool:

@@ -15,6 +15,7 @@ from transpile.codegen.plan.gcc_faults import (
     is_integer_choice,
     is_short_reduction,
     loses_lanes,
+    misaligns,
     rounding_of,
     splits_truths,
 )
@@ -23,6 +24,7 @@ from transpile.ir.dims import Index, Symbol
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
+    Buffer,
     Declare,
     Expr,
     For,
@@ -53,6 +55,7 @@ class Summary:
     reduces_short_integers  gcc 12 may err (`gcc_faults.py`)
     drops_roundings         likewise
     loses_lanes             likewise
+    misaligns               likewise
     splits_truths           gcc may leave a loop out of lanes (`gcc_faults.py`)
     gathers_far_elements    gcc may make slow lanes (`gcc_faults.py`)
     is_in_lanes             the iterations of a loop are lanes
@@ -68,6 +71,7 @@ class Summary:
     reduces_short_integers: bool
     drops_roundings: bool
     loses_lanes: bool
+    misaligns: bool
     splits_truths: bool
     gathers_far_elements: bool
     is_in_lanes: bool
@@ -87,6 +91,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
         any(s.reduces_short_integers for s in each),
         any(s.drops_roundings for s in each),
         any(s.loses_lanes for s in each),
+        any(s.misaligns for s in each),
         any(s.splits_truths for s in each),
         any(s.gathers_far_elements for s in each),
         any(s.is_in_lanes for s in each),
@@ -102,7 +107,8 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
 def _summary(kernel: Kernel) -> Summary:
     length = choices = 0
     is_complex = reduces_short = loses = splits = far = in_lanes = is_branched = False
-    is_parallel = is_marked = False
+    is_parallel = is_marked = misaligned = False
+    local: dict[str, Buffer] = {}
     intrinsics: set[type[Call]] = set()
     roundings: set[str] = set()
     for statement in walk(kernel.body):
@@ -122,8 +128,11 @@ def _summary(kernel: Kernel) -> Summary:
                 is_marked = is_marked or statement.parallel or statement.simd
                 in_lanes = in_lanes or statement.simd
                 loses = loses or (statement.simd and loses_lanes(statement.body))
+                misaligned = misaligned or (statement.simd and misaligns(statement, local))
                 splits = splits or (statement.simd and splits_truths(statement.body))
                 far = far or gathers_far_elements(statement)
+            case Alloc(buffer=buffer, slot=None):
+                local[buffer.name] = buffer
             case If() | While():
                 is_branched = True
             case Call():
@@ -131,7 +140,8 @@ def _summary(kernel: Kernel) -> Summary:
             case _:
                 pass
     drops = {"rounds", "widens"} <= roundings or "rounds a half" in roundings
-    marks = is_complex, reduces_short, drops, loses, splits, far, in_lanes, is_branched
+    faults = reduces_short, drops, loses, misaligned
+    marks = is_complex, *faults, splits, far, in_lanes, is_branched
     return Summary(length, *marks, choices, is_parallel, is_marked, frozenset(intrinsics))
 
 

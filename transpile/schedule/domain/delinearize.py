@@ -24,7 +24,16 @@ from transpile.ir.contracts.loops import (
     NO_LANES,
     OF_LOOPS,
 )
-from transpile.ir.dims import Dim, Quotient, Remainder, Symbol, floor_divide, modulo, symbols_of
+from transpile.ir.dims import (
+    Dim,
+    Index,
+    Quotient,
+    Remainder,
+    Symbol,
+    floor_divide,
+    modulo,
+    symbols_of,
+)
 from transpile.ir.loop_ir import (
     Apply,
     For,
@@ -102,23 +111,31 @@ def _loop(loop: For, taken: set[str], is_outermost: bool, machine: Machine) -> F
             continue
         nest = _loop(inner, taken | {outer.symbol.name}, is_outermost=False, machine=machine)
         if nest is not None:
-            nest = _loop(replace(outer, body=(nest,)), taken, is_outermost, machine)
+            whole = replace(outer, body=(nest,))
+            # Of few repetitions of a nest threads share its rows, each with a remainder of its own.
+            kept = whole if is_outermost else None
+            nest = _loop(whole, taken, is_outermost, machine) or kept
         if nest is not None:
             return nest
     return None
 
 
 def _quotients(loop: For) -> Iterator[Quotient | Remainder]:
-    """The quotients and remainders of a loop's index in its body."""
+    """The quotients and remainders of a loop's index in its body, and those inside of these."""
     for statement in walk(loop.body):
         for index in indices(statement):
-            if isinstance(index, int) or loop.symbol not in index.symbols():
-                continue
-            for atom in (a for monomial, _ in index.terms for a in monomial):
-                if isinstance(atom, Quotient | Remainder) and loop.symbol in (
-                    atom.dividend.symbols() | symbols_of(atom.divisor)
-                ):
-                    yield atom
+            yield from _quotients_in(index, loop.symbol)
+
+
+def _quotients_in(index: Index, symbol: Symbol) -> Iterator[Quotient | Remainder]:
+    if isinstance(index, int) or symbol not in index.symbols():
+        return
+    for atom in (a for monomial, _ in index.terms for a in monomial):
+        if isinstance(atom, Quotient | Remainder) and symbol in (
+            atom.dividend.symbols() | symbols_of(atom.divisor)
+        ):
+            yield atom
+            yield from _quotients_in(atom.dividend, symbol)
 
 
 def _lengths(loop: For, machine: Machine) -> list[int]:
