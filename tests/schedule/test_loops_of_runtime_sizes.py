@@ -116,6 +116,27 @@ def test_lanes_of_whole_short_blocks_are_counted_by_a_constant():
     assert len(blocks(most_piece_statements=50)[1]) == 1
 
 
+def test_lanes_of_whole_tiles_that_a_team_shares_are_counted_by_a_constant():
+    types = [struct("n", "m"), struct("m", "n")]
+
+    def tiles(**machine):
+        options = Options(machine=Machine(tile=4, fewest_tiles=2, **machine))
+        program = scheduled(lambda x, y: x + y.T, *types, options=options)
+        every = [s for k in program.kernels for s in walk(k.body)]
+        return program, [s for s in every if isinstance(s, If) and s.orelse]
+
+    program, branches = tiles(least_parallel_work=0)
+    (whole,), (other,) = next((s.body, s.orelse) for s in branches)
+    assert all(loop.limit is None for loop in walk((whole,)) if isinstance(loop, For))
+    assert all(loop.limit is not None for loop in walk((other,)) if isinstance(loop, For))
+    assert any(loop.simd for loop in walk((whole,)) if isinstance(loop, For))
+    before = lowered(lambda x, y: x + y.T, *types)
+    for n, m in (1, 1), (3, 4), (4, 9), (8, 8), (13, 6):
+        args = np.arange(1.0 * n * m).reshape(n, m), np.sin(np.arange(1.0 * n * m)).reshape(m, n)
+        np.testing.assert_array_equal(run(before, args)[0], run(program, args)[0])
+    assert not tiles(least_parallel_work=0, most_piece_statements=1)[1]
+
+
 def test_threads_share_a_loop_where_its_size_is_large_enough():
     def loops(*types):
         program = scheduled(lambda x: x * x / (x + 2), *types, options=ONE_VERSION)

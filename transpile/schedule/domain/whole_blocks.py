@@ -7,17 +7,23 @@ a constant, and one over what is left.
                                                     for i in 32*b..32*b + 32, below n: ...
 
 A compiler unrolls lanes of a constant number, and needs no loop for those that fill no register.
+
+A team shares the loops over the blocks of several axes as one, which stays one: there the loops
+inside a tile are in two versions, of which a test for each tile takes that of whole ones.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from transpile.ir.contracts import contract
 from transpile.ir.dims import Dim, Index, Symbol, floor_divide, terms_of
 from transpile.ir.indices.row_major import blocks_of
-from transpile.ir.loop_ir import Alloc, For, Program, Statement
+from transpile.ir.indices.values import as_value
+from transpile.ir.loop_ir import Alloc, Apply, Expr, For, If, Program, Statement
 from transpile.ir.loop_rewrite import map_bodies, substitute_index, walk, with_bodies
+from transpile.ir.types import BOOL
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.util.frozen_records import changed, replace
@@ -34,15 +40,23 @@ def split_whole_blocks(program: Program, options: Options) -> Program:
     return map_bodies(program, lambda body: tuple(_split_all(body, machine)))
 
 
-def _split_all(body: Body, machine: Machine, collapsed: int = 0) -> Iterator[Statement]:
+def _split_all(
+    body: Body, machine: Machine, collapsed: int = 0, blocks: tuple[Symbol, ...] = ()
+) -> Iterator[Statement]:
     """The statements with their loops split, but those of a nest that a team shares as one loop,
-    of which the statements are the inside of so many levels."""
+    of which the statements are the inside of so many levels; `blocks` are the indices of such a
+    nest around them."""
     for statement in body:
         levels = statement.collapse - 1 if isinstance(statement, For) else 0
         levels = max(levels, collapsed - 1)
+        if blocks and not collapsed:
+            yield _whole_or_not(statement, blocks, machine)
+            continue
+        nest = (*blocks, statement.symbol) if isinstance(statement, For) else ()
+        nest = nest if collapsed or levels else ()
 
-        def inside(body: Body, levels: int = levels) -> Body:
-            return tuple(_split_all(body, machine, levels))
+        def inside(body: Body, levels: int = levels, nest: tuple[Symbol, ...] = nest) -> Body:
+            return tuple(_split_all(body, machine, levels, nest))
 
         inner = with_bodies(statement, inside)
         found = _block_of(inner) if isinstance(inner, For) and not collapsed else None
@@ -50,6 +64,31 @@ def _split_all(body: Body, machine: Machine, collapsed: int = 0) -> Iterator[Sta
             yield inner
         else:
             yield from _parts(inner, *found)
+
+
+def _whole_or_not(statement: Statement, blocks: tuple[Symbol, ...], machine: Machine) -> Statement:
+    """A statement of a tile, in two versions if it has few loops in lanes over what the tile has of
+    an axis."""
+    every = tuple(walk((statement,)))
+    tests: dict[Expr, None] = {}
+    for part in every:
+        if isinstance(part, For) and part.limit is not None:
+            if not any(_size(part, block) for block in blocks):
+                return statement
+            pair = as_value(part.stop), as_value(part.limit)
+            tests[Apply("less_equal", pair, BOOL)] = None
+    in_lanes = any(isinstance(s, For) and s.limit is not None and s.simd for s in every)
+    if not in_lanes or 2 * len(every) > machine.most_piece_statements:
+        return statement
+    is_whole = functools.reduce(lambda a, b: Apply("logical_and", (a, b), BOOL), tests)
+    return If(is_whole, (_unlimited(statement),), (statement,))
+
+
+def _unlimited(statement: Statement) -> Statement:
+    """A statement of a whole tile."""
+    if isinstance(statement, For):
+        statement = replace(statement, limit=None)
+    return with_bodies(statement, lambda body: tuple(map(_unlimited, body)))
 
 
 def _is_short(loop: For, size: int, machine: Machine) -> bool:
