@@ -130,6 +130,7 @@ static int is_array(const Node *node, PyObject *value, Frame *frame)
     }
     Leaf *leaf = &frame->leaves[frame->count++];
     leaf->held = held;
+    leaf->is_copy = held != value;
     leaf->data = PyArray_BYTES((PyArrayObject *)held) + node->offset;
     return 1;
 }

@@ -18,6 +18,9 @@ typedef struct {
     size_t frame_size; /* of a call, in bytes */
     Program *program;
     int *inputs;  /* for each input of the program its leaf */
+    int *outputs; /* for each leaf of the result its output, of a program that changes arguments where
+                     they lie; NULL: they are the results of the program */
+    int result_leaves;
     Node *result; /* NULL: `finish(list of arrays)` returns the result */
     PyObject *finish;
     Guard *guards;
@@ -42,6 +45,25 @@ static int matches_call(const Entry *entry, PyObject *const *args, Py_ssize_t co
         PyObject *value = named(PyTuple_GET_ITEM(entry->names, n), args + count, given);
         if (value == NULL || !matches(&cursor, value, frame)) {
             return 0;
+        }
+    }
+    return 1;
+}
+
+/* True if each argument that the function assigns to can take its new value: it is writable, the
+   program reads no copy of it, and no other one aliases it. Else Python copies, or raises. */
+static int is_in_place(const Entry *entry, const Frame *frame)
+{
+    const Program *program = entry->program;
+    for (int n = 0; entry->outputs != NULL && n < program->output_count; n++) {
+        const int input = program->aliases[n];
+        if (input >= 0) {
+            const Leaf *leaf = input_leaf(frame, entry->inputs, input);
+            if (leaf->held == NULL || leaf->is_copy ||
+                !PyArray_ISWRITEABLE((PyArrayObject *)leaf->held) ||
+                is_shared(program, frame, entry->inputs, input)) {
+                return 0;
+            }
         }
     }
     return 1;
@@ -87,7 +109,7 @@ static Entry *find_entry(PyObject *entries, PyObject *const *args, Py_ssize_t co
                 PyList_SET_ITEM(entries, n, PyList_GET_ITEM(entries, 0));
                 PyList_SET_ITEM(entries, 0, item);
             }
-            if (is_current(entry)) {
+            if (is_in_place(entry, frame) && is_current(entry)) {
                 return entry;
             }
             release_leaves(frame);
@@ -146,21 +168,39 @@ static PyObject *build_result(const Node **cursor, PyObject ***next)
     return result;
 }
 
-/* The result of the function; it steals the references to the arrays. */
-static PyObject *result_of_call(const Entry *entry, PyObject **results)
+/* The result of the function of its leaves; it steals the references to them. */
+static PyObject *result_of_leaves(const Entry *entry, PyObject **leaves)
 {
     if (entry->result != NULL) {
         const Node *cursor = entry->result;
-        PyObject **next = results;
+        PyObject **next = leaves;
         PyObject *result = build_result(&cursor, &next);
-        for (; result == NULL && next < results + entry->program->result_count; next++) {
+        for (; result == NULL && next < leaves + entry->result_leaves; next++) {
             Py_DECREF(*next);
         }
         return result;
     }
-    PyObject *arrays = as_list(entry->program, results);
+    PyObject *arrays = as_list(leaves, entry->result_leaves);
     PyObject *result = arrays == NULL ? NULL : PyObject_CallOneArg(entry->finish, arrays);
     Py_XDECREF(arrays);
+    return result;
+}
+
+/* The result of the function; it steals the references to the arrays. */
+static PyObject *result_of_call(const Entry *entry, PyObject **results)
+{
+    if (entry->outputs == NULL) {
+        return result_of_leaves(entry, results);
+    }
+    PyObject **leaves = PyMem_New(PyObject *, (size_t)entry->result_leaves);
+    for (int n = 0; leaves != NULL && n < entry->result_leaves; n++) {
+        leaves[n] = Py_NewRef(results[entry->outputs[n]]);
+    }
+    for (int n = 0; n < entry->program->result_count; n++) {
+        Py_DECREF(results[n]);
+    }
+    PyObject *result = leaves == NULL ? PyErr_NoMemory() : result_of_leaves(entry, leaves);
+    PyMem_Free(leaves);
     return result;
 }
 
@@ -184,7 +224,7 @@ static void mark_unused(const Entry *entry, Py_ssize_t nodes)
 enum { OWNED_PROGRAM, OWNED_ARGUMENTS, OWNED_NAMES, OWNED_RESULT, OWNED_FINISH, OWNED_GUARDS };
 
 /* Parse the tuples in `owned` into the other fields; 0 with an error set. */
-static int read_entry(Entry *entry, PyObject *inputs)
+static int read_entry(Entry *entry, PyObject *inputs, PyObject *outputs)
 {
     PyObject *const arguments = PyTuple_GET_ITEM(entry->owned, OWNED_ARGUMENTS);
     PyObject *const result = PyTuple_GET_ITEM(entry->owned, OWNED_RESULT);
@@ -209,6 +249,14 @@ static int read_entry(Entry *entry, PyObject *inputs)
         return 0;
     }
     mark_unused(entry, PyTuple_GET_SIZE(arguments));
+    entry->result_leaves = entry->program->result_count;
+    if (outputs != Py_None) {
+        entry->result_leaves = (int)PyTuple_GET_SIZE(outputs);
+        entry->outputs = read_numbers(outputs, 0, entry->program->result_count);
+        if (entry->outputs == NULL) {
+            return 0;
+        }
+    }
     if (result == Py_None) {
         return 1;
     }
@@ -216,29 +264,34 @@ static int read_entry(Entry *entry, PyObject *inputs)
     if (entry->result == NULL) {
         return 0;
     }
-    if (count_leaves(entry->result, result) != entry->program->result_count) {
+    if (count_leaves(entry->result, result) != entry->result_leaves) {
         PyErr_SetString(PyExc_ValueError, "the result has other leaves than the program");
         return 0;
     }
     return 1;
 }
 
-/* Entry(key, arguments, positional, names, program, inputs, result, finish, guards, changed); see
-   the fields, and Program for nodes. */
+/* Entry(key, arguments, positional, names, program, inputs, result, finish, guards, changed, outputs);
+   see the fields, and Program for nodes. */
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"key",    "arguments", "positional", "names",   "program", "inputs",
-                            "result", "finish",    "guards",     "changed", NULL};
+                            "result", "finish",    "guards",     "changed", "outputs", NULL};
     PyObject *key, *arguments, *names, *program, *inputs, *result, *finish, *guards, *changed;
+    PyObject *outputs = Py_None;
     Py_ssize_t positional;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!nO!O!O!OOO!O", words, &key, &PyTuple_Type,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!nO!O!O!OOO!O|O", words, &key, &PyTuple_Type,
                                      &arguments, &positional, &PyTuple_Type, &names, &ProgramType,
                                      &program, &PyTuple_Type, &inputs, &result, &finish,
-                                     &PyTuple_Type, &guards, &changed)) {
+                                     &PyTuple_Type, &guards, &changed, &outputs)) {
         return NULL;
     }
     if (result != Py_None && !PyTuple_Check(result)) {
         PyErr_SetString(PyExc_TypeError, "a result is a tuple of nodes, or None");
+        return NULL;
+    }
+    if (outputs != Py_None && !PyTuple_Check(outputs)) {
+        PyErr_SetString(PyExc_TypeError, "outputs are a tuple of numbers, or None");
         return NULL;
     }
     Entry *entry = (Entry *)type->tp_alloc(type, 0);
@@ -252,7 +305,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     entry->program = (Program *)program;
     entry->finish = finish;
     entry->changed = changed == Py_None ? NULL : changed;
-    if (entry->owned == NULL || !read_entry(entry, inputs)) {
+    if (entry->owned == NULL || !read_entry(entry, inputs, outputs)) {
         Py_DECREF(entry);
         return NULL;
     }
@@ -280,6 +333,7 @@ static void entry_dealloc(PyObject *self)
     }
     PyMem_Free(entry->guards);
     PyMem_Free(entry->inputs);
+    PyMem_Free(entry->outputs);
     Py_CLEAR(entry->key);
     Py_CLEAR(entry->owned);
     Py_TYPE(self)->tp_free(self);

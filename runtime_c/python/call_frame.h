@@ -38,6 +38,7 @@ typedef struct Program {
 /* An array or a number among the arguments of a call. */
 typedef struct {
     PyObject *held; /* owned, as a list may drop its array meanwhile; NULL for numbers */
+    int is_copy;    /* `held` is one of the caller's array, which has gaps */
     void *data;
     union {
         npy_bool boolean;

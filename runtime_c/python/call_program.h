@@ -5,11 +5,11 @@
 
 #include "call_compute.h"
 
-/* The results in a list, which steals their references. */
-static PyObject *as_list(const Program *program, PyObject **results)
+/* So many results in a list, which steals their references. */
+static PyObject *as_list(PyObject **results, int count)
 {
-    PyObject *arrays = PyList_New(program->result_count);
-    for (int n = 0; n < program->result_count; n++) {
+    PyObject *arrays = PyList_New(count);
+    for (int n = 0; n < count; n++) {
         if (arrays == NULL) {
             Py_DECREF(results[n]);
         }
@@ -75,7 +75,7 @@ static PyObject *program_call(PyObject *callable, PyObject *const *args, size_t 
         PyErr_NoMemory();
     }
     else if (read_inputs(program, items, &frame) && compute(program, &frame, NULL)) {
-        outputs = as_list(program, frame.results);
+        outputs = as_list(frame.results, program->result_count);
     }
     close_frame(&frame);
     Py_DECREF(items);

@@ -518,6 +518,59 @@ def test_assignments_to_arguments():
         assert fast(x) is x and x[0] == 5
 
 
+def step(x, v, mass):
+    """Assigns to two arguments, and returns one of them twice, and a third array."""
+    v -= x / mass["m"]
+    x += v
+    return x, {"x": x, "total": v.sum()}, [v * 2]
+
+
+def test_arguments_change_where_they_lie_from_c():
+    fast, mass = transpile.jit(step), {"m": np.full(8, 2.0)}
+    for count in range(4):
+        x, v = np.arange(8.0), np.ones(8)
+        references = [sys.getrefcount(a) for a in (x, v)]
+        with calls_of(PYTHON) as calls:
+            result = fast(x, v, mass)
+        assert not calls or count == 0
+        assert result[0] is x and result[1]["x"] is x
+        wanted = np.arange(8.0), np.ones(8)
+        again = step(*wanted, mass)
+        np.testing.assert_array_equal([x, v], wanted)
+        np.testing.assert_array_equal(result[2][0], again[2][0])
+        assert result[1]["total"] == again[1]["total"]
+        del result
+        assert [sys.getrefcount(a) for a in (x, v)] == references
+
+
+def test_what_cannot_change_where_it_lies_is_for_python():
+    fast, mass = transpile.jit(step), {"m": np.full(8, 2.0)}
+    for _ in range(3):
+        fast(np.arange(8.0), np.ones(8), mass)
+    memory = np.zeros(30)
+    apart = {  # x and v
+        "gaps": (np.arange(16.0)[::2], np.ones(24)[::3]),
+        "backwards": (np.arange(8.0)[::-1], np.ones(8)),
+        "shared with what is read": (mass["m"], np.ones(8)),
+    }
+    for name, (x, v) in apart.items():
+        own = {"m": mass["m"].copy()}
+        ours, numpys = (x.copy(), v.copy()), (x.copy(), v.copy())
+        given = (x, v) if name != "shared with what is read" else ours
+        with calls_of(PYTHON) as calls:
+            fast(*given, own)
+        assert bool(calls) == (given is not ours), name
+        step(*numpys, own)
+        np.testing.assert_array_equal(given, numpys, err_msg=name)
+    with pytest.raises(ValueError, match="share memory"):
+        fast(memory[:8], memory[4:12], mass)
+    locked = np.arange(8.0)
+    locked.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only: argument 'x' of step"):
+        fast(locked, np.ones(8), mass)
+    np.testing.assert_array_equal(locked, np.arange(8.0))
+
+
 # --------------------------------------------------------------------------------------- memory
 
 

@@ -61,6 +61,8 @@ class Specialization:
     layouts    the layout in which the program takes each input; () is row-major
     stored     the order of axes in which it stores each output
     tiers_up   False: C makes no calls of it
+    in_place   with `around`: the outputs that are the leaves of the result, where C may do without
+               the wrapper if all arguments can be changed where they lie; None where it may not
     """
 
     call: Any
@@ -71,6 +73,7 @@ class Specialization:
     layouts: tuple[Layout, ...] = ()
     stored: tuple[Order, ...] = ()
     tiers_up: bool = True
+    in_place: tuple[int, ...] | None = None
 
     def runner(self, program: Run) -> Callable[[Sequence[Any]], Any]:
         """The function from the leaves of the arguments, which it does not check, to the result.

@@ -139,7 +139,9 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
     conversions, wrappers, containers of other classes."""
     api = module()
     arguments = _nodes(api, key)
-    if arguments is None or compiled.around is not None or compiled.call.is_shaped_in_python:
+    outputs = compiled.in_place if compiled.around is not None else None
+    is_wrapped = compiled.around is not None and outputs is None
+    if arguments is None or is_wrapped or compiled.call.is_shaped_in_python:
         return None
     nodes, positional, names = arguments
     leaves = [node for node in nodes if node[0] in (api.ARRAY, api.NUMBER)]
@@ -162,6 +164,7 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
         finish=compiled.structure.unflatten,
         guards=guards,
         changed=rest.changed if rest is not None else None,
+        outputs=outputs,
     )
 
 
@@ -271,7 +274,10 @@ def _reads_as_is(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]], take
 def _result_leaves(api: Any, compiled: Specialization) -> Iterator[Node]:
     """The nodes of the leaves of a result, which are the outputs: those of results in another order
     of axes have as many axes, whatever their lengths."""
-    for order in compiled.stored or ((),) * len(compiled.call.outputs):
+    count = len(compiled.call.outputs)
+    if compiled.around is not None and compiled.in_place is not None:
+        count = len(compiled.in_place)
+    for order in compiled.stored or ((),) * count:
         axes = (0,) * len(order)
         yield (api.ARRAY, None, axes, inverse(order)) if order else (api.ARRAY, None, ())
 

@@ -67,6 +67,19 @@ def donated_positions(known: Signature, kept: tuple[int, ...]) -> tuple[int, ...
     )
 
 
+def outputs_in_place(
+    known: Signature, kept: tuple[int, ...], aliases: Sequence[int]
+) -> tuple[int, ...] | None:
+    """The outputs that are the leaves of the result, of a program that changes all arguments where
+    they lie to which its function assigns: for each output `aliases` has the input whose memory it
+    takes, or -1. None for other programs."""
+    count = len(known.written)
+    wanted = tuple(kept.index(leaf) if leaf in kept else None for leaf in known.written)
+    if donated_positions(known, kept) or tuple(aliases[len(aliases) - count :]) != wanted:
+        return None
+    return known.positions
+
+
 # What changes the dtype of an array in place; from NumPy 2.5 on it is no assignment any more.
 _set_dtype = getattr(np.ndarray, "_set_dtype", None) or vars(np.ndarray)["dtype"].__set__
 

@@ -37,7 +37,7 @@ from transpile.runtime.library_threads import limited
 from transpile.runtime.loader import Library
 from transpile.runtime.memory import pool
 from transpile.runtime.memory.overlap import unshared
-from transpile.runtime.mutated_arguments import Run, around_program
+from transpile.runtime.mutated_arguments import Run, around_program, outputs_in_place
 from transpile.trace.call_signature import Signature
 from transpile.util.frozen_records import dataclass
 
@@ -257,6 +257,12 @@ class ProgramCall:
     ) -> Callable[[Run], Run] | None:
         """The wrapper of the program of a function, see `around_program`."""
         return around_program(known, kept, where)
+
+    def in_place(self, known: Signature, kept: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The outputs that are the leaves of the result where C may make the call of a function
+        that assigns to its arguments, see `outputs_in_place`; None where Python has to."""
+        has_lengths = self.axes_of_lengths is not None
+        return None if has_lengths else outputs_in_place(known, kept, self.aliases)
 
     def run(self, leaves: Sequence[Any]) -> list[Array]:
         """Run the program on its inputs, without the GIL; the outputs are new arrays.
