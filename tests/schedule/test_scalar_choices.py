@@ -163,3 +163,34 @@ def test_a_search_goes_on_by_a_branch():
         isinstance(t, Apply) and t.op == "equal" and t.args[0].dtype == np.int64 for t in tests
     )
     assert transpile.jit(f)(text, word) == f(text, word)
+
+
+def test_a_stack_is_taken_from_by_a_branch():
+    """Its top is where the next elements are read, and what they are decides how it moves."""
+
+    def f(x):
+        stack = np.zeros(9, np.int64)
+        k = 0
+        for i in range(len(x)):
+            while k > 0:
+                if x[stack[k - 1]] < x[i]:
+                    break
+                k -= 1
+            stack[k] = i
+            k += 1
+        return k, stack
+
+    x = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0])
+    program = transpile.jit(f).lower(x).compiler_ir("loops")
+    moved = [
+        inner
+        for k in program.kernels
+        for s in walk(k.body)
+        if isinstance(s, If)
+        for inner in s.body
+        if isinstance(inner, Update) and inner.op == "subtract"
+    ]
+    assert moved
+    found, wanted = transpile.jit(f)(x), f(x)
+    assert found[0] == wanted[0]
+    np.testing.assert_array_equal(found[1], wanted[1])

@@ -17,6 +17,9 @@ search wait for it that goes on where it was, or one element further, by what it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
@@ -46,6 +49,7 @@ from transpile.ir.loop_rewrite import (
     walk,
     with_bodies,
 )
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL
 from transpile.options import Options
 from transpile.util.frozen_records import changed, same
@@ -68,6 +72,8 @@ def _statements(body: Body) -> Iterator[Statement]:
     for statement in body:
         if isinstance(statement, Update):
             statement = _record(statement, body)
+        if isinstance(statement, Update):
+            statement = _moved(statement, body)
         match statement:
             case For(simd=True):
                 yield statement
@@ -121,19 +127,55 @@ def _further(statement: Declare, x: Expr, y: Expr, body: Body) -> Iterable[State
     """The declaration of a place that is one further if an element there says so, by a branch."""
     for place, step in ((x, y), (y, x)):
         match place, step:
-            case Ref(), Apply(op="convert_element_type", args=(test,)) if test.dtype == BOOL:
-                derived = _derived_from(place.name, body[: body.index(statement)])
-                if any(
-                    s.name in derived
-                    for load in loads_of(test)
-                    for index in load.index
-                    for s in symbols_of(index)
-                ):
-                    target = Ref(statement.name, statement.dtype)
-                    one = Literal(statement.dtype.type(1), statement.dtype)
-                    moved = Update(target, "add", one, source=statement.source)
-                    return changed(statement, value=place, constant=False), If(test, (moved,))
+            case Ref(), Apply(op="convert_element_type", args=(test,)) if (
+                test.dtype == BOOL and _is_found_at(place.name, test, body)
+            ):
+                target = Ref(statement.name, statement.dtype)
+                moved = Update(target, "add", _one(statement.dtype), source=statement.source)
+                return changed(statement, value=place, constant=False), If(test, (moved,))
     return (statement,)
+
+
+def _moved(update: Update, body: Body) -> Statement:
+    """The update of a place that moves by one if an element there says so, by a branch."""
+    target, op, value = update.target, update.op, update.value
+    if op == "set" and isinstance(value, Apply) and value.args[0] == target:
+        op, value = value.op, value.args[-1]
+    match target, value:
+        case Ref(), Apply(op="convert_element_type", args=(test,)) if (
+            _leaves_alone(op, target.dtype)
+            and test.dtype == BOOL
+            and _is_found_at(target.name, test, body)
+        ):
+            return If(test, (changed(update, op=op, value=_one(target.dtype)),))
+    return update
+
+
+def _leaves_alone(op: str, dtype: np.dtype[Any]) -> bool:
+    """True for an update that changes nothing where its value is 0."""
+    return op != "set" and dtype.kind == "i" and TABLE[op].neutral(dtype) == 0
+
+
+def _one(dtype: np.dtype[Any]) -> Literal:
+    return Literal(dtype.type(1), dtype)
+
+
+def _is_found_at(place: str, test: Expr, body: Body) -> bool:
+    """True if a truth comes from elements at subscripts that are computed of a scalar."""
+    derived = _derived_from(place, body)
+    found: set[str] = set()  # what such elements decide
+    for value in [*(s.value for s in body if isinstance(s, Declare)), test]:
+        is_found = not found.isdisjoint(_names_in(value)) or any(
+            s.name in derived
+            for load in loads_of(value)
+            for index in load.index
+            for s in symbols_of(index)
+        )
+        if value is test:
+            return is_found
+        if is_found:
+            found.update(s.name for s in body if isinstance(s, Declare) and s.value is value)
+    return False
 
 
 def _derived_from(name: str, body: Body) -> set[str]:
