@@ -5,9 +5,9 @@ import pytest
 from graphs import statements_of
 
 import transpile
-from transpile.ir.loop_ir import Apply, Declare, If, Literal, Ref, Store
+from transpile.ir.loop_ir import Apply, Declare, If, Literal, Ref, Store, Update
 from transpile.ir.types import BOOL, INT64
-from transpile.schedule.cleanup.subscripts.checked_subscripts import checked
+from transpile.schedule.cleanup.subscripts.checked_subscripts import checked, sunk
 
 pytestmark = pytest.mark.full_level
 PLACES = np.array([3, -1, 0, 4, 5, -5, -6, 2**62, -(2**62), -(2**63), 2**63 - 1])
@@ -98,3 +98,20 @@ def test_each_read_is_behind_a_test(behind, is_below, is_checked):
     if found is not None:
         assert found[0].value == Apply("checked_subscript", (NUMBER, FIVE), INT64)
         assert found[1] == (If(LOW, (stored(PLACE),)),)
+
+
+def test_a_place_that_one_arm_reads_is_computed_there():
+    declared = Declare("t", Apply("checked_subscript", (NUMBER, FIVE), INT64))
+    test = If(LOW, (stored(PLACE),))
+    other = Apply("less", (NUMBER, ZERO), BOOL)
+    assert sunk(declared, (If(other, (test,)),)) == (If(other, (declared, test)),)
+    assert sunk(declared, (If(other, (), (test,)),)) == (If(other, (), (declared, test)),)
+    for behind in (
+        (test,),
+        (If(other, (test,), (test,)),),
+        (If(other, (test,)), test),
+        (Update(NUMBER, "add", FIVE), If(other, (test,))),
+    ):
+        assert sunk(declared, behind) == (declared, *behind)
+    moves = Update(NUMBER, "add", FIVE)
+    assert sunk(declared, (If(other, (moves, test)),)) == (If(other, (declared, moves, test)),)

@@ -20,8 +20,9 @@ from transpile.ir.loop_ir import (
     Literal,
     Ref,
     Statement,
+    Update,
 )
-from transpile.ir.loop_rewrite import names_read, walk
+from transpile.ir.loop_rewrite import loads_of, names_read, walk
 from transpile.ir.types import BOOL, INT64
 from transpile.util.frozen_records import changed
 
@@ -68,6 +69,39 @@ def checked(statement: Declare, behind: Body, is_below: bool) -> tuple[Declare, 
     if after is None or not tested.is_read(behind):
         return None
     return changed(statement, value=Apply("checked_subscript", found, INT64)), after
+
+
+def sunk(statement: Declare, behind: Body) -> Body:
+    """The declaration and what stands behind it, or where it is read in one arm of a branch alone,
+    that arm with the declaration: what is divided for it need not be where the arm does not run."""
+    readers = [k for k, s in enumerate(behind) if statement.name in names_read(s)]
+    if len(readers) == 1 and not any(loads_of(statement.value)):
+        (place,) = readers
+        own = names_read(statement)
+        stays = own.isdisjoint(name for s in behind[:place] for name in updated(s))
+        match behind[place]:
+            case If(condition=test, body=body, orelse=orelse) as branch if (
+                stays and statement.name not in names_read(If(test, ()))
+            ):
+                arms = {"body": body, "orelse": orelse}
+                reading = [
+                    n for n, arm in arms.items() if statement.name in names_read(If(test, arm))
+                ]
+                if len(reading) == 1:
+                    (arm,) = reading
+                    within = changed(branch, **{arm: sunk(statement, arms[arm])})
+                    return (*behind[:place], within, *behind[place + 1 :])
+    return (statement, *behind)
+
+
+def updated(statement: Statement) -> set[str]:
+    """The scalars that a statement updates or declares anew."""
+    names = set()
+    for inner in walk((statement,)):
+        match inner:
+            case Update(target=Ref(name=name)) | Declare(name=name):
+                names.add(name)
+    return names - ({statement.name} if isinstance(statement, Declare) else set())
 
 
 class _Tested:

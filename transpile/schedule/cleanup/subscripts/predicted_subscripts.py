@@ -31,7 +31,6 @@ from transpile.ir.loop_ir import (
     Program,
     Ref,
     Statement,
-    Update,
 )
 from transpile.ir.loop_rewrite import map_bodies, names_read, subexpressions, walk, with_bodies
 from transpile.ir.types import INT64
@@ -41,6 +40,8 @@ from transpile.schedule.cleanup.subscripts.checked_subscripts import (
     checked,
     counted_from_the_end,
     is_last,
+    sunk,
+    updated,
 )
 from transpile.util.frozen_records import changed, same
 
@@ -86,11 +87,12 @@ def _not_capped(statement: Declare) -> tuple[Expr, Expr] | None:
 
 def _body(body: Body, settled: Set[int]) -> Body:
     after = tuple(_statements(body, settled))
-    for number, statement in enumerate(after):
+    for number in reversed(range(len(after))):
+        statement = after[number]
         if isinstance(statement, Declare) and statement.dtype == INT64:
             tested = checked(statement, after[number + 1 :], id(statement) in settled)
             if tested is not None:
-                after = (*after[:number], tested[0], *tested[1])
+                after = (*after[:number], *sunk(*tested))
     return same(body, after)
 
 
@@ -107,20 +109,10 @@ def _statements(body: Body, settled: Set[int]) -> list[Statement]:
                 chosen[statement.name] = statement.value
         elif not (isinstance(statement, For) and statement.simd):
             statement = with_bodies(statement, lambda inner: _body(inner, settled))
-        for name in _updated(statement):
+        for name in updated(statement):
             chosen = {n: v for n, v in chosen.items() if name not in names_read(Declare(n, v))}
         result.append(statement)
     return result
-
-
-def _updated(statement: Statement) -> set[str]:
-    """The scalars that a statement updates or declares anew."""
-    names = set()
-    for inner in walk((statement,)):
-        match inner:
-            case Update(target=Ref(name=name)) | Declare(name=name):
-                names.add(name)
-    return names - ({statement.name} if isinstance(statement, Declare) else set())
 
 
 def _subscript(value: Expr, chosen: Mapping[str, Expr]) -> Expr | None:
