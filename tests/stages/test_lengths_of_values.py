@@ -605,8 +605,7 @@ def test_errors_of_counts():
         transpile.jit(lambda x: lax.fori_loop(0, 3, lambda i, a: a + np.repeat(a, i).sum(), x))(x)
 
     def told(x, c):
-        transpile.debug.print("{}", x.sum())
-        return np.repeat(x, c)
+        return np.repeat(x, transpile.pure_callback(np.negative, ShapeDtypeStruct((3,), int), c))
 
     with pytest.raises(
         UnsupportedError, match="calls Python or other devices before it has found the length"
@@ -709,7 +708,7 @@ def test_a_reduction_of_selected_elements_is_one_under_the_mask():
         assert_agree(transpile.jit(f)(x), f(x))
         assert_agree(transpile.jit(f)(x * np.nan), f(x * np.nan))
         text = loops_of(f, np.tile(x, 20))
-        assert "0..100" in text and "0..u" not in text and "at" not in text.split()
+        assert "..100" in text and "0..u" not in text and "at" not in text.split()
     largest = loops_of(lambda x: x[x < 5].max(), np.tile(x, 20))
     assert "maximum" in largest and "at" not in largest.split()
     for f in (  # a length, and what is not cheap for elements that are not selected
