@@ -9,7 +9,15 @@ from transpile.symbols.identifiers import Names, is_reserved
 
 @pytest.mark.parametrize(
     ("hint", "name"),
-    [("x", "x"), ("x.y", "x_y"), ("2d", "x2d"), ("", "x"), ("int", "int_"), ("exp", "exp_")],
+    [
+        ("x", "x"),
+        ("x.y", "x_y"),
+        ("2d", "x2d"),
+        ("", "x"),
+        ("int", "int_"),
+        ("exp", "exp_"),
+        ("larger_f32", "larger_f32_"),
+    ],
 )
 def test_a_hint_becomes_an_identifier_that_c_does_not_own(hint, name):
     assert Names().new(hint) == name

@@ -43,6 +43,7 @@ workspace callback_function callback_context callback_code callback_before callb
 printf fputs fwrite
 size_code strided_code tensor_code transpile_tensor workspace_bytes threads threads_before
 omp_get_max_threads omp_set_num_threads aligned_alloc
+larger_f32 larger_f64 smaller_f32 smaller_f64
 """)
 # Suffixes of the names that a program has at file scope: see templates/program.c.j2.
 _EXPORTED = (

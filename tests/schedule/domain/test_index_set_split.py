@@ -56,6 +56,14 @@ def test_loops_with_too_many_pieces_stay():
     assert split_index_sets(program, Options(machine=Machine(most_pieces=2))) == program
 
 
+def test_of_too_many_pieces_the_longest_is_one():
+    long, short = ordinary("f8", (90,)), ordinary("f8", (5,))
+    program = lowered(lambda x, y: np.convolve(x, y), long, short)
+    after = assert_steps_agree(program, [long, short], split_index_sets)
+    pieces = [(loop.start, loop.stop, "select" in str(loop.body)) for loop in loops_of(after)]
+    assert [piece for piece in pieces if piece[1] == 90] == [(4, 90, False)]
+
+
 def test_other_loops_stay():
     program = lowered(lambda x: np.sin(x).sum(axis=1), ordinary("f8", (4, 30)))
     assert split_index_sets(program, Options()) == program

@@ -21,6 +21,7 @@ Bounded by `most_pieces` and `most_piece_statements`, because code grows with ea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -209,8 +210,9 @@ def pieces(loop: For, start: Index, end: Index, machine: Machine) -> Iterator[St
 
 
 def _cuts(loop: For, machine: Machine) -> list[Index]:
-    """The iterations at which conditions on the loop's own index change, in order; none if they are
-    too many, or their order is not the same for all runtime sizes."""
+    """The iterations at which conditions on the loop's own index change, in order; those around
+    what is most of the loop, or none, if they are too many; none if their order is not the same for
+    all runtime sizes."""
     own = {loop.symbol, *symbols_of(loop.start), *symbols_of(loop.stop)}
     cuts: dict[Index, None] = {}
     for statement in walk(loop.body):
@@ -224,8 +226,19 @@ def _cuts(loop: For, machine: Machine) -> list[Index]:
     total = (len(inside) + 1) * statements
     most = machine.most_users_piece_statements if loop.ordered else machine.most_piece_statements
     if len(inside) >= machine.most_pieces or total > most:
-        return []
+        return _around_longest(loop, inside) if 3 * statements <= most else []
     return inside
+
+
+def _around_longest(loop: For, cuts: list[Index]) -> list[Index]:
+    """The cuts around a piece that is most of a loop of known length: there are many at the ends of
+    a convolution of a few numbers, each of one iteration."""
+    ends = [c for c in (loop.start, *cuts, loop.stop) if isinstance(c, int)]
+    if len(ends) < len(cuts) + 2:
+        return []
+    first, last = max(pairwise(ends), key=lambda piece: piece[1] - piece[0])
+    is_most = 2 * (last - first) > ends[-1] - ends[0]
+    return [c for c in (first, last) if c in cuts] if is_most else []
 
 
 def _as_range(expr: Expr) -> Expr:
