@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.graph_kernels import GRAPHS
+from benchmarks.plane_kernels import PLANE
 from benchmarks.python_kernels import Kernel
 
 
@@ -430,6 +431,7 @@ def _zeros(*shape):
 
 TEXTBOOK = {
     **GRAPHS,
+    **PLANE,
     "huffman_lengths": Kernel(
         huffman_lengths, lambda d, n: (np.sort(d.integers(1, 10**6, n)), _zeros(n)), 20, 20_000
     ),
