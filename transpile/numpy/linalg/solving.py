@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Shape, bounds
+from transpile.ir.dims import Dim, Index, Shape, bounds
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import INT64, broadcast_shapes, real_dtype
 from transpile.numpy.core.promotion import (
@@ -36,7 +36,7 @@ from transpile.numpy.linalg.common import (
     matrices,
     with_derivative,
 )
-from transpile.numpy.loops import chosen, scanned
+from transpile.numpy.loops import chosen, repeated, scanned
 from transpile.primitives.linalg import decompositions as primitives
 from transpile.primitives.rules import apply
 from transpile.trace.lengths import none_of
@@ -206,7 +206,6 @@ def _powers(x: Any, exponent: Any) -> Any:
     count = strengthen(as_operand(exponent))
     if count.ndim or count.dtype.kind not in "iu":
         raise located(TypeError, "exponent must be an integer")
-    one = identity(x.shape[-1], x.dtype, tuple(x.shape[:-2]))
     count = convert(count, INT64)
     may_be_negative = not isinstance(exponent, Dim) and exponent.dtype.kind == "i"
     if may_be_negative and x.dtype.kind in "biu":
@@ -216,18 +215,66 @@ def _powers(x: Any, exponent: Any) -> Any:
         x = chosen(call(np.less, count, 0), lambda: inv(x), lambda: x)
         count = call(np.absolute, count)
 
-    def halved(state: list[Any], _: list[Any]) -> list[Any]:
-        result, square, left = state
-        is_odd = call(np.equal, call(np.bitwise_and, left, 1), 1)
-        result = chosen(is_odd, lambda: np.matmul(result, square), lambda: result)
+    # A gradient needs a known number of iterations: as many as there are bits, most of which copy.
+    most = bounds(exponent)[1] if isinstance(exponent, Dim) else None
+    bits = 63 if most is None else most.bit_length()
+
+    def rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        matrices, number = operands
+        if tangents[0] is None:
+            return _repeated_squares(matrices, number), [None]
+        power, tangent = _powers_with_tangents(matrices, number, tangents[0], bits)
+        return [power], [tangent]
+
+    return with_derivative("matrix_power", _repeated_squares, rule, x, count)[0]
+
+
+def _repeated_squares(x: Any, count: Any) -> list[Any]:
+    def is_left(result: Any, square: Any, left: Any) -> list[Any]:
+        return [call(np.greater, left, 0)]
+
+    def halved(result: Any, square: Any, left: Any) -> list[Any]:
+        result = chosen(_is_odd(left), lambda: np.matmul(result, square), lambda: result)
         is_last = call(np.less_equal, left, 1)
         square = chosen(is_last, lambda: square, lambda: np.matmul(square, square))
         return [result, square, call(np.right_shift, left, 1)]
 
-    # As many iterations as there are bits, most of which do nothing, have a gradient.
-    most = bounds(exponent)[1] if isinstance(exponent, Dim) else None
-    bits = 63 if most is None else most.bit_length()
-    return scanned(halved, (one, x, count), (), bits)[0]
+    one = identity(x.shape[-1], x.dtype, tuple(x.shape[:-2]))
+    return repeated(is_left, halved, (), (one, x, count))[:1]
+
+
+def _powers_with_tangents(x: Any, count: Any, dx: Any, bits: Index) -> list[Any]:
+    """The powers and their tangents, in so many iterations."""
+
+    def halved(state: list[Any], _: list[Any]) -> list[Any]:
+        result, d_result, square, d_square, left = state
+        is_odd, is_last = _is_odd(left), call(np.less_equal, left, 1)
+
+        def either(condition: Any, values: Any, others: Any) -> list[Any]:
+            return [chosen(condition, *pair) for pair in zip(values, others, strict=True)]
+
+        nexts = either(
+            is_odd,
+            (lambda: np.matmul(result, square), lambda: both(d_result, square, result, d_square)),
+            (lambda: result, lambda: d_result),
+        )
+        nexts += either(
+            is_last,
+            (lambda: square, lambda: d_square),
+            (lambda: np.matmul(square, square), lambda: both(d_square, square, square, d_square)),
+        )
+        return [*nexts, call(np.right_shift, left, 1)]
+
+    def both(da: Any, b: Any, a: Any, db: Any) -> Any:
+        return call(np.add, np.matmul(da, b), np.matmul(a, db))
+
+    one = identity(x.shape[-1], x.dtype, tuple(x.shape[:-2]))
+    zero = call(np.multiply, one, 0)
+    return scanned(halved, (one, zero, x, dx, count), (), bits)[:2]
+
+
+def _is_odd(count: Any) -> Any:
+    return call(np.equal, call(np.bitwise_and, count, 1), 1)
 
 
 # ---------------------------------------------------------------------------------- determinants
