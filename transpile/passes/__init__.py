@@ -35,6 +35,7 @@ from transpile.passes.scalarize import scalarize_reductions
 from transpile.passes.selection import select_ranks
 from transpile.passes.simplify import simplify
 from transpile.passes.unalias_outputs import unalias_outputs
+from transpile.passes.updates_of_slices import update_whole_arrays
 from transpile.primitives.control.operands import graphs_of, operands_of, rebuilt
 from transpile.util.fp_environment import in_default_fp_environment
 from transpile.util.frozen_records import replace
@@ -53,6 +54,7 @@ PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (simplify, "constants are folded and identities removed, exact ones only"),
     (eliminate_common_subexpressions, "equal computations are done once"),
     (unify_lengths, "what equal masks select is equally long, and meets without a check"),
+    (update_whole_arrays, "what is assigned to a part of an array is written where the array lies"),
     (remove_barriers, "rematerialised values have survived the elimination of equal ones"),
     (reduce_in_memory_order, "the order of a sum's terms is free: it is that of memory"),
     (sink_transposes, "a value that is only read transposed is computed transposed"),
