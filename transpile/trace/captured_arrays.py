@@ -30,9 +30,9 @@ from transpile.util.interrupt_safety import THREAD, as_before, between
 T = TypeVar("T")
 # The errors of indexing a concrete array by a traced value.
 FAILURES = (errors.TracerIntegerConversionError, errors.TracerArrayConversionError)
-# Of a function's trace, beyond which its loops become loops of the program, if they can: about as
-# many as a C compiler takes a second for.
-MOST_EQUATIONS = 2000
+# Of a function's trace, beyond which its loops become loops of the program, if they can: a C
+# compiler takes half a second for as many, and up to four where each is a loop of its own.
+MOST_EQUATIONS = 500
 # Makes the conversions of a function from its source, of the error, if any, that asks for them.
 CONVERSIONS: list[Callable[[errors.TracerError | None], Any]] = []
 _MAX_ITEMS = 64  # of a container whose arrays are lifted

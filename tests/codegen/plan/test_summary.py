@@ -67,8 +67,8 @@ def test_a_long_program_is_as_long_as_its_parts():
                 x = np.sin(x * (1 + k / 64)) + 0.25
             return x
 
-        program = transpile.jit(function).lower(np.ones(64)).compiler_ir("loops")
-        return length(program.kernels)
+        unrolled = transpile.jit(function, python_control_flow=False)
+        return length(unrolled.lower(np.ones(64)).compiler_ir("loops").kernels)
 
     assert 8 * chain(20) < chain(200) < 11 * chain(20)
 
