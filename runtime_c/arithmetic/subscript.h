@@ -22,7 +22,7 @@ __attribute__((cold, noinline))
 static S place_from_end_S(S x, S y)
 {
     S place = (S)((U)x + (U)y);
-    return x < 0 && place >= 0 ? place : -1;
+    return x < 0 && place >= 0 && place < y ? place : -1;
 }
 
 static inline S checked_subscript_S(S x, S y)
@@ -40,5 +40,6 @@ static S nearest_cell_S(S x, S y, S z)
 
 static inline S cell_S(S x, S y, S z)
 {
-    return __builtin_expect(x >= 0 && x < y * z, 1) ? x : nearest_cell_S(x, y, z);
+    S cells = (S)((U)y * (U)z); /* no more than there are, where the product wraps around */
+    return __builtin_expect(y > 0 && z > 0 && x >= 0 && x < cells, 1) ? x : nearest_cell_S(x, y, z);
 }

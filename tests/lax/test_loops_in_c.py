@@ -344,11 +344,11 @@ def test_slices_of_the_old_matrix_are_copied_and_not_the_matrix():
         for (int64_t k = 0; k < 20; k++) {
             double t[20];
             double t2[20];
-            #pragma omp simd
-            for (int64_t i = 0; i < 20; i++) {
+            for (int64_t i = 0; i < 20; i++)
                 t[i] = out[i][k];
+            #pragma omp simd
+            for (int64_t i = 0; i < 20; i++)
                 t2[i] = out[k][i];
-            }
             for (int64_t i = 0; i < 20; i++) {
                 #pragma omp simd
                 for (int64_t j = 0; j < 20; j++)

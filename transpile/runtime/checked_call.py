@@ -15,7 +15,6 @@ from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.treedef import TreeDef
 from transpile.runtime.dispatcher import Specialization, Specializations, finisher
 from transpile.runtime.mutated_arguments import around_program
-from transpile.runtime.program_call import ProgramCall
 from transpile.trace.call_key import Rejected, concrete, described
 from transpile.trace.call_signature import (
     TRACED,
@@ -48,7 +47,7 @@ def specialization(
         layouts,
         stored,
         call is None or call.tiers_up,
-        call.in_place(known, kept) if isinstance(call, ProgramCall) else None,
+        None if call is None else call.in_place(known, kept),
     )
 
 

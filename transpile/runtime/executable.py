@@ -194,6 +194,7 @@ class Lowering:
         return dict(zip(names, self._standalone(names.values()), strict=True))
 
     def _standalone(self, files: Iterable[str]) -> list[bytes]:
+        link_libraries.check_there(self.graph.name, self._pipeline.libraries, self.options)
         wanted = processors.processors_of(self.options)
 
         def build(directory: Path) -> None:

@@ -35,7 +35,8 @@ def masked(x, steps=40):
 
 def calls(function, x, name):
     """How often the compiled function calls a helper for one number, and for several."""
-    text = transpile.jit(function).lower(x).compile().as_text("asm")
+    unrolled = transpile.jit(function, python_control_flow=False)
+    text = unrolled.lower(x).compile().as_text("asm")
     targets = re.findall(r"\bcall\s+(\w+)", text)
     several = [t for t in targets if t.startswith("_ZGV") and t.endswith(f"_{name}")]
     return targets.count(name), len(several)

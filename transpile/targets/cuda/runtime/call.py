@@ -202,6 +202,9 @@ class DeviceCall:
             return transfers.from_host(values, stream)
         return _number(values, stream)
 
+    def in_place(self, known: Signature, kept: tuple[int, ...]) -> None:
+        """None: C makes no calls of programs of a device."""
+
     def around(
         self, known: Signature, kept: tuple[int, ...], where: str
     ) -> Callable[[Run], Run] | None:
