@@ -36,3 +36,10 @@ def test_the_components_share_one_loop():
     program = lowered(lambda x: x.sum(axis=0), x)
     assert [loop.stop for loop in loops_of(program)] == [20, 3]  # the sums; joining them
     np.testing.assert_array_equal(run(program, [x])[0], x.sum(axis=0))
+
+
+def test_many_columns_behind_the_sum_stay_columns():
+    x = ordinary("f8", (20, 9, 3))
+    assert after(scalarize_reductions, lambda x: x.sum(axis=0), x) == ["reduce_sum"]
+    x = ordinary("f8", (9, 20, 3))
+    assert after(scalarize_reductions, lambda x: x.sum(axis=1), x).count("reduce_sum") == 3

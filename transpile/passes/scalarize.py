@@ -2,7 +2,8 @@
 
 `x.sum(axis=0)` of shape (n, 3) accumulates into an array of three elements; as three reductions of
 x[:, 0], x[:, 1] and x[:, 2] it is one fused loop with three accumulators in registers, which shares
-what the components have in common.
+what the components have in common. Where there are more columns behind the axis of the sum, as in
+`x.sum(axis=0)` of shape (n, m, 3), all of them are lanes, and read in the order of memory.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if last in reduced or not isinstance(count, int):
         return None
     machine = builder.machine
+    behind = product(x.type.shape[a] for a in range(max(reduced, default=last) + 1, last + 1))
+    if estimate(behind) > machine.most_components:
+        return None  # which are enough columns to fill vector lanes
     if (
         not 2 <= count <= machine.most_components
         or estimate(length) < machine.shortest_component_sum

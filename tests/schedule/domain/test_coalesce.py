@@ -6,6 +6,8 @@ from graphs import assert_same_results, loops_of, lowered
 from helpers import ordinary
 
 from transpile.analysis.oracle.loop_interpreter import run
+from transpile.ir.loop_ir import For
+from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.domain.coalesce import coalesce
 from transpile.schedule.domain.index_set_split import split_index_sets
@@ -65,3 +67,21 @@ def test_a_nest_that_jumps_keeps_its_last_loop(name):
     program = lowered(STAYS[name], X)
     inner = loops_of(program)[-1]
     assert str(inner.stop) == str(loops_of(coalesce(program, Options()))[-1].stop)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "stops"),
+    [
+        ((20, 5, 3), 0, [15, 20]),  # columns
+        ((6, 5, 20), 2, [30, 20]),  # rows
+        ((6, 9, 20), 2, [6, 9, 20]),
+        ((20, 5, 12), 0, [5, 12, 20]),  # columns enough in the inner loop
+    ],
+)
+def test_short_columns_of_a_reduction_are_one_loop_with_the_next(shape, axis, stops):
+    x = ordinary("f8", shape)
+    program = lowered(lambda x: x.max(axis=axis), x)
+    after = coalesce(program, Options())
+    assert_same_results(run(after, [x]), run(program, [x]))
+    loops = [s.stop for k in after.kernels for s in walk(k.body) if isinstance(s, For)]
+    assert sorted(loops) == sorted(stops)

@@ -30,7 +30,9 @@ from transpile.ir.loop_ir import (
     IndexValue,
     Kernel,
     Program,
+    Ref,
     Statement,
+    Update,
     Within,
 )
 from transpile.ir.loop_rewrite import (
@@ -43,6 +45,7 @@ from transpile.ir.loop_rewrite import (
     subexpressions,
     walk,
 )
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.util.frozen_records import replace
 
@@ -55,13 +58,13 @@ from transpile.util.frozen_records import replace
 )
 def coalesce(program: Program, options: Options) -> Program:
     """The program with its contiguous nests coalesced."""
-    return map_kernels(program, lambda kernel: _kernel(program, kernel))
+    return map_kernels(program, lambda kernel: _kernel(program, kernel, options.machine))
 
 
-def _kernel(program: Program, kernel: Kernel) -> Kernel:
+def _kernel(program: Program, kernel: Kernel, machine: Machine) -> Kernel:
     """A kernel with its nests coalesced, from the innermost loops outwards."""
     while True:
-        merged = _compatible(kernel, _merges(program, kernel))
+        merged = _compatible(kernel, _merges(program, kernel, machine))
         if not merged:
             return kernel
         views = {name: shape for _, shapes in merged.values() for name, shape in shapes.items()}
@@ -72,13 +75,17 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
         )
 
 
-def _merges(program: Program, kernel: Kernel) -> dict[int, tuple[For, dict[str, Shape]]]:
+def _merges(
+    program: Program, kernel: Kernel, machine: Machine
+) -> dict[int, tuple[For, dict[str, Shape]]]:
     """For each nest of the kernel whose two innermost loops may be one: the nest with that loop,
     and the shapes in which it sees buffers."""
     merges = {}
     for position, statement in enumerate(kernel.body):
         nest = _nest(statement)
-        merged = _merge(nest[-2], nest[-1], seen_by(program, kernel)) if len(nest) > 1 else None
+        if len(nest) < 2 or not _may_merge(nest[-2], nest[-1], machine):
+            continue
+        merged = _merge(nest[-2], nest[-1], seen_by(program, kernel))
         if merged is not None:
             loop, views = merged
             for outer in reversed(nest[:-2]):
@@ -120,6 +127,17 @@ def _nest(statement: Statement) -> list[For]:
     return loops
 
 
+def _may_merge(outer: For, inner: For, machine: Machine) -> bool:
+    """True if there are no loops in two others, or the inner one of these has too few columns for
+    the lanes of what is inside, a reduction for each of them."""
+    inside = [s for s in walk(inner.body) if isinstance(s, For)]
+    own = {outer.symbol, inner.symbol}
+    is_rectangle = all(own.isdisjoint(symbols_of(i)) for s in inside for i in (s.start, s.stop))
+    is_short = isinstance(inner.stop, int) and inner.stop < machine.fewest_columns
+    reduces = any(isinstance(s, Update) and isinstance(s.target, Ref) for s in walk(inner.body))
+    return not inside or (is_short and is_rectangle and reduces)
+
+
 def _merge(
     outer: For, inner: For, buffers: Mapping[str, Buffer]
 ) -> tuple[For, dict[str, Shape]] | None:
@@ -127,7 +145,7 @@ def _merge(
     that."""
     if outer.start != 0 or inner.start != 0 or outer.limit or inner.limit:
         return None
-    if any(isinstance(s, (For, Alloc)) for s in walk(inner.body)) or not _only_subscripts(
+    if any(isinstance(s, Alloc) for s in walk(inner.body)) or not _only_subscripts(
         inner.body, {outer.symbol, inner.symbol}
     ):
         return None
