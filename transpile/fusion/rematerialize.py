@@ -122,8 +122,10 @@ def _late_updates(block: Block) -> frozenset[Var]:
 
 
 def _is_small_part(block: Block, x: Atom, value: Atom) -> bool:
-    """Tell whether an update changes few elements of an argument, which may be one that the
-    function assigns to where it lies."""
+    """Tell whether an update, perhaps one of several, changes few elements of an argument, which
+    may be one that the function assigns to where it lies."""
+    while isinstance(before := block.node_of(x), Scatter):
+        x = before.equation.inputs[0]
     return x in block.graph.inputs and 2 * estimate(value.type.size) <= estimate(x.type.size)
 
 

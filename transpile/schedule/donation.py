@@ -8,12 +8,12 @@ overwrites it. The kernel then reads the result's buffer, so that no two of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import COALESCED, NO_ALIASES, NO_DEAD_SCALARS
-from transpile.ir.dims import Index, Shape, sole_symbol, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, sole_symbol, symbols_of
 from transpile.ir.loop_ir import (
     Buffer,
     Expr,
@@ -73,11 +73,11 @@ def _fits(donated: Buffer, output: Buffer) -> bool:
 
 
 def _writer(program: Program, donated: str, output: str) -> int | None:
-    """The position of the only kernel that writes the output; None if a read of the donated array
+    """The position of the first kernel that writes the output; None if a read of the donated array
     may follow."""
     readers = [p for p, k in enumerate(program.kernels) if donated in used_buffers(k)[0]]
     writers = [p for p, k in enumerate(program.kernels) if output in used_buffers(k)[1]]
-    if len(writers) != 1 or any(r > writers[0] for r in readers):
+    if not writers or any(r > writers[0] for r in readers):
         return None
     kernel = program.kernels[writers[0]]
     if writers[0] not in readers:
@@ -129,6 +129,8 @@ def _is_safe(read: tuple[Position, Shape], write: tuple[Position, Shape]) -> boo
         return True
     if _are_apart(read_index, read_loops, write_index, write_loops):
         return True
+    if _are_apart_in_iterations(read, write, shared):
+        return True
     if read_index != write_index:
         return False
     used = {s for i in write_index for s in symbols_of(i)}
@@ -154,6 +156,47 @@ def _are_apart(
         if a is not None and b is not None and (a[1] < b[0] or b[1] < a[0]):
             return True
     return False
+
+
+def _are_apart_in_iterations(
+    read: tuple[Position, Shape], write: tuple[Position, Shape], shared: int
+) -> bool:
+    """True if two accesses alias in no iteration of the loops that they share, and no others do:
+    subscripts tell the iterations apart."""
+    (read_loops, _), read_index = read
+    (write_loops, _), write_index = write
+    pairs = list(zip(read_index, write_index, strict=True))
+    for loop in read_loops[:shared]:
+        own = Dim.of(loop.symbol) if isinstance(loop, For) else None
+        if own is None or not any(one == other == own for one, other in pairs):
+            return False
+    inside = read_loops[shared:], write_loops[shared:]
+    if not all(isinstance(loop, For) for loops in inside for loop in loops):
+        return False
+    for pair in pairs:
+        (low, high), (least, most) = map(_extremes, pair, inside)
+        above, below = low - most, high - least
+        if (isinstance(above, int) and above > 0) or (isinstance(below, int) and below < 0):
+            return True
+    return False
+
+
+def _extremes(index: Index, loops: Sequence[For | While]) -> tuple[Index, Index]:
+    """The least and the greatest value of an index in loops in which it is linear."""
+    low = high = index
+    for loop in reversed(loops):
+        if isinstance(loop, For):
+            low = _extreme(low, loop, is_least=True)
+            high = _extreme(high, loop, is_least=False)
+    return low, high
+
+
+def _extreme(index: Index, loop: For, *, is_least: bool) -> Index:
+    factor = dict(index.terms).get((loop.symbol,), 0) if isinstance(index, Dim) else 0
+    rest = index - Dim.of(loop.symbol) * factor
+    if factor == 0 or loop.symbol in symbols_of(rest):
+        return index
+    return rest + (loop.start if (factor > 0) == is_least else loop.stop - 1) * factor
 
 
 def _range(index: Index, loops: tuple[For | While, ...]) -> tuple[int, int] | None:

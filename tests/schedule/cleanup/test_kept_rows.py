@@ -77,7 +77,15 @@ def moved(x, m, i):
     x[m] = x[m][::-1] - x[0]
 
 
-@pytest.mark.parametrize("f", [scaled, emptied, at_places, moved])
+def swapped(x, m, i):
+    kept = x[i[0]].copy()
+    x[i[0]] = x[i[1]]
+    x[i[1]] = kept
+    np.fill_diagonal(x, i[-1])
+    np.fill_diagonal(x[1:], x[0])
+
+
+@pytest.mark.parametrize("f", [scaled, emptied, at_places, moved, swapped])
 @pytest.mark.parametrize("places", [[0, 3, 1], [2, 2, -1, 2, 0], [4], [3, 1] * 4])
 def test_assignments_to_rows_of_an_argument_are_numpys(f, places, shared_cache):
     """Rows may be named twice: all are read before any is written."""
@@ -90,7 +98,7 @@ def test_assignments_to_rows_of_an_argument_are_numpys(f, places, shared_cache):
 
 def test_few_rows_of_an_argument_change_where_they_lie():
     x = np.zeros((500, 6))
-    for f in (scaled, at_places):
+    for f in (scaled, at_places, swapped):
         text = transpile.jit(f).lower(x, np.zeros(500, bool), np.arange(4)).as_text("c")
         body = text[text.index("/* test_kept_rows.py") : text.index("_workspace_size")]
         assert "for (int64_t i = 0; i < 500; i++) {\n        #pragma" not in body

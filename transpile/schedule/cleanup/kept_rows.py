@@ -4,6 +4,8 @@
         for j: x[i, j] = m[i] ? v : x[i, j]   ->        if m[i]:
                                                             for j: x[i, j] = v
 
+    for j: x[i, j] = j == i ? v : x[i, j]     ->    x[i, i] = v
+
 So is an assignment to rows that a mask selects, where it is made in the array itself. Runs after
 `donate_arguments`, which says where that is.
 """
@@ -15,20 +17,22 @@ from collections.abc import Mapping
 from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES
-from transpile.ir.dims import symbols_of
+from transpile.ir.dims import Dim, Index, Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Apply,
     Buffer,
     Expr,
     For,
     If,
+    IndexValue,
     Kernel,
     Load,
     Program,
     Statement,
     Store,
+    Within,
 )
-from transpile.ir.loop_rewrite import indices_in, loads_of, with_bodies
+from transpile.ir.loop_rewrite import indices_in, loads_of, substitute_index, with_bodies
 from transpile.options import Options
 from transpile.util.frozen_records import changed, replace, same
 
@@ -59,12 +63,27 @@ def _statement(statement: Statement, arrays: Mapping[str, Buffer], ranges: Range
     if guarded is None:
         return statement
     condition, body = guarded
+    place = _only_place(condition, statement.symbol)
+    if place is not None and statement.limit is None:
+        chosen = tuple(substitute_index(s, statement.symbol, place) for s in body)
+        return If(Within(place, statement.start, statement.stop), chosen)
     if any(statement.symbol in symbols_of(index) for index in indices_in(condition)):
         return statement
     # The test is made where the loop has no iterations, too.
     if not all(is_in_bounds(load, arrays, ranges) for load in loads_of(condition)):
         return statement
     return If(condition, (replace(statement, body=body),))
+
+
+def _only_place(condition: Expr, symbol: Symbol) -> Index | None:
+    """Where a loop's index is if the condition holds, which says what it is equal to."""
+    if not isinstance(condition, Apply) or condition.op != "equal":
+        return None
+    sides = [a.index if isinstance(a, IndexValue) else None for a in condition.args]
+    for own, other in (sides, sides[::-1]):
+        if own == Dim.of(symbol) and other is not None and symbol not in symbols_of(other):
+            return other
+    return None
 
 
 def _guarded(statement: Statement) -> tuple[Expr, Body] | None:
