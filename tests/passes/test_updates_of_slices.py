@@ -34,7 +34,21 @@ def view(x, i, y):
     return x
 
 
-ALL = [row, column, deep, view]
+def block(x, i, y):
+    x[0, i % 2 : i % 2 + 2, 1:3] = y[1:3]
+    x[:2, 1:3, i] = y[0]
+    return x
+
+
+def named(x, i, y):
+    k = np.array([2, 0, 2]) % (i % 4 + 1)
+    x[k, :, 1:4] = y[1:4]
+    x[1:, k, :2] += y[:2]
+    x[k, 1:, k] = y[2]
+    return x
+
+
+ALL = [row, column, deep, view, block, named]
 
 
 @pytest.mark.parametrize("f", ALL)

@@ -18,6 +18,7 @@ from thorough import each, thorough
 
 import transpile
 from benchmarks import (
+    assignments,
     chart,
     compile_time,
     contest,
@@ -345,3 +346,22 @@ def test_library_sizes_are_code_constants_and_the_rest(tmp_path):
     assert several[1] > one[1]
     title, _, line = library_sizes.lines({"small_call": found})
     assert "multi" in title and f"{one[0] / 1000:.1f} kB" in line
+
+
+@pytest.mark.parametrize("name", assignments.FUNCTIONS)
+def test_assignments_are_those_of_numpy(name):
+    function = assignments.FUNCTIONS[name]
+    for shape, share in (((12, 11), 0.5), ((10, 14), 0.1)):
+        args = assignments.arguments(shape, share, np.random.default_rng(3))
+        ours, numpys = assignments.copies(args), assignments.copies(args)
+        transpile.jit(function)(*ours)
+        function(*numpys)
+        for own, other in zip(ours, numpys, strict=True):
+            np.testing.assert_allclose(own, other, rtol=1e-12)
+
+
+def test_assignments_are_timed_beside_numpy(capsys):
+    assignments.main(["a_block", "--shapes", "12x11"])
+    title, row, summary = capsys.readouterr().out.splitlines()
+    assert title.split() == ["12x11"] and row.split()[0] == "a_block"
+    assert re.fullmatch(r"geometric mean \d+\.\d\d; slower than NumPy: [01] of 1", summary)

@@ -13,6 +13,7 @@ import numpy as np
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_DEAD_CODE
+from transpile.ir.dims import Shape
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import INT64
@@ -67,34 +68,40 @@ def _of_whole_array(
     builder: Builder, update: Equation, begin: Sequence[int], x: Atom
 ) -> list[Atom] | None:
     """The subscripts of the updated elements in the array of which the slice begins there; None
-    where the update has several places, or places that the slice does not have."""
+    where they are for places that the slice does not have."""
     part, values, *places = update.inputs
     axes = update.params["axes"]
-    if any(place.type.shape for place in places):
-        return None
     if any(part.type.shape[axis] != x.type.shape[axis] for axis in axes):
         return None
+    counted = max((place.type.shape for place in places), key=len)
+    if any(place.type.shape not in ((), counted) for place in places):
+        return None
+    # NumPy puts the axes of the places where they stand side by side, and in front else.
     others = [axis for axis in range(x.type.ndim) if axis not in axes]
-    shape = tuple(part.type.shape[axis] for axis in others)
+    is_adjacent = axes == tuple(range(axes[0], axes[0] + len(axes)))
+    before = [axis for axis in others if is_adjacent and axis < axes[0]]
+    behind = [axis for axis in others if axis not in before]
+    sizes = [[part.type.shape[axis] for axis in group] for group in (before, behind)]
+    shape = (*sizes[0], *counted, *sizes[1])
     if values.type.shape != shape:
         return None
+    own = tuple(range(len(before), len(before) + len(counted)))
+    dimensions = dict(zip(behind, range(len(before) + len(counted), len(shape)), strict=True))
+    dimensions |= {axis: number for number, axis in enumerate(before)}
     indices: list[Atom] = []
     for axis in range(x.type.ndim):
         if axis in axes:
             place = places[axes.index(axis)]
-            indices.append(
-                builder.apply(broadcast_in_dim, place, shape=shape, broadcast_dimensions=())
-            )
-        else:
-            dimension = others.index(axis)
-            numbers = builder.apply(iota, shape=shape, dimension=dimension, dtype=INT64)
-            if begin[axis]:
-                first = builder.apply(
-                    broadcast_in_dim,
-                    Const(np.int64(begin[axis])),
-                    shape=shape,
-                    broadcast_dimensions=(),
-                )
-                numbers = builder.apply(add, numbers, first)
-            indices.append(numbers)
+            along = own if place.type.shape else ()
+            indices.append(_repeated(builder, place, shape, along))
+            continue
+        numbers = builder.apply(iota, shape=shape, dimension=dimensions[axis], dtype=INT64)
+        if begin[axis]:
+            first = _repeated(builder, Const(np.int64(begin[axis])), shape, ())
+            numbers = builder.apply(add, numbers, first)
+        indices.append(numbers)
     return indices
+
+
+def _repeated(builder: Builder, atom: Atom, shape: Shape, along: tuple[int, ...]) -> Atom:
+    return builder.apply(broadcast_in_dim, atom, shape=shape, broadcast_dimensions=along)
