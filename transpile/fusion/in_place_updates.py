@@ -20,14 +20,13 @@ def updates_in_time(scatter: Scatter, key: str) -> bool:
     # One start for all elements, or subscripts that are none of an array's.
     plain = scatter.equation.primitive is dynamic_update_slice or not then.bound
     return all(
-        (once and plain and load.index == then.index)
-        or any(map(_are_apart, load.index, then.index))
+        (once and plain and load.index == then.index) or any(map(are_apart, load.index, then.index))
         for load in loads_of(then.body)
         if load.buffer == key
     )
 
 
-def _are_apart(a: Index, b: Index) -> bool:
+def are_apart(a: Index, b: Index) -> bool:
     """Tell whether two subscripts never meet, in whatever iterations."""
     (low_a, high_a), (low_b, high_b) = bounds(a), bounds(b)
     return (high_a is not None and low_b is not None and high_a < low_b) or (

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Set
 
 from transpile.fusion.buffer_reuse import CHANGING
 from transpile.fusion.diagonal_arrays import diagonals
-from transpile.fusion.in_place_updates import updates_in_time
+from transpile.fusion.in_place_updates import are_apart, updates_in_time
 from transpile.fusion.loop_fusion import fuse, own_cost
 from transpile.fusion.materialize import materialise
 from transpile.fusion.nodes import (
@@ -147,12 +147,14 @@ def _first_of_views(block: Block, value: Var) -> Var:
 
 def _reads_earlier(block: Block, node: Scatter) -> bool:
     """Tell whether an update reads the array as it was before another update of it: the second
-    half of a swap."""
+    half of a swap. Of an argument it may read what the other one has not changed."""
     x = node.equation.inputs[0]
     while isinstance(before := block.node_of(x), Scatter):
         x = before.equation.inputs[0]
-        if block.key(x) in node.reads:
-            return True
+        for load in node.reads.get(block.key(x), ()):
+            kept = any(map(are_apart, load.index, before.then.index))
+            if block.scope.is_body or not kept:
+                return True
     return False
 
 
