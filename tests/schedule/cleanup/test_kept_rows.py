@@ -55,6 +55,37 @@ def test_other_choices_stay(f):
     assert guarded(f, X, ROWS) == []
 
 
+def emptying(x, n):
+    for k in range(n):
+        if x[0] > 0:
+            x[k % 3] -= 1.5
+
+
+def counting(x, n):
+    total = 0
+    for k in range(n):
+        if total < 3:
+            total += 2
+            x[k % 3] = total
+
+
+def in_rows(x, n):
+    y = x.reshape(1, 3)
+    for k in range(n):
+        for row in range(y.shape[0]):
+            if y[row, 0] > k:
+                y[row, k % 3] -= y[row, 1]
+
+
+@pytest.mark.parametrize("f", [emptying, counting, in_rows])
+@pytest.mark.parametrize("n", [0, 1, 10])
+def test_a_test_of_what_the_loop_changes_is_made_each_time(f, n, shared_cache):
+    ours, numpys = np.array([3.0, 5.0, 7.0]), np.array([3.0, 5.0, 7.0])
+    transpile.jit(f)(ours, n)
+    f(numpys, n)
+    np.testing.assert_array_equal(ours, numpys)
+
+
 def scaled(x, m, i):
     x[m] *= 2
     x[m] -= x[m] / 4 + i[0]

@@ -36,11 +36,10 @@ from transpile.ir.loop_rewrite import (
     names_in,
     subexpressions,
     with_bodies,
-    written,
 )
 from transpile.ir.types import is_half
 from transpile.options import Options
-from transpile.schedule.cleanup.licm import is_invariant
+from transpile.schedule.cleanup.licm import Invariant
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, same
 
@@ -100,7 +99,7 @@ class _Hoister:
         self, loop: For, ranges: Ranges, constants: dict[Expr, Declare]
     ) -> Iterator[Statement]:
         """The statements of a loop, which refer to `constants` for what is invariant in them."""
-        invariant = _Invariant(loop)
+        invariant = Invariant(loop)
         moved: dict[Expr, Expr] = {}  # references to declarations that the loop no longer has
 
         def visit(expr: Expr) -> Expr:
@@ -131,26 +130,6 @@ class _Hoister:
                     invariant.names.discard(name)
                 case _:
                     yield changed(statement, value=after)
-
-
-class _Invariant:
-    """Which expressions have one value in all iterations of a loop."""
-
-    def __init__(self, loop: For) -> None:
-        declared = [s for s in loop.body if isinstance(s, Declare)]
-        self.symbols = {loop.symbol, *(s.symbol for s in declared if s.symbol is not None)}
-        self.names = {s.name for s in declared}
-        self.names |= {
-            s.target.name for s in loop.body if isinstance(s, Update) and isinstance(s.target, Ref)
-        }
-        self.stored = {name for s in loop.body for name in written(s)}
-
-    def has(self, expr: Expr) -> bool:
-        """True if no operand of the expression changes in the loop."""
-        return all(
-            is_invariant(part, self.symbols, self.names, self.stored)
-            for part in subexpressions(expr)
-        )
 
 
 def _is_choice(expr: Expr) -> bool:

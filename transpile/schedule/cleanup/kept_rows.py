@@ -32,8 +32,13 @@ from transpile.ir.loop_ir import (
     Store,
     Within,
 )
-from transpile.ir.loop_rewrite import indices_in, loads_of, substitute_index, with_bodies
+from transpile.ir.loop_rewrite import (
+    loads_of,
+    substitute_index,
+    with_bodies,
+)
 from transpile.options import Options
+from transpile.schedule.cleanup.licm import Invariant
 from transpile.util.frozen_records import changed, replace, same
 
 Body = tuple[Statement, ...]
@@ -67,7 +72,7 @@ def _statement(statement: Statement, arrays: Mapping[str, Buffer], ranges: Range
     if place is not None and statement.limit is None:
         chosen = tuple(substitute_index(s, statement.symbol, place) for s in body)
         return If(Within(place, statement.start, statement.stop), chosen)
-    if any(statement.symbol in symbols_of(index) for index in indices_in(condition)):
+    if not Invariant(statement).has(condition):
         return statement
     # The test is made where the loop has no iterations, too.
     if not all(is_in_bounds(load, arrays, ranges) for load in loads_of(condition)):
@@ -94,8 +99,6 @@ def _guarded(statement: Statement) -> tuple[Expr, Body] | None:
         case Store(value=Apply(op="select", args=(condition, value, Load() as kept))) if (
             kept.buffer,
             kept.index,
-        ) == (statement.buffer, statement.index) and all(
-            load.buffer != statement.buffer for load in loads_of(condition)
-        ):
+        ) == (statement.buffer, statement.index):
             return condition, (replace(statement, value=value),)
     return None

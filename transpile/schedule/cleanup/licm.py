@@ -30,7 +30,15 @@ from transpile.ir.loop_ir import (
     While,
     Within,
 )
-from transpile.ir.loop_rewrite import map_kernels, names_in, parts, walk, with_bodies, written
+from transpile.ir.loop_rewrite import (
+    map_kernels,
+    names_in,
+    parts,
+    subexpressions,
+    walk,
+    with_bodies,
+    written,
+)
 from transpile.options import Options
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
 from transpile.schedule.domain.index_set_split import unique_names
@@ -148,3 +156,24 @@ def is_invariant(part: Expr, symbols: set[Symbol], names: set[str], stored: set[
             return all(symbols.isdisjoint(symbols_of(i)) for i in (index, low, high))
         case _:
             return True
+
+
+class Invariant:
+    """Which expressions have one value in all iterations of a loop."""
+
+    def __init__(self, loop: For) -> None:
+        inside = list(walk(loop.body))
+        declared = [s for s in inside if isinstance(s, Declare)]
+        self.symbols = {loop.symbol, *(s.symbol for s in declared if s.symbol is not None)}
+        self.names = {s.name for s in declared}
+        self.names |= {
+            s.target.name for s in inside if isinstance(s, Update) and isinstance(s.target, Ref)
+        }
+        self.stored = {name for s in inside for name in written(s)}
+
+    def has(self, expr: Expr) -> bool:
+        """True if no operand of the expression changes in the loop."""
+        return all(
+            is_invariant(part, self.symbols, self.names, self.stored)
+            for part in subexpressions(expr)
+        )
