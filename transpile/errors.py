@@ -36,6 +36,10 @@ class TracerArrayConversionError(TracerError):
     """A traced value was passed to code that needs a NumPy array."""
 
 
+class TracerRecursionError(TracerError, RecursionError):
+    """A function calls itself until a traced value ends that: a trace takes both ways."""
+
+
 class CarryError(TracerError):
     """A variable that a loop changes has another shape or structure behind an iteration."""
 

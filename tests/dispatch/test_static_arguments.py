@@ -4,6 +4,7 @@ themselves."""
 import enum
 import functools
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -74,8 +75,8 @@ def test_methods():
     np.testing.assert_array_equal(model.total(X, 0), X.sum(axis=0))
 
 
-@pytest.mark.parametrize("axis", [1.0, np.array([1]), np.array(1.0)])
-def test_what_is_no_integer_keeps_its_error(axis):
+@pytest.mark.parametrize("axis", [np.array([1]), np.array(1.0)])
+def test_what_is_no_number_keeps_its_error(axis):
     with pytest.raises(TracerIntegerConversionError, match="It comes from the argument 'axis'"):
         transpile.jit(of_axis)(X, axis=axis)
 
@@ -88,6 +89,72 @@ def test_what_also_depends_on_arrays_keeps_its_error():
 def test_without_conversion_the_error_stays():
     with pytest.raises(TracerIntegerConversionError, match="It comes from the argument 'n'"):
         transpile.jit(of_list, python_control_flow=False)(3)
+
+
+def of_axes(x, axes):
+    return x.sum(axis=axes)
+
+
+def of_positions(x, *where, **how):
+    return np.sum(x, *where, **how)
+
+
+def of_flag(x, flag):
+    return np.angle(1j + x, flag)
+
+
+def of_order(x, order):
+    return np.linalg.norm(x, order)
+
+
+def of_places(x, places):
+    return np.split(x, places, axis=1)[1]
+
+
+def of_settings(x, settings):
+    return settings["scale"] * x.mean(axis=settings["axes"][0])
+
+
+NUMBERS = [
+    (of_axes, [((X, (0, 1)), {}), ((X, (1,)), {}), ((X, 0), {}), ((X, (0, 1)), {})], "axes"),
+    (of_flag, [((X, True), {}), ((X, False), {}), ((X, np.bool_(True)), {})], "flag"),
+    (of_order, [((X, 1.0), {}), ((X, np.inf), {}), ((X, -np.inf), {}), ((X, 1.0), {})], "order"),
+    (of_places, [((X, [1]), {}), ((X, [1, 2]), {}), ((X, (2,)), {})], "places"),
+    (
+        of_settings,
+        [((X, {"axes": [n], "scale": s}), {}) for n, s in ((0, 2), (1, 0.5))],
+        "settings",
+    ),
+    (
+        of_positions,
+        [((X, 1), {}), ((X,), {}), ((X, 1, "f4"), {}), ((X, (0, 1)), {})],
+        r"where\[0\]",
+    ),
+    (of_positions, [((X,), {"keepdims": True}), ((X, 0), {"keepdims": False})], "keepdims"),
+]
+
+
+@pytest.mark.parametrize(("function", "calls", "name"), NUMBERS)
+def test_numbers_of_which_python_needs_the_value(function, calls, name, caplog, shared_cache):
+    f = transpile.jit(function)
+    with caplog.at_level(logging.WARNING, "transpile"):
+        for args, kwargs in calls:
+            expected = np.asarray(function(*args, **kwargs))
+            found = f(*args, **kwargs)
+            np.testing.assert_allclose(found, expected, rtol=1e-15)
+            assert found.dtype == expected.dtype
+    assert re.search(f"Python needs the value of .*'{name}'", caplog.text)
+
+
+def test_a_list_that_the_function_changes_stays_as_it_was():
+    def with_one_more(x, places):
+        places.append(2)
+        return np.split(x, places, axis=1)[-1]
+
+    f, places = transpile.jit(with_one_more), [1]
+    for _ in range(2):
+        np.testing.assert_array_equal(f(X, places), X[:, 2:])
+    assert places == [1] and f._cache_size() == 1
 
 
 # -------------------------------------------------------------------- what is never an array
@@ -217,7 +284,8 @@ def test_lengths_that_have_to_fit_others(function, args, names, caplog, shared_c
         for _ in range(2):
             np.testing.assert_allclose(f(*args), function(*args), rtol=1e-13)
     (message,) = caplog.messages
-    assert "have to be known while tracing" in message and f"static_argnames={names}" in message
+    assert re.search("have to be known while tracing|Python needs the value", message)
+    assert f"static_argnames={names}" in message
     assert f._cache_size() == 1
 
 

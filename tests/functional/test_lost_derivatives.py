@@ -28,12 +28,12 @@ def assigned(x):
 
 # What methods of arrays take out, and what NumPy does.
 TAKEN = {
-    "item": lambda x: x[1].item(),
-    "tolist": lambda x: sum(x.tolist()),
     "assignment to an array of the surroundings": assigned,
 }
 # Functions of Python that have traced forms.
 CONVERTED = {
+    "item": lambda x: x[1].item(),
+    "tolist": lambda x: sum(x.tolist()),
     "float": lambda x: float(x[0]),
     "float in code without a source": eval("lambda x: float(x[0])"),
     "float by map": lambda x: functools.reduce(operator.add, map(float, x)),

@@ -135,3 +135,21 @@ def test_jitted_function_may_ask_an_array_for_its_namespace():
 
     x = ordinary("f8", (3, 4), 1)
     np.testing.assert_allclose(transpile.jit(softmax)(x), softmax(x), rtol=1e-14)
+
+
+def test_items_are_pythons_numbers(shared_cache):
+    def f(x, y):
+        first, middle = x[0].item(), y.item(1, 2)
+        if first > 0.5:  # a number of Python's changes no dtype
+            first = first + middle
+        return [first * x, y.item(5) * x, sum(y.tolist()[1]), y.tolist(), x.sum().item()]
+
+    jitted = transpile.jit(f)
+    for start in (0.25, 1.5):
+        x, y = np.full(2, start, "f4"), np.arange(6.0).reshape(2, 3)
+        found, expected = jitted(x, y), f(x, y)
+        assert [a.dtype for a in found[:2]] == [a.dtype for a in expected[:2]]
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+    with pytest.raises(ValueError, match="size 1"):
+        transpile.jit(lambda x: x.item())(np.ones(2))

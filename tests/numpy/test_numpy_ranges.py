@@ -115,6 +115,28 @@ def test_arrays_of_lists_come_from_the_namespace():
 @pytest.mark.parametrize("name", ["linspace", "logspace", "geomspace"])
 def test_python_numbers_are_weak_bounds(name):
     function = getattr(np, name)
-    for start, stop in ((np.float32(0.5), 2), (np.float16(1), 3.5), (np.ones(2, "f4"), 4), (1, 2)):
+    bounds = ((np.complex64(1j), np.complex64(2j)), (np.float32(1), np.float32(2)), (1, 2))
+    for start, stop in (*bounds, (np.float32(0.5), 2), (np.float16(1), 3.5), (np.ones(2, "f4"), 4)):
         traced = transpile.jit(lambda x, stop=stop: function(x, stop, 4))(start)
         assert traced.dtype == function(start, stop, 4).dtype
+
+
+@pytest.mark.parametrize(
+    ("f", "numbers"),
+    [
+        (lambda a: np.arange(a, 0.5), (4, 0)),
+        (lambda a: np.arange(0.5, a, 2), (4, 6)),
+        (lambda a: np.arange(a, 6, None), (4, 9)),
+        (lambda a: np.arange(stop=a), (4, 0)),
+        (lambda a: np.arange(0, 1 + a, a), (0.1, 0.3)),
+    ],
+)
+def test_ranges_of_traced_numbers_are_numpys(f, numbers, shared_cache):
+    jitted = transpile.jit(f)
+    for number in numbers:
+        assert_same_array(jitted(number), f(number))
+
+
+def assert_same_array(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    assert found.dtype == expected.dtype and found.shape == expected.shape

@@ -10,7 +10,6 @@ from thorough import one_in
 
 import transpile
 from transpile import numpy as jnp
-from transpile.errors import TracerError
 from transpile.test_util import check_grads
 
 AXES = st.sampled_from([-1, 0, 1, 2, None])
@@ -107,9 +106,13 @@ def test_errors_are_numpys(function):
     assert_same(function, ordinary("float64", (2, 4), 0))
 
 
-def test_a_traced_position_to_partition_at_is_refused():
-    with pytest.raises(TracerError):
-        evaluate(lambda x, k: np.partition(x, k), np.ones(3), np.array(1))
+def test_a_traced_position_to_partition_at():
+    x = ordinary("f8", (5, 6), 3)
+    jitted = transpile.jit(lambda x, k: [np.partition(x, k), np.argpartition(x, k)])
+    for k in (2, np.array([1, 3])):
+        values, order = jitted(x, k)
+        np.testing.assert_array_equal(values[:, k], np.sort(x)[:, k])
+        np.testing.assert_array_equal(np.take_along_axis(x, order, 1), values)
 
 
 def test_c_sorts_as_numpy_does(shared_cache):

@@ -94,7 +94,7 @@ def test_place_is_the_users_line_however_deep_the_call():
         (lambda x: float(x[0]), errors.TracerFloatConversionError, "astype"),
         (lambda x: complex(x[0]), errors.TracerFloatConversionError, "complex"),
         (lambda x: x[0].item(), errors.TracerFloatConversionError, "Python scalar"),
-        (lambda x: x.tolist(), errors.TracerArrayConversionError, "Python list"),
+        (lambda x: x.tolist(), errors.TracerFloatConversionError, "Python list"),
         (lambda x: x.__array__(), errors.TracerArrayConversionError, "NumPy array"),
     ],
 )

@@ -93,7 +93,7 @@ class FlatFunction:
         leaves = list(self._leaves)
         for leaf, tracer in zip(self._signature.traced, tracers, strict=True):
             leaves[leaf] = tracer
-        args, kwargs = self._bound.join(*self._signature.in_tree.unflatten(leaves))
+        args, kwargs = self._bound.given(*self._signature.in_tree.unflatten(leaves))
         results, out_tree = without_float0(*flatten_arrays(self._begin()(*args, **kwargs)))
         paths = out_tree.paths("")
         results = [

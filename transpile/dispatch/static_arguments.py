@@ -2,9 +2,10 @@
 
 Functions, texts, types, dtypes and members of enumerations are no arrays: a call with one of them
 is made by a sibling of the function, for which that argument is static. So is a call whose trace
-ends with an error for which integer arguments are to blame: they decide what Python computes (the
-length of a list, a rank, an axis), or lengths of which it is not known whether they fit others.
-What a shape alone depends on needs none of this: it is a size that the program finds.
+ends with an error for which numbers among the arguments are to blame: they decide what Python
+computes (the length of a list, a rank, an axis or several of them, a flag), or lengths of which it
+is not known whether they fit others. What a shape alone depends on needs none of this: it is a size
+that the program finds.
 """
 
 from __future__ import annotations
@@ -20,12 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile.errors import (
-    BLAMABLE,
-    TracerFloatConversionError,
-    TracerIntegerConversionError,
-    blamed,
-)
+from transpile.errors import BLAMABLE, TracerError, TracerIntegerConversionError, blamed
+from transpile.trace.call_key import Held
 from transpile.trace.call_signature import place_of
 from transpile.util.lazy.loggers import Log
 
@@ -65,14 +62,6 @@ class StaticArguments:
         self._make = make
         self._jitted = jitted
         self._names: frozenset[str] = frozenset()
-        parameters = config.parameters
-        positional, static = parameters.positional, parameters.static_argnums
-        numbers = {n % len(positional) for n in static if -1 - n < len(positional) > n}
-        self._positions = [
-            (n, name)
-            for n, name in enumerate(positional)
-            if n not in numbers and name not in parameters.static_argnames
-        ]
         self._warned = False
         self.sibling: Wrapped | None = None
 
@@ -85,7 +74,7 @@ class StaticArguments:
             return run(*arguments)
         constant = [name for name, value in self._traced(*arguments) if self._is_constant(value)]
         if not self._names.issuperset(constant):
-            self._become_static(constant)
+            self._become_static(constant, len(arguments[0]))
             logger.info("%s: %s is no array, and static", self._place, _listed(constant))
         if self._names:
             given = self._as_static(self._names, arguments)
@@ -94,7 +83,8 @@ class StaticArguments:
         try:
             return run(*arguments)
         except BLAMABLE as error:
-            names = blamed(error) if self._config.python_control_flow else frozenset()
+            own = {name for name, _ in self._traced(*arguments)}  # others are of a trace around
+            names = blamed(error) & own if self._config.python_control_flow else frozenset()
             given = self._as_static(self._names | names, arguments) if names else None
             if given is None:
                 raise
@@ -107,7 +97,7 @@ class StaticArguments:
         """The call, whose trace has failed, with these names static. They stay so where that has a
         trace."""
         before = self._names, self.sibling
-        self._become_static(names)
+        self._become_static(names, len(given[0]))
         is_known = False
         try:
             result = self._of_sibling(of, given, [])
@@ -122,19 +112,23 @@ class StaticArguments:
     def _log(self, failure: Exception) -> None:
         """Say why a call whose trace has failed has made arguments static."""
         names, place = sorted(self._names), str(failure).partition(": ")[0]
-        if isinstance(failure, TracerIntegerConversionError | TracerFloatConversionError):
+        advice = ""
+        if isinstance(failure, TracerError):
             reason = f"Python needs the value of {_listed(names)} while it traces"
-            advice = " Lengths of arrays and bounds of loops would not need it."
+            if isinstance(failure, TracerIntegerConversionError):
+                advice = " Lengths of arrays and bounds of loops would not need it."
         else:
             reason = f"lengths that follow from {_listed(names)} have to be known while tracing"
-            advice = ""
+        setting = f"static_argnames={names!r}"
+        if any("[" in name for name in names):  # of *args
+            assert self.sibling is not None
+            setting = f"static_argnums={self.sibling._parameters.static_argnums!r}"
         logger.warning(
-            "%s%s %s, which has a program for each value from here on, as with "
-            "static_argnames=%r.%s",
+            "%s%s %s, which has a program for each value from here on, as with %s.%s",
             f"{place}: " if _PLACE.fullmatch(place) else "",
             reason,
             self._place,
-            names,
+            setting,
             advice,
         )
 
@@ -149,27 +143,33 @@ class StaticArguments:
         return isinstance(value, _CONSTANT) or is_function or type(value) is functools.partial
 
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterable[tuple[str, Any]]:
-        """The arguments of a call that have names and are not static by the caller's word."""
-        given = [(name, args[n]) for n, name in self._positions if n < len(args)]
-        static = self._config.parameters.static_argnames
-        return given + [item for item in kwargs.items() if item[0] not in static]
+        """The arguments of a call that are not static by the caller's word, with their names."""
+        parameters = self._config.parameters
+        static = parameters.positions(parameters.static_argnums, len(args))
+        names = parameters.static_argnames
+        given = [(parameters.name_of(n), x) for n, x in enumerate(args) if n not in static]
+        return given + [item for item in kwargs.items() if item[0] not in names]
 
     def _as_static(self, names: frozenset[str], arguments: Arguments) -> Arguments | None:
-        """The arguments of a call, integers among those of these names as Python's; None where one
+        """The arguments of a call, numbers among those of these names as Python's; None where one
         of them can be no static argument."""
-        args, kwargs = list(arguments[0]), dict(arguments[1])
-        positional = self._config.parameters.positional
-        positions = {name: n for n, name in enumerate(positional[: len(args)])}
-        for name in names:
-            holder: Any = kwargs if name in kwargs else args
-            place: Any = name if name in kwargs else positions.get(name)
-            if place is None:
-                continue  # the default, which the sibling has
-            if _is_integer(holder[place]):
-                holder[place] = operator.index(holder[place])
-            elif not self._is_constant(holder[place]):
-                return None
-        return tuple(args), kwargs
+        name_of = self._config.parameters.name_of
+        args = [(name_of(n), value) for n, value in enumerate(arguments[0])]
+        pairs = [*args, *arguments[1].items()]
+        held = [self._held(value) if name in names else value for name, value in pairs]
+        if any(value is _NOT_STATIC for value in held):
+            return None
+        return tuple(held[: len(args)]), dict(zip(arguments[1], held[len(args) :], strict=True))
+
+    def _held(self, value: Any) -> Any:
+        """A value as a static argument; _NOT_STATIC where it cannot be one."""
+        if self._is_constant(value) or value is None:
+            return value
+        if not isinstance(value, tuple | list | dict):
+            return _number(value)
+        if type(value) not in (tuple, list, dict) or not _holds_numbers(value):
+            return _NOT_STATIC
+        return Held(value)
 
     def _of_sibling(
         self, of: Callable[[Wrapped], Any], given: Arguments, constant: list[str]
@@ -187,16 +187,10 @@ class StaticArguments:
             )
         return result
 
-    def _become_static(self, names: Iterable[str]) -> None:
-        parameters = self._config.parameters
+    def _become_static(self, names: Iterable[str], count: int) -> None:
         self._names |= frozenset(names)
-        positions = [n for n, name in enumerate(parameters.positional) if name in self._names]
-        parameters = dataclasses.replace(
-            parameters,
-            static_argnums=tuple(sorted({*parameters.static_argnums, *positions})),
-            static_argnames=parameters.static_argnames | self._names,
-            any_static=True,
-        )
+        parameters = self.sibling._parameters if self.sibling else self._config.parameters
+        parameters = parameters.with_static(self._names, count)
         config = dataclasses.replace(self._config, parameters=parameters)
         self.sibling = self._make(self._function, config)
 
@@ -205,6 +199,25 @@ def _listed(names: Iterable[str]) -> str:
     return " and ".join(map(repr, sorted(names)))
 
 
-def _is_integer(value: Any) -> bool:
+_NOT_STATIC = object()
+
+
+def _number(value: Any) -> Any:
+    """A number as a static argument, integers as Python's; _NOT_STATIC for what is none."""
     is_array = isinstance(value, np.ndarray | np.generic) and value.shape == ()
-    return type(value) is int or (is_array and value.dtype.kind in "iu")
+    if type(value) in (int, bool, float, complex):
+        return value
+    if is_array and value.dtype.kind in "iu":
+        return operator.index(value)
+    if is_array and value.dtype.kind == "b":
+        return bool(value)
+    return value if isinstance(value, np.inexact) else _NOT_STATIC
+
+
+def _holds_numbers(value: Any) -> bool:
+    """True for a number, None, a text, and for lists, tuples and dicts of them."""
+    if type(value) in (tuple, list):
+        return all(map(_holds_numbers, value))
+    if type(value) is dict:
+        return all(map(_holds_numbers, value.values()))
+    return value is None or isinstance(value, str) or _number(value) is not _NOT_STATIC

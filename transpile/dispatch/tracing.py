@@ -23,7 +23,7 @@ from transpile.dispatch import dynamic_shapes
 from transpile.dispatch.flat_function import FlatFunction, output_names
 from transpile.dispatch.switches import checked_values, explains_misses, is_jit_disabled
 from transpile.dispatch.trace_cache import Traces, traces_of
-from transpile.errors import BLAMABLE, TranspileError, blame, blamed
+from transpile.errors import BLAMABLE, TracerRecursionError, TranspileError, blame, blamed
 from transpile.ir.graph import Graph
 from transpile.ir.memory_layout import Gaps, Layout
 from transpile.ir.source_info import user_source
@@ -356,9 +356,18 @@ class Tracing:
 
         try:
             return between(begin, lambda: retried(attempt, self.function), as_before())
+        except RecursionError as error:
+            endless = TracerRecursionError(
+                f"{place_of(self.function)}: it calls itself too often, or as long as a traced "
+                "value says: while tracing both ways of an `if` are taken. Write it as a loop, or "
+                "make the argument that ends it static (static_argnums or static_argnames)."
+            )
+            blame(endless, bound.names_of_numbers())
+            raise endless from error
         except BLAMABLE as error:
-            if not blamed(error):
-                blame(error, frozenset(recorder.counting))
+            inputs = blamed(error) or recorder.counting
+            pairs = zip(bound.names_of_leaves(), names, strict=True)
+            blame(error, frozenset(argument for argument, leaf in pairs if leaf in inputs))
             raise
 
     def _survey(self, bound: Bound, without: Set[CodeType] = frozenset()) -> Watch:

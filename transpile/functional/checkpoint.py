@@ -21,6 +21,7 @@ from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import parameters
 from transpile.trace.call_signature import function_name
+from transpile.trace.lengths import own_lengths
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import Tracer, named
@@ -202,6 +203,8 @@ def checkpoint(
         if current_trace() is None:
             return resolved(fun)(*args, **kwargs)
         closed, operands, parts = traced_call(fun, args, kwargs, function_name(fun))
+        if own_lengths(closed.graph):  # of results, which outlive it
+            return resolved(fun)(*args, **kwargs)
         results = bind_function(
             fun,
             checkpoint_primitive,

@@ -28,6 +28,7 @@ from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import parameters
 from transpile.trace.call_key import has_values
 from transpile.trace.call_signature import function_name, inner, place_of
+from transpile.trace.lengths import own_lengths, with_outer_lengths
 from transpile.trace.trace import current_trace, the_trace, trace_nested
 from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import Tracer, named
@@ -129,6 +130,11 @@ def bind_function(
     who called the jitted function, and the program would depend on it.
     """
     source, trace = function_source(inner(fun)), the_trace()
+    if any(isinstance(value, Graph) and own_lengths(value) for value in params.values()):
+        raise errors.UnsupportedError(
+            f"{user_source()}: {function_name(inner(fun))} has a rule of its own and gives an "
+            "array whose length depends on values. numpy.where(mask, x, 0) keeps the shape of x."
+        )
     if trace.source != source:
         return bind_call(primitive, *operands, **params)
     with trace.at(source):
@@ -462,6 +468,8 @@ def named_call(fun: Function, *, name: str | None = None) -> Function:
         if current_trace() is None:
             return resolved(fun)(*args, **kwargs)
         closed, operands, out_parts = traced_call(fun, args, kwargs, label)
+        if own_lengths(closed.graph):  # of results, which outlive it
+            return resolved(fun)(*args, **kwargs)
         results = bind_function(fun, named_call_primitive, operands, graph=closed.graph, name=label)
         return finished(fun, out_parts.join(results))
 
@@ -487,4 +495,5 @@ def traced_call(
         source=function_source(inner(fun)),
         known=leaves,
     )
-    return Closed(graph, tuple(captured)), [*captured, *leaves], out_parts
+    graph, outer = with_outer_lengths(graph, captured)
+    return Closed(graph, tuple(outer)), [*outer, *leaves], out_parts

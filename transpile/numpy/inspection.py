@@ -10,7 +10,7 @@ import numpy as np
 
 from transpile.ir.dims import Dim
 from transpile.ir.indices.row_major import product
-from transpile.ir.types import SHORT_NAMES, broadcast_shapes
+from transpile.ir.types import BOOL, COMPLEX128, FLOAT64, INT64, SHORT_NAMES, broadcast_shapes
 from transpile.numpy.core.creation import arange
 from transpile.numpy.core.elementwise import where
 from transpile.numpy.core.promotion import (
@@ -26,6 +26,7 @@ from transpile.numpy.core.promotion import (
     shape_of,
     stand_in,
     unsupported,
+    weaken,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import all as all_of
@@ -34,6 +35,7 @@ from transpile.numpy.manipulation.shapes import shape_argument
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
+from transpile.util.interrupt_safety import THREAD
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
@@ -225,6 +227,39 @@ add_property("device", _device)
 add_method("to_device", _to_device)
 add_method("__dlpack__", _dlpack)
 add_method("__dlpack_device__", lambda x: (1, 0))  # kDLCPU, the first
+
+# -------------------------------------------------------------------------------------- values
+
+_MOST_ITEMS = 1000  # so many traced numbers are a list
+
+
+def _item(x: Tracer, *args: Any) -> Any:
+    """The element as a Python number; a traced one in functions that are converted from source."""
+    if THREAD.python is None:
+        return x.known("float", "a Python scalar").item(*args)
+    place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+    if not place and product(x.shape) != 1:
+        raise located(ValueError, "can only convert an array of size 1 to a Python scalar")
+    flat = x.reshape(-1) if len(place) < 2 else x
+    return _as_python_number(flat[place or 0])
+
+
+def _tolist(x: Tracer) -> Any:
+    """The elements as Python's lists; of traced numbers in functions that are converted from
+    source, where there are at most 1000."""
+    size = product(x.shape)
+    if THREAD.python is None or isinstance(size, Dim) or size > _MOST_ITEMS:
+        return x.known("float", "a Python list").tolist()
+    return _as_python_number(x) if x.ndim == 0 else [_tolist(row) for row in x]
+
+
+def _as_python_number(x: Tracer) -> Any:
+    return weaken(convert(x, _WEAK[x.dtype.kind]))
+
+
+_WEAK = {"b": BOOL, "i": INT64, "u": INT64, "f": FLOAT64, "c": COMPLEX128}
+add_method("item", _item)
+add_method("tolist", _tolist)
 
 # ----------------------------------------------------------------------------------- namespace
 

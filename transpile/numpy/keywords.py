@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -52,6 +53,24 @@ def as_in_jax(kwargs: dict[str, Any]) -> dict[str, Any]:
     if all(v is not None for v in kwargs.values()):
         return kwargs
     return {k: v for k, v in kwargs.items() if v is not None or k not in LEFT_OUT}
+
+
+def position_of(function: Function, name: str) -> int:
+    """The position at which a call may give an argument without its name; beyond all, if none."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    names = () if code is None else code.co_varnames[: code.co_argcount]
+    return names.index(name) if name in names else sys.maxsize
+
+
+def taken_out(
+    args: tuple[Any, ...], kwargs: dict[str, Any], name: str, position: int
+) -> tuple[tuple[Any, ...], Any]:
+    """The positional arguments without one that is given at a position, or by its name; and that
+    one, None where it is not given."""
+    value = kwargs.pop(name, None)
+    if position < len(args):
+        return (*args[:position], None, *args[position + 1 :]), args[position]
+    return args, value
 
 
 def extended(function: Function, names: Sequence[str], defaults: Any = None) -> inspect.Signature:

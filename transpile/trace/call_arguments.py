@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from transpile.ir.source_info import shown
+from transpile.ir.types import PYTHON_SCALARS
 from transpile.pytree.device_arrays import DeviceArray
+from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_key import (
     KEYWORDS,
+    Held,
     concrete,
     describe,
     ndarray,
@@ -42,7 +46,7 @@ class Bound:
         )
 
     def join(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], Any]:
-        """The arguments of the function, from traced ones as `split` gives them."""
+        """The arguments of the call, from traced ones as `split` gives them."""
         traced = iter(args)
         return (
             [
@@ -52,6 +56,21 @@ class Bound:
             dict(kwargs)
             | {place: v for place, (_, v) in self.statics.items() if isinstance(place, str)},
         )
+
+    def given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], Any]:
+        """As `join`, as the function gets them."""
+        joined, names = self.join(args, kwargs)
+        return [*map(_given, joined)], {name: _given(value) for name, value in names.items()}
+
+    def names_of_leaves(self) -> list[str]:
+        """For each traced leaf the name of the argument that holds it."""
+        return [
+            name for _, name, value, _ in self.traced for _ in range(len(flatten_arrays(value)[0]))
+        ]
+
+    def names_of_numbers(self) -> frozenset[str]:
+        """The names of the arguments that are Python's numbers."""
+        return frozenset(n for _, n, value, _ in self.traced if type(value) in PYTHON_SCALARS)
 
     def check_statics(self, function_name: str) -> None:
         """Raise ValueError for a static value that cannot be hashed."""
@@ -69,13 +88,19 @@ class Bound:
                 ) from None
 
 
+def _given(value: Any) -> Any:
+    """A static value, as the function gets it."""
+    return value.value if type(value) is Held else value
+
+
 @dataclass(frozen=True)
 class Parameters:
     """The parameters of a function: their names, and which are static or donated.
 
     `variadic` is the name of `*args` (`args` too if the signature is unknown), or `""`.
     `has_receiver` says that the first argument is that of a method, a static one: it goes by
-    identity where its class has no hash.
+    identity where its class has no hash. A call may lack the static arguments of `*args` at
+    `optional`.
     """
 
     positional: tuple[str, ...]
@@ -86,13 +111,15 @@ class Parameters:
     donate_argnames: frozenset[str]
     any_static: bool
     has_receiver: bool = False
+    optional: frozenset[int] = frozenset()
 
     def positions(self, argnums: tuple[int, ...], count: int) -> frozenset[int]:
         """The positions that argnums mean in a call with `count` positional arguments."""
         if not self.variadic:
             return frozenset(argnums)
         plain = len(self.positional)  # a parameter with a default may be left out, `*args` may not
-        if any(n < -count or (n >= count and n >= plain) for n in argnums):
+        declared = [n for n in argnums if n not in self.optional]
+        if any(n < -count or (n >= count and n >= plain) for n in declared):
             raise ValueError(
                 f"jitted function has static_argnums={self.static_argnums}, "
                 f"donate_argnums={self.donate_argnums} but was called with only {count} positional "
@@ -161,6 +188,19 @@ class Parameters:
         if position < len(self.positional):
             return self.positional[position]
         return f"{self.variadic or 'args'}[{position - len(self.positional)}]"
+
+    def with_static(self, names: Iterable[str], count: int) -> Parameters:
+        """These with arguments of these names static too, of calls with `count` positional
+        arguments, or of fewer."""
+        found = {n for n in range(count) if self.name_of(n) in names}
+        found |= {n for n, name in enumerate(self.positional) if name in names}
+        return dataclasses.replace(
+            self,
+            static_argnums=tuple(sorted({*self.static_argnums, *found})),
+            static_argnames=self.static_argnames.union(names),
+            any_static=True,
+            optional=self.optional | {n for n in found if n >= len(self.positional)},
+        )
 
 
 def parameters(

@@ -219,7 +219,42 @@ def static_key(value: Any) -> Any:
         return (tuple, tuple(static_key(item) for item in value))
     if kind is float or kind is complex:
         return (kind, number_bytes(value))
+    if isinstance(value, np.inexact):
+        return (kind, value.tobytes())
     return (kind, value)
+
+
+class Held:
+    """A list or a dict of numbers, at every depth, that is static: it has a hash, and the function
+    gets a copy."""
+
+    __slots__ = ("_key", "_value")
+
+    def __init__(self, value: Any) -> None:
+        self._value = _copied(value)
+        self._key = _held_key(value)
+
+    @property
+    def value(self) -> Any:
+        """A copy, which the function may change."""
+        return _copied(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return repr(self._value)
+
+
+def _held_key(value: Any) -> Any:
+    if type(value) is dict:
+        return (dict, *((name, _held_key(value[name])) for name in sorted(value)))
+    if type(value) in (tuple, list):
+        return (type(value), *map(_held_key, value))
+    return static_key(value)
 
 
 class _Same:

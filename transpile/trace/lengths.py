@@ -12,12 +12,13 @@ from itertools import count
 from typing import Any
 
 from transpile.ir.dims import Dim, Index, Symbol, symbols_of, without_facts
-from transpile.ir.graph import Atom, Const, Equation, Graph, has_effect
-from transpile.ir.graph_rewrite import counts_of, with_lengths
+from transpile.ir.graph import Atom, Const, Equation, Graph, axis_names, has_effect
+from transpile.ir.graph_rewrite import counts_of, may_repeat, with_lengths
 from transpile.ir.indices.lengths import (
     CHECKED_LATER,
     Length,
     length,
+    lengths_in,
     lengths_of,
     room_of,
     unbounded_length,
@@ -152,6 +153,73 @@ def with_own_lengths(trace: Trace, graph: Graph) -> Graph:
     if trace.lengths.keys().isdisjoint(counts_of(graph.equations)):
         return graph
     return with_new_lengths(graph)
+
+
+def with_outer_lengths(graph: Graph, captured: Sequence[Any]) -> tuple[Graph, list[Any]]:
+    """A graph that is to be run in the active trace, and the outer values that are its first
+    inputs: lengths in the shapes of results are counted outside of it, where they are those of
+    outer values."""
+    trace, captured = current_trace(), list(captured)
+    while trace is not None:
+        counting = _outer_counts(graph, len(captured))
+        if not counting:
+            break
+        outer: dict[Atom, Any] = dict(zip(graph.inputs, captured, strict=False))
+        same: dict[Symbol, Index] = {}
+        for equation in counting:
+            operands = [outer.get(a, a) for a in equation.inputs]
+            is_count = equation.primitive.kind == "length"
+            known = _counted(trace, equation.primitive, operands) if is_count else None
+            if known is None:
+                found = trace.copy(equation, operands)
+            else:
+                found = [Tracer(trace, var) for var in known.outputs]
+                same[equation.params["length"]] = Dim.of(known.params["length"])
+            outer.update(zip(equation.outputs, found, strict=True))
+            if same:  # what follows from it is of that length, too
+                break
+        moved = counting[: counting.index(equation) + 1]
+        results = [var for e in moved for var in e.outputs]
+        count = len(captured)
+        graph = replace(
+            graph,
+            inputs=(*graph.inputs[:count], *results, *graph.inputs[count:]),
+            equations=tuple(e for e in graph.equations if e not in moved),
+        )
+        captured += [outer[var] for var in results]
+        graph = with_lengths(graph, same) if same else graph
+    return graph, captured
+
+
+def own_lengths(graph: Graph) -> tuple[Length, ...]:
+    """The lengths in the shapes of results that the graph counts itself."""
+    counted = counts_of(graph.equations)
+    return tuple(s for s in lengths_in(a.type.shape for a in graph.outputs) if s in counted)
+
+
+def _outer_counts(graph: Graph, captured: int) -> list[Equation]:
+    """The equations that count lengths of results from the first inputs alone, with those that
+    they need."""
+    producers = {var: e for e in graph.equations for var in e.outputs}
+    counted = counts_of(graph.equations)
+    outer = set(graph.inputs[:captured])
+    needed: set[int] = set()
+    for found in own_lengths(graph):
+        needs: set[int] = set()
+        stack: list[Atom] = [counted[found]]
+        while stack:
+            var = stack.pop()
+            if isinstance(var, Const) or var in outer:
+                continue
+            equation = producers.get(var)
+            if equation is None or not may_repeat(equation) or axis_names(equation):
+                needs = set()
+                break
+            if id(equation) not in needs:
+                needs.add(id(equation))
+                stack += equation.inputs
+        needed |= needs
+    return [e for e in graph.equations if id(e) in needed]
 
 
 def with_new_lengths(graph: Graph) -> Graph:

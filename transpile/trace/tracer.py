@@ -244,8 +244,7 @@ class Tracer:
             f"`{user_source().text}`.\nIt comes from {_origin(self)}, in the function "
             f"{self.owner.name!r} ({self.owner.source}). {reason} {hint() or advice}"
         )
-        if kind in ("int", "float"):
-            errors.blame(problem, arguments_of(self))
+        errors.blame(problem, arguments_of(self))
         self.owner.refused = problem
         if THREAD.refusals is not None:
             THREAD.refusals.append(problem)
@@ -269,13 +268,9 @@ class Tracer:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self._concrete("array", "a NumPy array"), dtype)
 
-    def item(self, *args: int) -> Any:
-        """The value as a Python scalar; only where values are known."""
-        return self._concrete("float", "a Python scalar").item(*args)
-
-    def tolist(self) -> Any:
-        """The values as Python lists; only where values are known."""
-        return self._concrete("array", "a Python list").tolist()
+    def known(self, kind: str, wanted: str) -> Any:
+        """The value, only where it is known: "a Python scalar" of the kind "float"."""
+        return self._concrete(kind, wanted)
 
 
 def _public_name(function: Any) -> str:

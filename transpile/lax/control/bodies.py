@@ -29,6 +29,7 @@ from transpile.numpy.core.promotion import convert
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import function_name, inner, unique_identifiers
 from transpile.trace.captured_arrays import retried
+from transpile.trace.lengths import with_outer_lengths
 from transpile.trace.trace import constant, trace_nested
 from transpile.trace.tracer import UNKNOWN, Tracer, named
 from transpile.util.frozen_records import dataclass
@@ -135,8 +136,9 @@ def trace_body(
         )
 
     graph, captured, out_tree = retried(attempt, function)
+    graph, outer = with_outer_lengths(graph, captured)
     graph, constants = lifted(graph)
-    return Body(function, graph, [*constants, *captured], out_tree)
+    return Body(function, graph, [*constants, *outer], out_tree)
 
 
 def merged(bodies: Sequence[Body]) -> tuple[list[Graph], list[Any]]:

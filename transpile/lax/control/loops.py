@@ -13,6 +13,7 @@ from transpile import errors, tree
 from transpile.dispatch.switches import is_jit_disabled
 from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Graph
+from transpile.ir.indices.lengths import lengths_in
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, ArrayType
 from transpile.lax.control.bodies import (
@@ -30,6 +31,7 @@ from transpile.primitives.rules import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_signature import type_text
+from transpile.trace.lengths import own_lengths
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import Tracer
@@ -175,6 +177,13 @@ def _scan(f: Function, init: Leaves, xs: Leaves, length: int, reverse: bool) -> 
         body, (carry_tree, ys_tree) = traced(init)
     carry = len(init.values)
     check_carry("scan body", component, (init.tree, init.types), (carry_tree, body.types[:carry]))
+    if own_lengths(body.graph):
+        (one, *_) = (k for k in body.types[carry:] if lengths_in([k.shape]))
+        raise errors.UnsupportedError(
+            f"{user_source()}: the iterations of scan give arrays of different lengths, "
+            f"{type_text(one)}, which do not stack. numpy.where(mask, x, 0) keeps the shape of x; "
+            "x[transpile.numpy.nonzero(mask, size=n)] has n elements."
+        )
     results = bind_scan(body.graph, body.captured, init.values, xs.values, length, reverse)
     return (
         returned(results[:carry], init.tree),

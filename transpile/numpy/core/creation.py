@@ -230,7 +230,9 @@ def asarray_chkfinite(a: Array, dtype: Any = None, order: Any = None) -> Any:
 
 
 @makes(np.arange, in_trace=True)
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwargs: Any) -> Any:
+def arange(
+    start: Any = None, stop: Any = None, step: Any = None, dtype: Any = None, **kwargs: Any
+) -> Any:
     """start, start + step, ... below stop.
 
     The bounds decide a shape, so they are numbers known while tracing, or runtime sizes, of which
@@ -238,9 +240,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwa
     integers, too. Raises a TracerError for other traced bounds, and UndecidedSizeError where it is
     not known of runtime sizes that `stop` does not lie before `start`.
     """
-    if stop is None:
-        start, stop = 0, start
-    if is_found_later(start) or is_found_later(stop):
+    if start is None or stop is None:
+        start, stop = 0, start if stop is None else stop
+    step = 1 if step is None else step
+    if all(map(_is_whole, (start, stop, step))) and (is_found_later(start) or is_found_later(stop)):
         wanted = None if dtype is None else dtype_argument(dtype)
         return range_of(start, stop, index_of(step), wanted)
     start, stop, step = (v if isinstance(v, Dim) else _known(v) for v in (start, stop, step))
@@ -273,6 +276,11 @@ def _range_of_floats(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     apart = call(np.subtract, call(np.add, low, by), low)
     values = call(np.add, call(np.multiply, numbers, apart), low)
     return convert(values, FLOAT64 if dtype is None else dtype_argument(dtype))
+
+
+def _is_whole(value: Any) -> bool:
+    """True for a runtime size, and for an integer, known or traced."""
+    return isinstance(value, int | Dim) or getattr(value, "dtype", FLOAT64).kind in "iub"
 
 
 def _known(value: Any) -> Any:
@@ -384,7 +392,10 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) ->
     runtime sizes."""
     shape = shape_argument((N, N if M is None else M))
     i, j = (bind(primitives.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
-    return convert(call(np.equal, call(np.add, i, k) if k else i, j), dtype_argument(dtype))
+    return convert(
+        call(np.equal, call(np.add, i, k) if isinstance(k, Tracer) or k else i, j),
+        dtype_argument(dtype),
+    )
 
 
 @makes(np.indices, in_trace=True)

@@ -129,7 +129,7 @@ def _clip_method(
     x: Tracer, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any
 ) -> Any:
     """Each element limited to [min, max]; see `numpy.clip`."""
-    return clip(x, min, max, out, **kwargs)
+    return FUNCTIONS[np.clip](x, min, max, out=out, **kwargs)
 
 
 @implements(np.round, np.around)

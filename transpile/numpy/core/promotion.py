@@ -36,7 +36,7 @@ from transpile.ir.types import (
     is_bfloat16,
 )
 from transpile.numpy.core.memory import GIVE_VIEWS, with_own_memory
-from transpile.numpy.keywords import as_in_jax
+from transpile.numpy.keywords import as_in_jax, position_of, taken_out
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.primitives.rules import reshaped, transposed
@@ -162,14 +162,14 @@ def add_methods(*functions: Any) -> None:
 
 def in_numpys_words(function: Any, implementation: Callable[..., Any]) -> Callable[..., Any]:
     """The implementation, whose errors say what the installed NumPy says in its place."""
-
     is_view = getattr(function, "__name__", "") in GIVE_VIEWS
+    place = position_of(implementation, "out")
 
     @functools.wraps(implementation)
     def worded(*args: Any, **kwargs: Any) -> Any:
         trace = current_trace()
         since = len(trace.equations) if trace is not None else 0
-        out = kwargs.pop("out", None)
+        args, out = taken_out(args, kwargs, "out", place)
         try:
             result = implementation(*args, **kwargs)
             if out is not None:

@@ -72,8 +72,7 @@ def geomspace(
     for bound in (first, last):
         if not isinstance(bound, Tracer) and np.any(bound == 0):
             raise located(ValueError, "Geometric sequence cannot include zero")
-    zero = () if dtype is None else (np.zeros((), dtype),)
-    computed = result_dtype(first, last, 1.0, *zero)
+    computed = result_dtype(first, last, 1.0, np.zeros((), dtype or np.float64))
     wanted = computed if dtype is None else dtype_argument(dtype)
     first, last = convert(first, computed), convert(last, computed)
     sign = call(np.sign, first)

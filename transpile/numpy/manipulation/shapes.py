@@ -26,7 +26,6 @@ from transpile.numpy.core.promotion import (
     implements,
     is_empty,
     kind_of,
-    refuse,
     reshape_to,
     slice_axis,
     strengthen,
@@ -398,9 +397,10 @@ def _flatten(x: Tracer, order: str = "C") -> Any:
     return bind(elementwise.copy, ravel(x, order))
 
 
-def _no_out(x: Tracer, *, out: Any = None) -> Any:
+def _conjugate(x: Tracer, out: Any = None) -> Any:
     """The complex conjugate, a new array."""
-    refuse("conjugate", out=out)
+    if out is not None:
+        return np.conjugate(x, out=out)
     return np.conjugate(x) if x.dtype.kind == "c" else bind(elementwise.copy, x)
 
 
@@ -409,8 +409,8 @@ add_method("astype", astype)
 add_method("copy", copy)
 add_method("reshape", _reshape_method)
 add_method("flatten", _flatten)
-add_method("conj", _no_out)
-add_method("conjugate", _no_out)
+add_method("conj", _conjugate)
+add_method("conjugate", _conjugate)
 add_method("__copy__", copy)
 add_method("__deepcopy__", lambda x, memo: copy(x))
 add_property("real", real)

@@ -23,8 +23,8 @@ from transpile.numpy.core.promotion import (
     axis_of,
     convert,
     fill,
+    has_tracer,
     implements,
-    index_of,
     is_empty,
     reshape_to,
     strengthen,
@@ -33,7 +33,6 @@ from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import sorting as primitives
 from transpile.trace.trace import bind
-from transpile.trace.tracer import Tracer
 
 # ------------------------------------------------------------------------------- the two primitives
 
@@ -157,9 +156,9 @@ def lexsort(keys: Any, axis: Any = -1) -> Any:
 
 
 def _check_kth(function: Any, x: Any, kth: Any, axis: int, kind: Any, order: Any) -> None:
-    """NumPy's errors about the positions to partition at."""
-    if isinstance(kth, Tracer):
-        index_of(kth)
+    """NumPy's errors about the positions to partition at, where they are known."""
+    if has_tracer((kth,)):
+        return
     size = x.shape[axis]
     places = list(kth) if isinstance(kth, tuple | list) else [kth]
     if any(isinstance(k, Dim) for k in places):
@@ -181,7 +180,7 @@ def partition(
     """The elements along an axis in an order in which the one at `kth` is where sorting puts it:
     the sorted array, a partition at every position.
 
-    `kth` must be known while tracing; ValueError where it is out of range.
+    Raises ValueError where `kth` is known and out of range.
     """
     x, axis = _along(a, axis)
     _check_kth(np.partition, x, kth, axis, kind, order)

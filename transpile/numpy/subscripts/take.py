@@ -391,7 +391,7 @@ add_methods(np.take, np.nonzero, np.choose)
 
 def _compress_method(x: Tracer, condition: Array, axis: Any = None, out: Any = None) -> Any:
     """The slices along an axis where a condition holds; see `numpy.compress`."""
-    return compress(condition, x, axis, out)
+    return np.compress(condition, x, axis, out=out)
 
 
 add_method("compress", _compress_method)

@@ -18,6 +18,7 @@ from transpile.python.semantics.iterables import Items, Iterator, items_of
 from transpile.python.semantics.loops import for_
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import Maybe, Unbound, is_array
+from transpile.trace.lengths import own_lengths, with_outer_lengths
 from transpile.trace.trace import bind
 from transpile.util.interrupt_safety import THREAD
 
@@ -71,7 +72,7 @@ class Generated(Iterator):
 
     def stacked(self) -> Any:
         """The elements as an array, whose length only the program has; None where they are no
-        numbers or arrays."""
+        numbers or arrays of one shape."""
         items = items_of(self._iterable)
         if items is None or items.is_known or not THREAD.traces:
             return None
@@ -86,8 +87,11 @@ class Generated(Iterator):
         outputs = [region.atom(value)] + ([] if kept is None else [region.atom(kept)])
         region.settle_views(())
         traced = region.body(outputs, region.trace.inputs)
+        graph, captured = with_outer_lengths(traced.graph, traced.captured)
+        if own_lengths(graph):
+            return None
         numbers = bind(axes.iota, shape=(length,), dimension=0, dtype=INT64)
-        values, *flags = bind_scan(traced.graph, traced.captured, [], [numbers], length, False)
+        values, *flags = bind_scan(graph, captured, [], [numbers], length, False)
         return values[flags[0]] if flags else values
 
     def _kept(self, item: Any) -> tuple[Any, Any]:
