@@ -35,8 +35,8 @@ static inline U fmod_U(U x, U y)
 /* numpy.fmod of floats: has the sign of x, exact.
    Method: the quotient is rounded to nearest, so that its integer part is that of the exact one, or
    one more just below an integer. The rest of either is a number of the type, which a multiply-add
-   gives exactly; one that is negative wants another divisor. Large quotients of numbers go to the C
-   library; what is left are NaNs, infinite x and zero y, for which that takes ten times as long. */
+   gives exactly; one that is negative wants another divisor. Large quotients are divided in steps,
+   as below; what is left are NaNs, infinite x and zero y. */
 static inline float fmod_f32(float x, float y)
 {
     double size = (double)fabsf(x), step = (double)fabsf(y), quotient = size / step;
@@ -44,7 +44,8 @@ static inline float fmod_f32(float x, float y)
         double rest = quotient < 1.0 ? size : size - trunc(quotient) * step;
         return copysignf((float)(rest < 0.0 ? rest + step : rest), x);
     }
-    return ((size < (double)INFINITY) & (step > 0.0)) ? fmodf(x, y) : (float)NAN;
+    return ((size < (double)INFINITY) & (step > 0.0)) ? copysignf(rest_in_steps_f32(size, step), x)
+                                                      : (float)NAN;
 }
 
 static inline double fmod_f64(double x, double y)
@@ -55,8 +56,39 @@ static inline double fmod_f64(double x, double y)
         double rest = quotient < 1.0 ? size : fma(-trunc(quotient), step, size);
         return copysign(rest < 0.0 ? rest + step : rest, x);
     }
-    return ((size < (double)INFINITY) & (step > 0.0)) ? fmod(x, y) : (double)NAN;
+    return ((size < (double)INFINITY) & (step > 0.0)) ? copysign(rest_in_steps_f64(size, step), x)
+                                                      : (double)NAN;
 #else
+    (void)rest_in_steps_f64;
     return fmod(x, y);
 #endif
+}
+
+/* fmod of positive numbers whose quotient is 2^52 (2^29) or more.
+   Method: the rests by step * 2^(50 n) (2^(28 n)) for n to 0, each of which has a quotient as above;
+   the scaled divisors are exact. The C library finds one bit at a time. */
+static inline float rest_in_steps_f32(double size, double step)
+{
+    double scaled = step, rest = size;
+    while (scaled < size * 0x1p-28) {
+        scaled *= 0x1p28;
+    }
+    for (; scaled >= step; scaled *= 0x1p-28) {
+        rest -= trunc(rest / scaled) * scaled;
+        rest = rest < 0.0 ? rest + scaled : rest;
+    }
+    return (float)rest;
+}
+
+static inline double rest_in_steps_f64(double size, double step)
+{
+    double scaled = step, rest = size;
+    while (scaled < size * 0x1p-51) {
+        scaled *= 0x1p50;
+    }
+    for (; scaled >= step; scaled *= 0x1p-50) {
+        rest = fma(-trunc(rest / scaled), scaled, rest);
+        rest = rest < 0.0 ? rest + scaled : rest;
+    }
+    return rest;
 }

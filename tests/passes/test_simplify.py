@@ -133,6 +133,16 @@ BECOMES = {
     "1 > x of bools": (lambda x: np.greater(1, x), (BOOLS,), ["logical_not"]),
     "x < 2 of bools": (lambda x: x < 2, (BOOLS,), ["broadcast_in_dim"]),
     "x == 2 of one bool": (lambda x: np.sum(x == 2), (np.True_,), []),
+    "the order of equal numbers": (
+        lambda x: np.sort(np.full_like(x, 3), axis=0),
+        (MATRIX,),
+        ["broadcast_in_dim"],
+    ),
+    "the order in rows of one number": (
+        lambda x: np.sort(np.broadcast_to(x[:, :1], (3, 5)), axis=1),
+        (MATRIX,),
+        ["slice", "broadcast_in_dim"],
+    ),
     "logaddexp(x, x)": (lambda x: np.logaddexp(x, x), (MATRIX,), ["add"]),
     "a sum over no elements": (
         lambda x: x.sum(0),
@@ -175,6 +185,11 @@ STAYS = {
         lambda x: np.logical_not(np.logical_not(x)),
         INTEGERS,
         "logical_not",
+    ),
+    "the order in columns of what is equal in rows": (
+        lambda x: np.sort(np.broadcast_to(x[:, :1], (3, 5)), axis=0),
+        MATRIX,
+        "sort",
     ),
     "a slice with a step": (lambda x: x[::2], SPECIAL, "slice"),
     "a reversal": (lambda x: x[::-1], SPECIAL, "rev"),

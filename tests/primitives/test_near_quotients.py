@@ -71,6 +71,22 @@ def test_just_beside_whole_quotients(dtype, seed, name, bits):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_any_two_numbers(name, dtype, shared_cache):
+    """Quotients up to the largest by the smallest, of which a rest is found in many steps, also of
+    and by subnormal numbers, and just beside whole multiples."""
+    random = np.random.default_rng(len(name))
+    unsigned = np.dtype(dtype.replace("f", "u"))
+    bits = random.integers(0, np.iinfo(unsigned).max, (2, LENGTH), unsigned, endpoint=True)
+    x, y = bits.view(dtype)
+    y[::7] = (bits[1] % 1000)[::7].astype(unsigned).view(dtype)
+    with np.errstate(all="ignore"):
+        x[::5] = (y * (x % 2.0**90))[::5]
+        x[::15] = np.nextafter(x[::15], np.dtype(dtype).type(0))
+    assert_bits(name, x, y)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("odd", [(1e30, 1e-3), (1.0, 0.0), (np.inf, 2.0), (0.0, 0.0), (np.nan, 1)])
 def test_results_do_not_depend_on_others(odd, dtype, shared_cache):
     random = np.random.default_rng(0)

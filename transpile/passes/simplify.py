@@ -20,7 +20,7 @@ from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, ArrayType, is_half, kind_letter
 from transpile.machine import USUAL, Machine
 from transpile.passes.truth_rules import of_one_truth, select_of_truths
-from transpile.primitives import axes, dot, elementwise, indexing
+from transpile.primitives import axes, dot, elementwise, indexing, sorting
 from transpile.primitives.elementwise import bits
 from transpile.primitives.reductions import identity
 from transpile.trace.trace import evaluate
@@ -424,6 +424,20 @@ def _concatenate(builder: Builder, equation: Equation) -> Atom | None:
     return None
 
 
+def _sort(builder: Builder, equation: Equation) -> Atom | None:
+    """Equal elements are sorted."""
+    (x,), axis = equation.inputs, equation.params["axis"]
+    if _splat_value(builder, x) is not None:
+        return x
+    spread = builder.producer(x, axes.broadcast_in_dim)
+    if spread is None:
+        return None
+    given = dict(
+        zip(spread.params["broadcast_dimensions"], spread.inputs[0].type.shape, strict=True)
+    )
+    return x if given.get(axis, 1) == 1 else None
+
+
 def _reduce(builder: Builder, equation: Equation) -> Atom | None:
     (x,) = equation.inputs
     extents = [x.type.shape[a] for a in equation.params["axes"]]
@@ -467,6 +481,7 @@ _RULES: dict[Primitive, SimplifyRule] = {
     axes.rev: _rev,
     axes.concatenate: _concatenate,
     dot.dot_general: _dot_general,
+    sorting.sort: _sort,
 }
 
 

@@ -135,6 +135,35 @@ def test_values_beside_other_loops_have_a_loop_of_their_own(f, rows):
     np.testing.assert_array_equal(jit(f, compiler_options={"machine": MACHINE})(x), plain(x))
 
 
+def widened(program):
+    return [a for a in statements_of(program, Alloc) if "_wide" in a.buffer.name]
+
+
+BYTES = np.arange(6 * 52, dtype="u1").reshape(6, 52) % 7
+NARROW = {
+    "bytes": (lambda x: np.exp(x * 0.5), BYTES, 1),
+    "bools": (lambda x: np.exp(x * 0.5), BYTES > 3, 1),
+    "two bytes": (lambda x: np.log1p(x * 0.5), BYTES.astype("i2"), 1),
+    "two dtypes of one array": (lambda x: np.exp(x * 0.5) + np.sin(x.astype("f4")), BYTES, 2),
+    "a sum": (lambda x: np.exp(x * 0.5).sum(1), BYTES, 1),
+    "gone beyond a block": (lambda x: np.exp(x * 0.5), np.tile(BYTES, (1, 3)), 0),
+    "whole vectors": (lambda x: np.exp(x * 0.5), BYTES[:, :32].copy(), 0),
+    "four bytes": (lambda x: np.exp(x * 0.5), BYTES.astype("i4"), 0),
+    "cheap": (lambda x: x * 0.5, BYTES, 0),
+    "of another length": (lambda x: np.exp(x[:, :, None] * np.ones(20)), BYTES, 0),
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_bytes_of_short_rows_are_widened_before_functions_of_them_are_computed(name):
+    f, x, count = NARROW[name]
+    program = lowered(f, x)
+    after = pack_columns(program, Options())
+    check(after)
+    assert len(widened(after)) == count
+    assert_same_results(run(after, [x]), run(program, [x]))
+
+
 def test_values_of_what_the_loop_makes_stay():
     """The sum of a row is known after the row."""
     x = values(40, 9)

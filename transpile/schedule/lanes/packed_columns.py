@@ -17,6 +17,14 @@ row that is copied, is computed in a loop of its own in the same way:
     for block: for i in block: e[i - first] = exp(a[i])
                for i in block: y[i, 0] = e[i - first];  for j in 1..n: y[i, j] = x[i, j]
 
+Numbers of one or two bytes are widened in the same way where functions are computed in wider
+floats in a short loop: a vector of bytes has so many lanes that most of the loop would be its rest,
+which compilers finish number by number:
+
+    for i in 0..52: out[i] = exp(f64(x[i]))
+    for i in 0..52: wide[i] = f64(x[i])
+    for i in 0..52: out[i] = exp(wide[i])
+
 Blocks are short, so that a processor begins to load the next one while it computes. Only elements
 that the loop does not write, and that are there in every iteration. One column of rows whose length
 is no power of two stays as it is: compilers load its elements into lanes one by one.
@@ -26,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from transpile.analysis.cost_model import function_work
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED, SUBEXPRESSIONS_SHARED
 from transpile.ir.dims import Dim, Index, Symbol, is_within, substitute, symbols_of
@@ -85,10 +94,16 @@ def _body(
     for statement in body:
         found: tuple[Expr, ...] = ()
         if isinstance(statement, For):
-            found = _columns(statement, buffers, machine) or _values(statement, machine)
+            found = (
+                _columns(statement, buffers, machine)
+                or _values(statement, machine)
+                or _narrow(statement, buffers, machine)
+            )
             pairs = tuple(_packed(statement, found, names, machine)) if found else (statement,)
         if found and pairs != (statement,):
-            is_done = isinstance(found[0], Load)  # values may be of columns
+            is_done = not any(
+                isinstance(s, For) for s in statement.body
+            )  # values may be of columns
             yield from pairs if is_done else _body(pairs, buffers, names, machine)
         else:
             yield with_bodies(statement, lambda inner: tuple(_body(inner, buffers, names, machine)))
@@ -141,6 +156,40 @@ def _columns(loop: For, buffers: Mapping[str, Buffer], machine: Machine) -> tupl
     return columns if len(columns) <= machine.most_packed else ()
 
 
+def _narrow(loop: For, buffers: Mapping[str, Buffer], machine: Machine) -> tuple[Apply, ...]:
+    """The conversions of narrow numbers that an expensive short loop makes in every iteration."""
+    extent = loop.extent
+    if not isinstance(extent, int) or extent > machine.packed_block:
+        return ()
+    if loop.ordered or not all(isinstance(s, Store | Declare | Update) for s in loop.body):
+        return ()
+    if function_work(loop.body) < machine.least_packed_work:
+        return ()
+    computed = {s.symbol for s in loop.body if isinstance(s, Declare)}
+    own = {name for s in loop.body for name in written(s)}
+    found: dict[Apply, None] = {}
+    for part in (part for s in loop.body for part in parts(s)):
+        match part:
+            case Apply(op="convert_element_type", args=(Load(dtype=narrow) as load,)):
+                used = {symbol for i in load.index for symbol in symbols_of(i)}
+                lanes = machine.vector_bytes // 2 // narrow.itemsize
+                is_widened = narrow.itemsize <= 2 and part.dtype.itemsize > 2
+                if (
+                    not is_widened
+                    or extent % lanes == 0
+                    or load.buffer not in buffers
+                    or load.buffer in own
+                ):
+                    continue
+                shape = buffers[load.buffer].shape
+                is_there = all(map(is_within, load.index, shape))
+                if loop.symbol in used and computed.isdisjoint(used) and is_there:
+                    found[part] = None
+            case _:
+                pass
+    return tuple(found) if len(found) <= machine.most_packed else ()
+
+
 def _is_hard(stride: Index, group: Mapping[Load, None], machine: Machine) -> bool:
     """True for a stride of two vectors or more that is a power of two."""
     (load,) = group
@@ -172,4 +221,10 @@ def _packed(
 
 
 def _name(packed: Expr) -> str:
-    return f"{packed.buffer}_column" if isinstance(packed, Load) else "value"
+    match packed:
+        case Load(buffer=buffer):
+            return f"{buffer}_column"
+        case Apply(op="convert_element_type", args=(Load(buffer=buffer),)):
+            return f"{buffer}_wide"
+        case _:
+            return "value"
