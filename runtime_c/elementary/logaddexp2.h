@@ -7,16 +7,18 @@ static inline float logaddexp2_f32(float x, float y)
 {
     float larger = x > y ? x : y;
     float apart = fabsf(x - y);
-    float distance = ((fabsf(larger) > 0x1p-6f) & (apart > 36.0f)) ? 36.0f : apart;
+    float most = fabsf(larger) > 0x1p-6f ? 36.0f : (float)INFINITY;
+    float distance = apart > most ? most : apart;
     float result = multiply_add_f32(log1p_f32(exp2_f32(-distance)), 0x1.715476p+0f, larger);
-    return x == y ? x + 1.0f : apart != apart ? x + y : result;
+    return x == y ? x + 1.0f : result;
 }
 
 static inline double logaddexp2_f64(double x, double y)
 {
     double larger = x > y ? x : y;
     double apart = fabs(x - y);
-    double distance = ((fabs(larger) > 0x1p-60) & (apart > 144.0)) ? 144.0 : apart;
+    double most = fabs(larger) > 0x1p-60 ? 144.0 : (double)INFINITY;
+    double distance = apart > most ? most : apart;
     double result = multiply_add_f64(log1p_f64(exp2_f64(-distance)), 0x1.71547652b82fep+0, larger);
-    return x == y ? x + 1.0 : apart != apart ? x + y : result;
+    return x == y ? x + 1.0 : result;
 }
