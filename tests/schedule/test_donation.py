@@ -13,6 +13,7 @@ from transpile.ir.loop_verifier import check
 from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
+from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.donation import donate_arguments
 
 pytestmark = pytest.mark.full_level
@@ -61,6 +62,69 @@ def test_a_row_that_is_read_whole_before_it_is_written_is_taken():
         return e / e.sum(axis=1, keepdims=True)
 
     assert donated(softmax, ordinary("f8", (5, 20))) == [("out", "x0")]
+
+
+def assigned(x, here, value):
+    y = x.copy()
+    y[here] = value
+    return y
+
+
+IN_ORDER = {
+    "rows from below": (lambda x: assigned(x, np.s_[:-1], x[1:]), X),
+    "rows from above": (lambda x: assigned(x, np.s_[1:], x[:-1]), X),
+    "rows from two above": (lambda x: assigned(x, np.s_[2:], x[2:] - x[:-2] + x[1:-1]), X),
+    "columns from the right": (lambda x: assigned(x, np.s_[:, :-1], x[:, 1:]), X),
+    "columns from the left": (lambda x: assigned(x, np.s_[:, 1:], x[:, 1:] - x[:, :-1]), X),
+    "a diagonal": (lambda x: assigned(x, np.s_[1:, 1:], x[:-1, :-1] * 2), X),
+    "a diagonal upwards": (lambda x: assigned(x, np.s_[:-1, 1:], x[1:, :-1]), X),
+    "planes": (lambda x: assigned(x, np.s_[1:], x[:-1] + x[1:]), ordinary("f8", (4, 3, 2))),
+    "numbers from below": (lambda x: assigned(x, np.s_[:-3], x[3:]), ordinary("f8", (50,))),
+    "numbers from above": (lambda x: assigned(x, np.s_[3:], x[:-3]), ordinary("f8", (50,))),
+    "blocks of numbers": (lambda x: assigned(x, np.s_[3:], x[:-3]), ordinary("f8", (300,))),
+    "whole blocks": (lambda x: assigned(x, np.s_[1:], x[1:] + x[:-1]), ordinary("f8", (257,))),
+    "whole numbers": (lambda x: assigned(x, np.s_[1:], x[:-1]), np.arange(20)),
+}
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_a_shift_runs_in_the_order_in_which_reads_precede_writes(name):
+    f, x = IN_ORDER[name]
+    before = split_index_sets(lower(optimise(trace_to_graph(f, x)), (0,)), Options())
+    after = donate_arguments(before, Options())
+    check(after)
+    assert len(after.aliases) == 1
+    assert_same_results(run(after, [x]), run(before, [x]))
+    shifted = transpile.jit(f, donate_argnums=0)
+    np.testing.assert_array_equal(shifted(x.copy()), f(x))
+
+
+NOT_IN_ORDER = {
+    "both directions": lambda x: assigned(x, np.s_[1:-1], x[2:] + x[:-2]),
+    "other columns, too": lambda x: assigned(x, np.s_[1:], x[:-1] + x[1:, ::-1]),
+    "elementary functions": lambda x: assigned(x, np.s_[1:], np.sin(x[:-1])),
+    "a fixed row": lambda x: assigned(x, np.s_[1:], x[:-1] + x[2]),
+    "twice the distance": lambda x: assigned(x, np.s_[:2], x[1:5:2]),
+}
+
+
+@pytest.mark.parametrize("name", NOT_IN_ORDER)
+def test_a_shift_that_has_no_such_order_keeps_the_argument(name):
+    assert donated(NOT_IN_ORDER[name], X) == []
+
+
+def test_a_shift_of_runtime_size_is_in_place():
+    def shifted(x):
+        x[1:] = x[:-1]
+
+    x = ordinary("f8", (40, 3))
+    compiled = transpile.jit(shifted, dynamic_shapes=True)
+    assert compiled.lower(x).compiler_ir("loops").aliases == (("x_out", "x"),)
+    for rows in (40, 7, 1):
+        y, expected = x[:rows].copy(), x[:rows].copy()
+        compiled(y)
+        shifted(expected)
+        np.testing.assert_array_equal(y, expected)
 
 
 def test_nothing_is_taken_that_is_not_given():

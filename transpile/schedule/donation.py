@@ -4,18 +4,32 @@ Legal if no dependence is violated, that is if no element of the argument is rea
 element was written there: kernels that read the argument run before the one that writes the result,
 or are that kernel, which reads each element before, and in the same iteration in which, it
 overwrites it. The kernel then reads the result's buffer, so that no two of its pointers alias.
+
+A loop that reads what lies ahead of the elements that it writes, by so many iterations, runs in
+order, and one that reads what lies behind them backwards, as memmove does:
+
+    for i in 1..n: for j: y[i, j] = x[i, j] - x[i - 1, j]
+    for i in 1..n ordered: for j: x[n - i, j] = x[n - i, j] - x[n - i - 1, j]
+
+An innermost loop that runs backwards does so a block of iterations at a time, of which what is
+behind is copied before. All have one thread: that is for loops that wait for memory, and elementary functions are worth
+another array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 
+from transpile.analysis.cost_model import function_work
+from transpile.analysis.element_bounds import OUTSIDE, inside, is_in_bounds
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import COALESCED, NO_ALIASES, NO_DEAD_SCALARS
 from transpile.ir.dims import Dim, Index, Shape, sole_symbol, symbols_of
 from transpile.ir.loop_ir import (
     Buffer,
+    Declare,
     Expr,
     For,
     Kernel,
@@ -29,23 +43,35 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import (
     children,
+    is_independent,
     loads,
     map_statement,
+    names_in,
+    substitute_index,
     used_buffers,
+    walk,
+    with_bodies,
     without_copies,
     written,
 )
+from transpile.machine import Machine
 from transpile.options import Options
-from transpile.util.frozen_records import replace
+from transpile.schedule.domain.staged_values import staged, staged_in_blocks
+from transpile.symbols.identifiers import Names
+from transpile.util.frozen_records import changed, dataclass, replace, same
 
 # The position of a statement: its enclosing loops, and its index in the body at each level.
 Position = tuple[tuple[For | While, ...], tuple[int, ...]]
+# The position and the subscripts of an element that is read or written.
+Access = tuple[Position, Shape]
+Body = tuple[Statement, ...]
 
 
 @contract(destroys=(NO_ALIASES, COALESCED, NO_DEAD_SCALARS))
 def donate_arguments(program: Program, options: Options) -> Program:
     """The program with results in donated arguments, where that is legal."""
     aliases: list[tuple[str, str]] = []
+    names = Names(names_in(program))
     inputs = {b.name: b for b in program.inputs}
     own = dict(program.written)
     varying = {name for name, _ in program.results}  # a caller has no array as long before the call
@@ -61,8 +87,13 @@ def donate_arguments(program: Program, options: Options) -> Program:
             position = _writer(program, name, output.name)
             if position is None:
                 continue
+            kernel = _in_order(
+                program.kernels[position], inputs[name], output, names, options.machine
+            )
+            if kernel is None:
+                continue
             kernels = list(program.kernels)
-            kernels[position] = _in_place(kernels[position], name, output.name)
+            kernels[position] = _in_place(kernel, name, output.name)
             program = replace(program, kernels=tuple(kernels))
             aliases.append((output.name, name))
     return replace(program, aliases=tuple(aliases))
@@ -79,32 +110,142 @@ def _writer(program: Program, donated: str, output: str) -> int | None:
     writers = [p for p, k in enumerate(program.kernels) if output in used_buffers(k)[1]]
     if not writers or any(r > writers[0] for r in readers):
         return None
-    kernel = program.kernels[writers[0]]
-    if writers[0] not in readers:
-        return writers[0]
-    shapes = dict(kernel.shapes)
-    if shapes.get(donated) != shapes.get(output):
+    shapes = dict(program.kernels[writers[0]].shapes)
+    is_view = writers[0] in readers and shapes.get(donated) != shapes.get(output)
+    return None if is_view else writers[0]
+
+
+def _in_order(
+    kernel: Kernel, donated: Buffer, output: Buffer, names: Names, machine: Machine
+) -> Kernel | None:
+    """The kernel, whose loops are in an order in which each read of the donated array precedes the
+    write that overwrites it; None if there is none."""
+    conflicts = _conflicts(kernel, donated.name, output.name)
+    shifts = None if conflicts is None else [_Shift.of(*pair) for pair in conflicts]
+    if shifts is None:
         return None
-    return writers[0] if _reads_before_it_writes(kernel, donated, output) else None
+    body = kernel.body
+    for first in shifts:
+        own = [s for s in shifts if s is not None and first is not None and s.loop is first.loop]
+        if first is None or any(s.is_ahead != first.is_ahead for s in own):
+            return None
+        if own[0] is first:
+            if not _may_run_in_order(first.loop, [s.loop for s in shifts if s is not None]):
+                return None
+            elements = dict.fromkeys(Load(donated.name, s.read, donated.dtype) for s in own)
+            shape = dict(kernel.shapes).get(donated.name, donated.shape)
+            arrays = {donated.name: replace(donated, shape=shape)}
+            new = first.in_order(tuple(elements), arrays, names, machine)
+            if new is None:
+                return None
+            body = _replaced(body, first.loop, new)
+    return changed(kernel, body=same(kernel.body, body))
 
 
-def _reads_before_it_writes(kernel: Kernel, donated: str, output: str) -> bool:
-    """True if each read of the donated array precedes the write that overwrites it."""
-    reads: list[tuple[Position, Shape]] = []
-    writes: list[tuple[Position, Shape]] = []
+def _conflicts(kernel: Kernel, donated: str, output: str) -> list[tuple[Access, Access]] | None:
+    """The reads of the donated array that may follow the write that overwrites them, with these
+    writes; None where that is not known."""
+    reads: list[Access] = []
+    writes: list[Access] = []
     for location, statement in _with_positions(kernel.body, ((), ())):
         if isinstance(statement, Swap) or (isinstance(statement, Call) and not statement.is_local):
-            return False
+            return None
         if isinstance(statement, Call) and any(a.buffer == donated for a in loads(statement)):
-            return False
+            return None
         reads += [(location, load.index) for load in loads(statement) if load.buffer == donated]
         if output in written(statement) and not _is_copy(statement, donated):
             match statement:
                 case Store(index=index) | Update(target=Load(index=index)):
                     writes.append((location, index))
                 case _:
-                    return False
-    return all(_is_safe(r, w) for r in reads for w in writes)
+                    return None
+    return [(r, w) for r in reads for w in writes if not _is_safe(r, w)]
+
+
+@dataclass(frozen=True)
+class _Shift:
+    """A loop, and those around it, whose iterations read, at certain subscripts, what other
+    iterations write: those a fixed number after them, if that is ahead, or before them."""
+
+    around: tuple[For, ...]
+    loop: For
+    is_ahead: bool
+    read: Shape
+
+    @staticmethod
+    def of(read: Access, write: Access) -> _Shift | None:
+        """That of two accesses; None if there is no such loop around both."""
+        pairs = list(zip(read[1], write[1], strict=True))
+        around: list[For] = []
+        for loop, other in zip(read[0][0], write[0][0], strict=False):
+            if loop is not other or not isinstance(loop, For):
+                return None
+            own = Dim.of(loop.symbol)
+            if any(one == two == own for one, two in pairs):
+                around.append(loop)
+                continue  # other iterations have other elements
+            distances = [
+                one - two for one, two in pairs if isinstance(two - own, int) and one != two
+            ]
+            if not distances or not isinstance(distances[0], int):
+                return None
+            return _Shift((*around,), loop, distances[0] > 0, read[1])
+        return None
+
+    def in_order(
+        self,
+        elements: tuple[Load, ...],
+        arrays: Mapping[str, Buffer],
+        names: Names,
+        machine: Machine,
+    ) -> Body | None:
+        """The loop in the order in which these elements are read before they are written; None if
+        they have to be copied and may not be there."""
+        loop = replace(self.loop, ordered=True)
+        if not self.is_ahead and _is_innermost(loop):
+            extent, size = self.loop.extent, machine.packed_block
+            ranges = reduce(lambda ranges, f: inside(f, ranges), (*self.around, loop), OUTSIDE)
+            if not isinstance(extent, int) or not all(
+                is_in_bounds(e, arrays, ranges) for e in elements
+            ):
+                return None
+            values = {element: f"{element.buffer}_behind" for element in elements}
+            if extent <= size:
+                return tuple(staged(self.loop, extent, values, names))
+            loop = replace(staged_in_blocks(self.loop, extent, size, values, names), ordered=True)
+        if self.is_ahead:
+            return (loop,)
+        backwards = loop.start + loop.stop - 1 - Dim.of(loop.symbol)
+        body = tuple(substitute_index(s, loop.symbol, backwards) for s in loop.body)
+        return (replace(loop, body=body),)
+
+
+def _may_run_in_order(loop: For, others: Sequence[For]) -> bool:
+    """True for a loop without functions whose iterations may have any order, apart from others."""
+    inner = [s for s in walk(loop.body) if isinstance(s, For)]
+    return (
+        is_independent(loop)
+        and not loop.ordered
+        and loop.limit is None
+        and function_work(tuple(walk(loop.body))) == 0
+        and (inner or all(isinstance(s, Store | Declare) for s in loop.body))
+        and not any(s is other for s in inner for other in others)
+    )
+
+
+def _is_innermost(loop: For) -> bool:
+    return not any(isinstance(s, For) for s in loop.body)
+
+
+def _replaced(body: Body, loop: For, new: Body) -> Body:
+    """Statements with others in the place of a loop."""
+    parts: list[Statement] = []
+    for statement in body:
+        if statement is loop:
+            parts += new
+        else:
+            parts.append(with_bodies(statement, lambda inner: _replaced(inner, loop, new)))
+    return same(body, tuple(parts))
 
 
 def _is_copy(statement: Statement, donated: str) -> bool:
@@ -117,7 +258,7 @@ def _is_copy(statement: Statement, donated: str) -> bool:
     )
 
 
-def _is_safe(read: tuple[Position, Shape], write: tuple[Position, Shape]) -> bool:
+def _is_safe(read: Access, write: Access) -> bool:
     (read_loops, read_order), read_index = read
     (write_loops, write_order), write_index = write
     shared = 0
@@ -158,9 +299,7 @@ def _are_apart(
     return False
 
 
-def _are_apart_in_iterations(
-    read: tuple[Position, Shape], write: tuple[Position, Shape], shared: int
-) -> bool:
+def _are_apart_in_iterations(read: Access, write: Access, shared: int) -> bool:
     """True if two accesses alias in no iteration of the loops that they share, and no others do:
     subscripts tell the iterations apart."""
     (read_loops, _), read_index = read

@@ -55,6 +55,21 @@ def test_other_choices_stay(f):
     assert guarded(f, X, ROWS) == []
 
 
+@pytest.mark.parametrize("shape, extents", [((9, 4), [4]), ((4, 9), [4]), ((5, 5), [5])])
+def test_a_diagonal_is_as_long_as_the_shorter_side(shape, extents):
+    def filled(x):
+        np.fill_diagonal(x, 2.0)
+
+    x = ordinary("f8", shape)
+    program = transpile.jit(filled).lower(x).compiler_ir("loops")
+    statements = [s for k in program.kernels for s in walk(k.body)]
+    assert [s.extent for s in statements if isinstance(s, For)] == extents
+    assert not any(isinstance(s, If) for s in statements)
+    expected = x.copy()
+    np.fill_diagonal(expected, 2.0)
+    assert_same_results(run(program, [x]), [expected])
+
+
 def emptying(x, n):
     for k in range(n):
         if x[0] > 0:

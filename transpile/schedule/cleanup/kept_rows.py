@@ -6,6 +6,8 @@
 
     for j: x[i, j] = j == i ? v : x[i, j]     ->    x[i, i] = v
 
+    for i in 0..n: if 0 <= i < m: x[i, i] = v ->    for i in 0..min(n, m): x[i, i] = v
+
 So is an assignment to rows that a mask selects, where it is made in the array itself. Runs after
 `donate_arguments`, which says where that is.
 """
@@ -72,12 +74,29 @@ def _statement(statement: Statement, arrays: Mapping[str, Buffer], ranges: Range
     if place is not None and statement.limit is None:
         chosen = tuple(substitute_index(s, statement.symbol, place) for s in body)
         return If(Within(place, statement.start, statement.stop), chosen)
+    restricted = _restricted(statement, condition, body)
+    if restricted is not None:
+        return restricted
     if not Invariant(statement).has(condition):
         return statement
     # The test is made where the loop has no iterations, too.
     if not all(is_in_bounds(load, arrays, ranges) for load in loads_of(condition)):
         return statement
     return If(condition, (replace(statement, body=body),))
+
+
+def _restricted(loop: For, condition: Expr, body: Body) -> For | None:
+    """The loop over the part of its range that a condition is about; None if it is about another
+    range, or nothing is left."""
+    if not isinstance(condition, Within) or loop.limit is not None:
+        return None
+    before = condition.index - Dim.of(loop.symbol)
+    match before, condition.low, condition.high, loop.start, loop.stop:
+        case int(), int(low), int(high), int(start), int(stop):
+            start, stop = max(start, low - before), min(stop, high - before)
+            return replace(loop, start=start, stop=stop, body=body) if start < stop else None
+        case _:
+            return None
 
 
 def _only_place(condition: Expr, symbol: Symbol) -> Index | None:
