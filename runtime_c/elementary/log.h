@@ -48,22 +48,22 @@ static inline double log_of_parts_f64(double k, double f)
     return multiply_add_f64(k, 0x1.62e42fefa38p-1, f - (half_square - tail));
 }
 
-/* log(x) where `regular` is meaningless: x zero, negative, infinite or NaN. The tests are of bits,
-   of which gcc does not know that they exclude each other: it would combine their conditions. */
+/* log(x) where `regular` is meaningless: x zero, negative, infinite or NaN. Masks instead of choices:
+   gcc would make all that follows, such as the comparisons of arctan2, once for each constant. */
 static inline float log_special_f32(float x, float regular)
 {
-    uint32_t bits = bits_f32(x);
-    regular = x < INFINITY ? regular : x;
-    regular = (int32_t)bits < 0 ? NAN : regular;
-    return bits + bits == 0 ? -INFINITY : regular;
+    uint32_t bits = bits_f32(x), is_zero = 0u - (uint32_t)(bits + bits == 0);
+    uint32_t nan = (0u - (bits >> 31)) & 0x7fc00000u;
+    uint32_t result = bits_f32(x < INFINITY ? regular : x) | nan;
+    return float_from_bits_f32((result & ~is_zero) | (is_zero & 0xff800000u));
 }
 
 static inline double log_special_f64(double x, double regular)
 {
-    uint64_t bits = bits_f64(x);
-    regular = x < (double)INFINITY ? regular : x;
-    regular = (int64_t)bits < 0 ? (double)NAN : regular;
-    return bits + bits == 0 ? -(double)INFINITY : regular;
+    uint64_t bits = bits_f64(x), is_zero = 0u - (uint64_t)(bits + bits == 0);
+    uint64_t nan = (0u - (bits >> 63)) & 0x7ff8000000000000u;
+    uint64_t result = bits_f64(x < (double)INFINITY ? regular : x) | nan;
+    return float_from_bits_f64((result & ~is_zero) | (is_zero & 0xfff0000000000000u));
 }
 
 /* k and m of x = 2^k m, m in [sqrt(1/2), sqrt(2)), for positive finite x; subnormal x too. */

@@ -67,7 +67,8 @@ class _Preloading:
             for module in MODULES:
                 if self.is_stopped:
                     break
-                with contextlib.suppress(ImportError, OSError, MemoryError, Warning):
+                # RuntimeError: two threads want what the other one imports, and Python ends one.
+                with contextlib.suppress(ImportError, OSError, MemoryError, RuntimeError, Warning):
                     imported_beside(module)
         finally:
             self.is_running = False
