@@ -342,14 +342,12 @@ class Machine:
         """Rows of fewer elements fill no vector."""
         return self.lanes
 
-    # A second version for ordinary angles: the compiler takes time in the square of the number of
-    # angles; in single precision a shorter loop is not worth it.
+    # A second version for ordinary angles: gcc takes time in the square of the number of angles; in
+    # single precision a shorter loop is not worth it.
     most_angles: int = 16
     shortest_single_angles: int = 1024
-    # Longer loops over angles notice huge ones block by block.
-    angle_block: int = 1024
-    # A search for the first index tests after so many whether it has ended.
-    searched_block: int = 128
+    angle_block: int = 1024  # longer loops over angles notice huge ones block by block
+    searched_block: int = 128  # so often a search for the first index tests whether it has ended
 
     # -------------------------------------------------- iteration spaces (schedule/domain)
 
@@ -361,8 +359,8 @@ class Machine:
     # than it is worth; as many diagonals, five next to each other, are cut out of a nest.
     most_pieces: int = 6
     most_piece_statements: int = 400
-    # Loops over blocks of an axis of a runtime size have a version for whole ones of up to so many.
-    longest_counted_block: int = 64
+    shortest_rotation: int = 128  # shorter loops choose in each element by a moved subscript
+    longest_counted_block: int = 64  # loops over blocks of a runtime size have one for whole ones
     most_users_piece_statements: int = 100  # loops inside the user's are split as well
     most_versioned_statements: int = 40
     most_diagonal_cuts: int = 6

@@ -25,6 +25,7 @@ from transpile.schedule.cleanup.kept_rows import skip_kept_rows
 from transpile.schedule.cleanup.licm import hoist_invariants
 from transpile.schedule.cleanup.local_cse import local_cse
 from transpile.schedule.cleanup.narrow_sums import narrow_sums
+from transpile.schedule.cleanup.rotated_reads import split_rotations
 from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
 from transpile.schedule.cleanup.settled_comparisons import settle_comparisons, settle_subscripts
 from transpile.schedule.cleanup.stack_promotion import promote_to_stack
@@ -162,6 +163,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         version_ranges,
         "multiversioning: one test before a loop for subscripts that it would clamp",
+    ),
+    (
+        split_rotations,
+        "index-set splitting at runtime: the parts of a rotation are copies, without tests",
     ),
     (
         fission_functions,

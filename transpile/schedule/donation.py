@@ -12,8 +12,8 @@ order, and one that reads what lies behind them backwards, as memmove does:
     for i in 1..n ordered: for j: x[n - i, j] = x[n - i, j] - x[n - i - 1, j]
 
 An innermost loop that runs backwards does so a block of iterations at a time, of which what is
-behind is copied before. All have one thread: that is for loops that wait for memory, and elementary functions are worth
-another array.
+behind is copied before. All have one thread: that is for loops that wait for memory, and elementary
+functions are worth another array.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class _Shift:
                 is_in_bounds(e, arrays, ranges) for e in elements
             ):
                 return None
-            values = {element: f"{element.buffer}_behind" for element in elements}
+            values: dict[Expr, str] = {element: f"{element.buffer}_behind" for element in elements}
             if extent <= size:
                 return tuple(staged(self.loop, extent, values, names))
             loop = replace(staged_in_blocks(self.loop, extent, size, values, names), ordered=True)

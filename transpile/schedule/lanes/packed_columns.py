@@ -101,9 +101,10 @@ def _body(
             )
             pairs = tuple(_packed(statement, found, names, machine)) if found else (statement,)
         if found and pairs != (statement,):
-            is_done = not any(
+            is_done = isinstance(statement, For) and not any(
                 isinstance(s, For) for s in statement.body
-            )  # values may be of columns
+            )
+            # values may be of columns
             yield from pairs if is_done else _body(pairs, buffers, names, machine)
         else:
             yield with_bodies(statement, lambda inner: tuple(_body(inner, buffers, names, machine)))
