@@ -38,7 +38,7 @@ JUSTIFIED = {
     (
         "passes.simplify",
         "add divide floor_divide remainder convert_element_type select broadcast_in_dim reshape "
-        "transpose slice rev concatenate dot_general",
+        "transpose slice rev concatenate dot_general sort",
     ): RULES,
     ("python.semantics.builtins", "real imag"): API,
     (

@@ -3,7 +3,7 @@ convolutions) into simpler ones, which fuse with the equations around them.
 
     power x 2  ->  square x
     argmax x   ->  reduce_min(select(x == reduce_max x, iota, largest)); first_of x of long bools
-    any x      ->  x[first_of x]; so does the largest of bools
+    any x      ->  x[first_of x]
 """
 
 from __future__ import annotations
@@ -31,11 +31,6 @@ from transpile.passes.expand.windows import expand_window
 from transpile.primitives import axes, dot, elementwise, indexing, reductions
 from transpile.primitives.elementary import primitives as elementary
 
-# The largest of some truths is whether any holds.
-_OF_TRUTHS = {
-    reductions.reduce_max: reductions.reduce_or,
-    reductions.reduce_min: reductions.reduce_and,
-}
 # Products of up to three factors stay within 2 ulp of the exact power.
 LARGEST_EXPANDED_POWER = 4
 
@@ -78,18 +73,17 @@ def _is_long_search(equation: Equation, machine: Machine) -> bool:
 
 
 def _truth(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
-    """any and all of bools; of many that are there already the first True, or False, decides."""
+    """any and all, and extremes, of many bools that are there already: the first True, or False,
+    decides."""
     (x,) = equation.inputs
     size, machine = x.type.size, builder.machine
-    truth = _OF_TRUTHS.get(equation.primitive, equation.primitive)
-    decisive = TABLE[truth.combine].absorbing(BOOL)
+    decisive = TABLE[equation.primitive.combine].absorbing(BOOL)
     if decisive is None or equation.output.type.dtype != BOOL:
         return None
-    is_there = isinstance(x, Var) and x not in builder.producers
-    is_long = isinstance(size, int) and size >= machine.shortest_truth_search
-    if not is_there or not is_long or equation.output.type.shape:
-        same = truth is equation.primitive
-        return None if same else [builder.apply(truth, x, **equation.params)]
+    if not isinstance(x, Var) or x in builder.producers or equation.output.type.shape:
+        return None
+    if not isinstance(size, int) or size < machine.shortest_truth_search:
+        return None
     flat = builder.apply(axes.reshape, x, shape=(size,)) if x.type.ndim > 1 else x
     position = builder.apply(reductions.first_of, flat, value=int(decisive))
     return [builder.apply(indexing.gather, flat, position, axes=(0,), mode=indexing.PROMISED)]
