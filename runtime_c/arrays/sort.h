@@ -143,16 +143,18 @@ static U *sort_keys_U(int64_t n, U *x, U *other, int width)
     return sorted;
 }
 
-/* Copies the elements whose keys are in first .. last to `out`, from `start` on, in order. */
-static inline void sort_copy_in_order_U(int64_t format, int64_t n, const char *x, int64_t stride,
-                                        U first, U last, char *out, int64_t start)
+/* Copies the elements whose keys are in first .. last to `out`, in order; gives their number. */
+static inline int64_t sort_pick_U(int64_t format, int64_t n, const char *x, int64_t stride, U first,
+                                  U last, U *out)
 {
+    int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {
         U bits = sort_load_U(x, i * stride), key = sort_key_U(format, bits);
         if (key >= first && key <= last) {
-            sort_store_U(out, start++ * stride, bits);
+            out[count++] = bits;
         }
     }
+    return count;
 }
 
 /* Sorts the keys of a row, scratch[n], with as much memory behind them; gives where they are. Those
@@ -202,10 +204,10 @@ static inline bool sort_copy_ascending_as_U(int64_t format, int64_t n, const cha
         if (descends) {
             return false;
         }
-        if (stride == 1) {
+        if (stride == 1 && out != x) {
             memcpy(out + i * (int64_t)sizeof(U), x + i * (int64_t)sizeof(U),
                    (size_t)(end - i) * sizeof(U));
-        } else {
+        } else if (out != x) {
             for (int64_t j = i; j < end; j++) {
                 sort_store_U(out, j * stride, sort_load_U(x, j * stride));
             }
@@ -225,8 +227,8 @@ static inline bool sort_copy_ascending_U(int64_t format, int64_t n, const char *
         : sort_copy_ascending_as_U(format, n, x, stride, out);
 }
 
-/* Sorts one row of n elements, `stride` apart. Elements that compare equal with different bits
-   (zeros of both signs, NaNs) keep their order. */
+/* Sorts one row of n elements, `stride` apart; `out` may be x. Elements that compare equal with
+   different bits (zeros of both signs, NaNs) keep their order. */
 __attribute__((noinline))
 static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride, char *out,
                        U *scratch)
@@ -244,6 +246,25 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
         }
     }
     const U *keys = sort_row_keys_U(n, scratch);
+    U *kept = keys == scratch ? scratch + n : scratch;
+    int64_t low = 0, high = n, zeros = 0, nans = 0;
+    if (format >= 0) {
+        const U zero = (U)((U)1 << (BITS_U - 1)), negative_zero = (U)(zero - 1);
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if (keys[middle] < negative_zero) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if (low + 1 < n && keys[low] == negative_zero && keys[n - 1] >= zero) {
+            zeros = sort_pick_U(format, n, x, stride, negative_zero, zero, kept);
+        }
+        if (keys[n - 1] == MAX_U) {
+            nans = sort_pick_U(format, n, x, stride, MAX_U, MAX_U, kept + zeros);
+        }
+    }
     if (stride == 1) {
         for (int64_t i = 0; i < n; i++) {
             sort_store_U(out, i, sort_bits_U(format, keys[i]));
@@ -253,26 +274,11 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
             sort_store_U(out, i * stride, sort_bits_U(format, keys[i]));
         }
     }
-    if (format < 0) {
-        return;
+    for (int64_t i = 0; i < zeros; i++) {
+        sort_store_U(out, (low + i) * stride, kept[i]);
     }
-    const U zero = (U)((U)1 << (BITS_U - 1)), negative_zero = (U)(zero - 1);
-    int64_t low = 0, high = n;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (keys[middle] < negative_zero) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    if (low + 1 < n && keys[low] == negative_zero && keys[n - 1] >= zero) {
-        sort_copy_in_order_U(format, n, x, stride, negative_zero, zero, out, low);
-    }
-    if (n > 0 && keys[n - 1] == MAX_U) {
-        for (high = n - 1; high > 0 && keys[high - 1] == MAX_U; high--) {
-        }
-        sort_copy_in_order_U(format, n, x, stride, MAX_U, MAX_U, out, high);
+    for (int64_t i = 0; i < nans; i++) {
+        sort_store_U(out, (n - nans + i) * stride, kept[zeros + i]);
     }
 }
 
@@ -372,7 +378,7 @@ static void sort_copy_lanes_U(int64_t n, int64_t inner, int64_t first, int64_t c
 }
 
 /* Sorts `count` <= SORT_LANES_U rows of x[outer][n][inner] from row `first` on; n <= SORT_SHORT.
-   The network is not stable: rows with a -0.0 or a NaN are sorted one by one afterwards. */
+   The network is not stable: rows with a -0.0 or a NaN are sorted one by one. */
 static void sort_short_U(int64_t format, int64_t n, int64_t inner, const char *x, char *out,
                          int64_t first, int64_t count, U *scratch)
 {
@@ -411,13 +417,16 @@ static void sort_short_U(int64_t format, int64_t n, int64_t inner, const char *x
             keys[i][lane] = (U)(key ^ (format < 0 ? flip : (U)(below | sign)));
         }
     }
-    sort_copy_lanes_U(n, inner, first, count, start, x, out, keys);
     for (int64_t lane = 0; lane < count; lane++) {
         if (odd[lane]) {
             const int64_t bytes = start[lane] * (int64_t)sizeof(U);
             sort_row_U(format, n, x + bytes, inner, out + bytes, scratch);
+            for (int64_t i = 0; i < n; i++) {
+                keys[i][lane] = sort_load_U(out, start[lane] + i * inner);
+            }
         }
     }
+    sort_copy_lanes_U(n, inner, first, count, start, x, out, keys);
 }
 
 /* The first of `rows` rows that thread `place` of `places` sorts: each has whole groups of `lanes`

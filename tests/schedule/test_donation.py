@@ -113,6 +113,22 @@ def test_a_shift_that_has_no_such_order_keeps_the_argument(name):
     assert donated(NOT_IN_ORDER[name], X) == []
 
 
+@pytest.mark.parametrize("dtype, is_there", [("f8", True), ("i2", True), ("c16", False)])
+def test_rows_are_sorted_where_they_lie(dtype, is_there):
+    def in_rows(x):
+        x.sort(axis=1)
+
+    x = ordinary(dtype, (5, 60))
+    compiled, expected = transpile.jit(in_rows), np.sort(x, axis=1)
+    assert (compiled.lower(x).compiler_ir("loops").aliases != ()) == is_there
+    compiled(x)
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_what_is_read_after_it_was_sorted_is_kept():
+    assert donated(lambda x: (np.sort(x, axis=1), np.argsort(x, axis=1)), X) == []
+
+
 def test_a_shift_of_runtime_size_is_in_place():
     def shifted(x):
         x[1:] = x[:-1]

@@ -74,6 +74,11 @@ class Sort(_Sort):
     name = "sort"
     signature = "x(outer,n,inner) -> out(outer,n,inner)"
 
+    @property
+    def is_in_place(self) -> bool:
+        """True for numbers of one word, of which a row is read before it is written."""
+        return self.x.dtype.kind != "c"
+
     def numpy(self, x: Any) -> Any:
         return np.sort(x, axis=1, kind="stable")
 

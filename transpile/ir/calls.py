@@ -132,6 +132,11 @@ class Call:
         return ()
 
     @property
+    def is_in_place(self) -> bool:
+        """True if what it writes may be the memory of its first operand."""
+        return False
+
+    @property
     def is_specialised(self) -> bool:
         """True if the function is to be inlined, since knowing the sizes makes it faster."""
         return False

@@ -145,6 +145,8 @@ def _in_order(
 def _conflicts(kernel: Kernel, donated: str, output: str) -> list[tuple[Access, Access]] | None:
     """The reads of the donated array that may follow the write that overwrites them, with these
     writes; None where that is not known."""
+    if _is_call_in_place(kernel, donated, output):
+        return []
     reads: list[Access] = []
     writes: list[Access] = []
     for location, statement in _with_positions(kernel.body, ((), ())):
@@ -160,6 +162,21 @@ def _conflicts(kernel: Kernel, donated: str, output: str) -> list[tuple[Access, 
                 case _:
                     return None
     return [(r, w) for r in reads for w in writes if not _is_safe(r, w)]
+
+
+def _is_call_in_place(kernel: Kernel, donated: str, output: str) -> bool:
+    """True for a kernel that is one call, which may write its results where it reads these."""
+    match kernel.body:
+        case (Call(is_in_place=True) as call,):
+            x, (out,) = next(iter(call.arrays.values())), call.results
+            reads = [a for a in loads(call) if a.buffer == donated]
+            return (
+                (x.first.buffer, out.first.buffer) == (donated, output)
+                and (x.first.index, x.strides) == (out.first.index, out.strides)
+                and len(reads) == 1
+            )
+        case _:
+            return False
 
 
 @dataclass(frozen=True)
