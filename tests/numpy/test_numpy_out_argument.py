@@ -55,6 +55,8 @@ INTO = [
     (lambda x, out: np.round(x, 1, out), (3, 4)),
     (lambda x, out: np.fix(x, out), (3, 4)),
     (lambda x, out: np.add(x, 1, out), (3, 4)),
+    (lambda x, out: np.multiply(x[0], 2, out=out), (3, 4)),
+    (lambda x, out: np.exp(x[0, 0], out), (2,)),
     (lambda x, out: np.cumsum(x, 1, None, out), (3, 4)),
     (lambda x, out: x.cumprod(0, None, out), (3, 4)),
     (lambda x, out: np.mean(x, 0, None, out), (4,)),

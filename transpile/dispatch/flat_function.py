@@ -12,7 +12,7 @@ are `2 * y` and the new `x`; the positions of the leaves s and t among them are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,9 @@ from transpile.trace.call_signature import (
 )
 from transpile.trace.trace import constant
 from transpile.trace.tracer import Tracer
+from transpile.util.lazy.loggers import Log
+
+logger = Log("transpile")
 
 
 class Float0:
@@ -58,6 +61,15 @@ def without_float0(leaves: list[Any], structure: tree.TreeDef) -> tuple[list[Any
     pairs = list(zip(leaves, is_nothing, strict=True))
     parts = [tree.TreeDef(_FLOAT0, x.shape) if n else tree.LEAF for x, n in pairs]
     return [x for x, n in pairs if not n], with_parts(structure, iter(parts))
+
+
+def _nodes(value: Any) -> Iterator[Any]:
+    """A container and those in it."""
+    level = tree.one_level(value)
+    if level is not None and level[0]:
+        yield value
+        for child in level[0]:
+            yield from _nodes(child)
 
 
 class FlatFunction:
@@ -94,13 +106,44 @@ class FlatFunction:
         for leaf, tracer in zip(self._signature.traced, tracers, strict=True):
             leaves[leaf] = tracer
         args, kwargs = self._bound.given(*self._signature.in_tree.unflatten(leaves))
-        results, out_tree = without_float0(*flatten_arrays(self._begin()(*args, **kwargs)))
+        before = {name: flatten_arrays(value) for name, value in self._containers(args, kwargs)}
+        result = self._begin()(*args, **kwargs)
+        self._warn_of_changes(before, self._containers(args, kwargs), result)
+        results, out_tree = without_float0(*flatten_arrays(result))
         paths = out_tree.paths("")
         results = [
             result_leaf(leaf, path, self._function)
             for leaf, path in zip(results, paths, strict=True)
         ]
         return self._with_assigned(results, paths, tracers, out_tree)
+
+    def _containers(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+        """The arguments that are containers, with their names."""
+        given = {
+            place: (name, args[place] if isinstance(place, int) else kwargs[place])
+            for place, name, _, _ in self._bound.traced
+        }
+        return [pair for pair in given.values() if tree.one_level(pair[1]) is not None]
+
+    def _warn_of_changes(
+        self, before: dict[str, Any], after: Sequence[tuple[str, Any]], result: Any
+    ) -> None:
+        """Warn of a list, a dict or another container that the function has changed and does not
+        return: it is a copy of the caller's, which stays as it is."""
+        returned: set[int] | None = None
+        for name, value in after:
+            (leaves, structure), (now, then) = before[name], flatten_arrays(value)
+            if structure == then and all(a is b for a, b in zip(leaves, now, strict=True)):
+                continue
+            returned = set(map(id, _nodes(result))) if returned is None else returned
+            if returned.isdisjoint(map(id, _nodes(value))):
+                logger.warning(
+                    "%s changes its argument %r, a %s, and does not return it: the caller's stays "
+                    "as it is. Arrays that are assigned to change.",
+                    describe(self._function),
+                    name,
+                    type(value).__name__,
+                )
 
     def _with_assigned(
         self,

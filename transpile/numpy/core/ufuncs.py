@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Shape
 from transpile.ir.primitive import BY_UFUNC, Primitive
 from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, check_dtype, computed_dtype, kind_letter
 from transpile.numpy.core.promotion import (
@@ -30,6 +31,7 @@ from transpile.numpy.core.promotion import (
     kept_bfloat16,
     kind_of,
     refuse,
+    shape_of,
     strengthen,
     unsupported,
     weaken,
@@ -181,8 +183,17 @@ def _into(
     for position, (target, result) in enumerate(zip(given, results, strict=True)):
         if target is not None:
             chosen = result if where is True else np.where(where, result, target)
+            chosen = _repeated(chosen, shape_of(target))
             results[position] = UFUNC_METHODS["out"](target, chosen, ufunc.__name__, since)
     return tuple(results) if isinstance(computed, tuple) else results[0]
+
+
+def _repeated(result: Any, shape: Shape) -> Any:
+    """A result for an array of a shape that it may be repeated to; others as they are."""
+    given = shape_of(result)
+    pairs = zip(given[::-1], shape[::-1], strict=False)
+    fits = len(given) <= len(shape) and all(a in (1, b) for a, b in pairs)
+    return fit(result, shape, result.dtype) if fits and given != shape else result
 
 
 def apply(primitive: Primitive, operands: Operands, dtypes: Sequence[DType]) -> Any:
