@@ -98,6 +98,18 @@ def share(one: Tracer, other: Tracer, holds: Any) -> None:
         trace.copies.setdefault(second, []).append((first, holds))
 
 
+def mirror(
+    one: Tracer, other: Tracer, there: Callable[[Any], Any], back: Callable[[Any], Any]
+) -> None:
+    """Record that two arrays of the active trace have one memory, whose values the other has by a
+    function of those of the first, `there`, and the first by one of those of the other: what is
+    assigned to one is seen in the other."""
+    trace = the_trace()
+    first, second = (trace.root_of(x) for x in (trace.atom(one), trace.atom(other)))  # type: ignore[arg-type]  # of a tracer
+    trace.copies.setdefault(first, []).append((second, there))
+    trace.copies.setdefault(second, []).append((first, back))
+
+
 def unclear(x: Tracer, why: str) -> None:
     """Record that nobody knows what an array of the active trace is from here on."""
     trace = the_trace()
@@ -119,7 +131,14 @@ def _reflect(trace: Trace, root: Var, changed: Var) -> None:
             met.add(other)
             conditions = [holds for x, holds in related if x is other]
             reasons = [c or _BY_VALUES for c in conditions if c is None or isinstance(c, str)]
-            if reasons or other.type != root.type:
+            if len(conditions) == 1 and callable(conditions[0]):
+                last = trace.newest(other)
+                seen = conditions[0](Tracer(trace, changed))
+                trace.written[last] = seen.original
+                trace.roots[seen.original] = other
+                pending.append((other, seen.original))
+                continue
+            if reasons or other.type != root.type or any(map(callable, conditions)):
                 name = f"{other.name!r}" if other.name else "an array"
                 trace.stale[other] = (
                     f"{name} may share memory with an array that was assigned to at "

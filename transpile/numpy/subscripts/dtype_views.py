@@ -1,8 +1,8 @@
 """`ndarray.view`: the memory of an array as elements of another dtype.
 
 A traced array has no memory, so the elements are computed from the bits of the others. An
-assignment to either would have to be seen in the other: behind it, the other one cannot be used any
-more.
+assignment to either is seen in the other, whose elements are computed anew; where one of them is a
+part of an array, or of bools, the other one cannot be used any more behind it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.graph import Var
 from transpile.ir.types import BOOL
 from transpile.numpy.core.promotion import (
     DType,
@@ -25,10 +26,10 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.manipulation import bitcasts
 from transpile.numpy.manipulation.joins import stack
-from transpile.numpy.subscripts.assignment import share
+from transpile.numpy.subscripts.assignment import mirror, share
 from transpile.primitives import elementwise
 from transpile.primitives.elementwise.bits import unsigned
-from transpile.trace.trace import bind
+from transpile.trace.trace import bind, the_trace
 from transpile.trace.tracer import Tracer, add_method
 
 UINT8 = np.dtype("uint8")
@@ -53,10 +54,32 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Any:
     if value.dtype == wanted:
         return x[...]
     _check_sizes(value, wanted)
-    result = _of_bytes(_halves(value), wanted)
+    result = _as_array(_of_bytes(_halves(value), wanted))
     if isinstance(result, Tracer):
-        share(x, result, "as one is a view of the other with another dtype")
+        _share(x, result)
     return result
+
+
+def _as_array(x: Any) -> Any:
+    """A value as one of its own, though its elements have only been put in other places."""
+    if isinstance(x, Tracer):
+        x.owner.own.add(x.original)
+    return x
+
+
+def _share(x: Tracer, result: Tracer) -> None:
+    """Let an assignment to an array or to its view be seen in the other."""
+    var = the_trace().atom(x)
+    is_part = not isinstance(var, Var) or the_trace().viewed(var) is not None
+    if is_part or BOOL in (x.dtype, result.dtype):  # a bool keeps one bit of what is assigned
+        share(x, result, "as one is a view of the other with another dtype")
+        return
+
+    def as_other(value: Any, like: Tracer) -> Any:
+        found = _of_bytes(_halves(value), like.dtype)
+        return _as_array(found if found is not value else bind(elementwise.copy, value))
+
+    mirror(x, result, lambda value: as_other(value, result), lambda value: as_other(value, x))
 
 
 def _check_sizes(x: Any, wanted: DType) -> None:
