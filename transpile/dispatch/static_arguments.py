@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile.errors import BLAMABLE, TracerError, TracerIntegerConversionError, blamed
+from transpile.errors import (
+    BLAMABLE,
+    TracerBoolConversionError,
+    TracerError,
+    TracerIntegerConversionError,
+    blamed,
+)
 from transpile.trace.call_key import Held
 from transpile.trace.call_signature import place_of
 from transpile.util.lazy.loggers import Log
@@ -86,10 +92,17 @@ class StaticArguments:
             own = {name for name, _ in self._traced(*arguments)}  # others are of a trace around
             names = blamed(error) & own if self._config.python_control_flow else frozenset()
             given = self._as_static(self._names | names, arguments) if names else None
-            if given is None:
+            if given is None or self._is_for_a_conversion(error, names, given):
                 raise
             failure = error
         return self._retried(of, given, names, failure)
+
+    def _is_for_a_conversion(self, error: Exception, names: Set[str], given: Arguments) -> bool:
+        """True for the test of a number in a function that would be converted, had it a source: it
+        has a note of that."""
+        values = [value for name, value in self._traced(*given) if name in names]
+        has_note = isinstance(error, TracerBoolConversionError) and hasattr(error, "__notes__")
+        return has_note and not all(isinstance(value, bool) for value in values)
 
     def _retried(
         self, of: Callable[[Wrapped], Any], given: Arguments, names: Set[str], failure: Exception
