@@ -75,7 +75,7 @@ def test_methods():
     np.testing.assert_array_equal(model.total(X, 0), X.sum(axis=0))
 
 
-@pytest.mark.parametrize("axis", [np.array([1]), np.array(1.0)])
+@pytest.mark.parametrize("axis", [np.array([1.0]), np.array(1.0), np.arange(33)])
 def test_what_is_no_number_keeps_its_error(axis):
     with pytest.raises(TracerIntegerConversionError, match="It comes from the argument 'axis'"):
         transpile.jit(of_axis)(X, axis=axis)
@@ -111,6 +111,14 @@ def of_places(x, places):
     return np.split(x, places, axis=1)[1]
 
 
+def of_turned(x, order):
+    return np.transpose(x, order)
+
+
+def of_widths(x, widths):
+    return np.pad(x, widths)
+
+
 def of_settings(x, settings):
     return settings["scale"] * x.mean(axis=settings["axes"][0])
 
@@ -120,6 +128,9 @@ NUMBERS = [
     (of_flag, [((X, True), {}), ((X, False), {}), ((X, np.bool_(True)), {})], "flag"),
     (of_order, [((X, 1.0), {}), ((X, np.inf), {}), ((X, -np.inf), {}), ((X, 1.0), {})], "order"),
     (of_places, [((X, [1]), {}), ((X, [1, 2]), {}), ((X, (2,)), {})], "places"),
+    (of_widths, [((X, np.array([[0, 1], [2, 0]])), {}), ((X, 1), {})], "widths"),
+    (of_places, [((X, np.array([1])), {}), ((X, np.array([1, 2], "i1")), {})], "places"),
+    (of_turned, [((X, np.array([1, 0])), {}), ((X, (0, np.array(1))), {})], "order"),
     (
         of_settings,
         [((X, {"axes": [n], "scale": s}), {}) for n, s in ((0, 2), (1, 0.5))],
@@ -144,6 +155,13 @@ def test_numbers_of_which_python_needs_the_value(function, calls, name, caplog, 
             np.testing.assert_allclose(found, expected, rtol=1e-15)
             assert found.dtype == expected.dtype
     assert re.search(f"Python needs the value of .*'{name}'", caplog.text)
+
+
+def test_slices_are_static(shared_cache):
+    f = transpile.jit(lambda x, part, *others: x[part])
+    for part in (slice(1), slice(0, 2), slice(None, None, -1), slice(1)):
+        np.testing.assert_array_equal(f(X, part, slice(3)), X[part])
+    assert f._cache_size() == 3
 
 
 def test_a_list_that_the_function_changes_stays_as_it_was():

@@ -1,11 +1,11 @@
 """Arguments that become static by themselves.
 
-Functions, texts, types, dtypes and members of enumerations are no arrays: a call with one of them
-is made by a sibling of the function, for which that argument is static. So is a call whose trace
-ends with an error for which numbers among the arguments are to blame: they decide what Python
-computes (the length of a list, a rank, an axis or several of them, a flag), or lengths of which it
-is not known whether they fit others. What a shape alone depends on needs none of this: it is a size
-that the program finds.
+Functions, texts, types, dtypes, slices and members of enumerations are no arrays: a call with one
+of them is made by a sibling of the function, for which that argument is static. So is a call whose
+trace ends with an error for which numbers among the arguments, or a few integers in an array, are
+to blame: they decide what Python computes (the length of a list, a rank, an axis or several of
+them, a flag), or lengths of which it is not known whether they fit others. What a shape alone
+depends on needs none of this: it is a size that the program finds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 # What functions and methods read is guarded, as it is for the function itself.
-_CONSTANT = (str, bytes, enum.Enum, type, np.dtype, range, EllipsisType)
+_CONSTANT = (str, bytes, enum.Enum, type, np.dtype, range, slice, EllipsisType)
 _PLACE = re.compile(r"\S+:\d+")  # a file and a line, with which errors of traces begin
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, np.ufunc)
 
@@ -176,11 +176,13 @@ class StaticArguments:
 
     def _held(self, value: Any) -> Any:
         """A value as a static argument; _NOT_STATIC where it cannot be one."""
+        if isinstance(value, slice):  # which has no hash before Python 3.12
+            return Held(value)
         if self._is_constant(value) or value is None:
             return value
-        if not isinstance(value, tuple | list | dict):
+        if not isinstance(value, tuple | list | dict) and not _is_short(value):
             return _number(value)
-        if type(value) not in (tuple, list, dict) or not _holds_numbers(value):
+        if type(value) not in (tuple, list, dict, np.ndarray) or not _holds_numbers(value):
             return _NOT_STATIC
         return Held(value)
 
@@ -213,6 +215,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 _NOT_STATIC = object()
+_SHORT = 32  # elements
 
 
 def _number(value: Any) -> Any:
@@ -227,8 +230,17 @@ def _number(value: Any) -> Any:
     return value if isinstance(value, np.inexact) else _NOT_STATIC
 
 
+def _is_short(value: Any) -> bool:
+    """True for an array of a few integers: places, axes, widths."""
+    is_array = isinstance(value, np.ndarray) and value.ndim > 0
+    return is_array and value.dtype.kind in "iu" and value.size <= _SHORT
+
+
 def _holds_numbers(value: Any) -> bool:
-    """True for a number, None, a text, and for lists, tuples and dicts of them."""
+    """True for a number, None, a text, for lists, tuples and dicts of them, and for arrays of a few
+    integers."""
+    if _is_short(value):
+        return True
     if type(value) in (tuple, list):
         return all(map(_holds_numbers, value))
     if type(value) is dict:

@@ -140,6 +140,8 @@ def _copied(data: Any) -> Any:
         return {key: _copied(value) for key, value in data.items()}
     if type(data) in (list, tuple):
         return type(data)(map(_copied, data))
+    if type(data) is ndarray:
+        return data.copy()
     return set(data) if type(data) is set else data
 
 
@@ -225,8 +227,8 @@ def static_key(value: Any) -> Any:
 
 
 class Held:
-    """A list or a dict of numbers, at every depth, that is static: it has a hash, and the function
-    gets a copy."""
+    """An array, a slice, or a list or a dict of numbers at every depth, that is static: it has a
+    hash, and the function gets a copy."""
 
     __slots__ = ("_key", "_value")
 
@@ -250,6 +252,10 @@ class Held:
 
 
 def _held_key(value: Any) -> Any:
+    if isinstance(value, ndarray):
+        return (value.dtype, value.shape, value.tobytes())
+    if type(value) is slice:
+        return (slice, *map(static_key, (value.start, value.stop, value.step)))
     if type(value) is dict:
         return (dict, *((name, _held_key(value[name])) for name in sorted(value)))
     if type(value) in (tuple, list):

@@ -34,7 +34,7 @@ def transpose(a: Array, axes: Any = None) -> Any:
     x = as_array(a)
     if axes is None:
         return transpose_to(x, range(x.ndim)[::-1])
-    given = tuple(axes) if isinstance(axes, tuple | list) else (axes,)
+    given = _sequence(axes)
     if len(given) != x.ndim:
         raise located(ValueError, "axes don't match array")
     return transpose_to(x, axes_of(given, x.ndim, "repeated axis in transpose"))
@@ -70,7 +70,7 @@ def moveaxis(a: Array, source: Any, destination: Any) -> Any:
 
 
 def _sequence(axis: Any) -> tuple[Any, ...]:
-    return tuple(axis) if isinstance(axis, tuple | list | range) else (axis,)
+    return tuple(axis) if np.ndim(axis) == 1 else (axis,)
 
 
 @implements(np.rollaxis)
