@@ -75,7 +75,7 @@ def test_methods():
     np.testing.assert_array_equal(model.total(X, 0), X.sum(axis=0))
 
 
-@pytest.mark.parametrize("axis", [np.array([1.0]), np.array(1.0), np.arange(33)])
+@pytest.mark.parametrize("axis", [np.array([1.0]), np.array(1.0), np.arange(9)])
 def test_what_is_no_number_keeps_its_error(axis):
     with pytest.raises(TracerIntegerConversionError, match="It comes from the argument 'axis'"):
         transpile.jit(of_axis)(X, axis=axis)

@@ -87,7 +87,7 @@ def test_the_number_of_segments_by_default():
     np.testing.assert_array_equal(ops.segment_sum(DATA, np.array([0, 0, 2, 1, 3])), [3, 4, 3, 5])
     assert ops.segment_sum(DATA, IDS, 0).shape == (0,)
     with pytest.raises(TypeError, match="used as a Python int"):
-        tp.jit(ops.segment_sum)(DATA, IDS)
+        tp.jit(ops.segment_sum)(np.tile(DATA, 2), np.tile(IDS, 2))
 
 
 def test_bools():

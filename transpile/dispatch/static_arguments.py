@@ -215,7 +215,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 _NOT_STATIC = object()
-_SHORT = 32  # elements
+_SHORT = 8  # elements: axes, a shape, widths; more are data
 
 
 def _number(value: Any) -> Any:
