@@ -44,6 +44,7 @@ LATER = {
     ("mpi", "mpi4py.MPI"): "its import initialises MPI",
     ("coercion", "transpile.numpy.core.ranges"): "it is one of those that few traces use",
     ("coercion", "transpile.numpy.jax_compat"): "for numpy.frompyfunc in traced code",
+    ("assignment", "transpile.numpy.subscripts.updates_in_turn"): "few ufuncs' `at` needs it",
     ("process_directory", "shutil"): RARE,
     ("support_libraries", "shutil"): RARE,
     ("fast_call", "sysconfig"): "a start that calls nothing often does without it",

@@ -328,7 +328,10 @@ def named(result: Any) -> Any:
 def _operator(function: Any, reflected: bool = False) -> Callable[[Tracer, Any], Any]:
     def method(self: Tracer, other: Any) -> Any:
         if not isinstance(other, _OPERANDS) and not hasattr(other, "__array__"):
-            return NotImplemented
+            is_array = isinstance(other, list | tuple) and not self.type.weak
+            # An integer without axes repeats a list, as in NumPy.
+            if not is_array or (function is np.multiply and not self.shape):
+                return NotImplemented
         operands = (other, self) if reflected else (self, other)
         return named(UFUNC_METHODS["operator"](function, *operands))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from transpile.primitives import elementwise
 from transpile.trace.bytecode.call_resolution import OF_INSTANCES, OF_METHODS, SUBSTITUTES
 from transpile.trace.bytecode.made_arrays import note
 from transpile.trace.trace import bind
-from transpile.trace.tracer import FUNCTIONS, named
+from transpile.trace.tracer import FUNCTIONS, UFUNC_METHODS, named
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
@@ -190,6 +191,22 @@ def _of_lists(function: Any) -> Any:
 
 
 OF_INSTANCES[type(np.sum)] = _of_lists
+
+
+def _of_ufunc(function: Any) -> Any:
+    """A ufunc or a method of one, which NumPy makes arrays of lists for, whatever they hold."""
+    is_method = isinstance(function, BuiltinFunctionType)
+    ufunc, method = (function.__self__, function.__name__) if is_method else (function, "__call__")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(a, list | tuple) and has_tracer(a) for a in args):
+            return named(UFUNC_METHODS[method](ufunc, *args, **kwargs))
+        return function(*args, **kwargs)
+
+    return call
+
+
+OF_INSTANCES[np.ufunc] = OF_METHODS[np.ufunc] = _of_ufunc
 
 
 class _Joined:

@@ -100,7 +100,14 @@ def clip(
     So a_max wins where a_min is larger. NaN stays NaN. The dtype is promoted with the limits,
     Python ints beyond the dtype limit nothing.
     """
+    kwargs.pop("casting", None)  # which is one of the result to `out`
     refuse("clip", out=out, **kwargs)
+    if (min is not NOTHING or max is not NOTHING) and not (a_min is a_max is NOTHING):
+        raise located(
+            ValueError,
+            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is "
+            "forbidden.",
+        )
     if a_min is NOTHING and a_max is NOTHING:
         low, high = (None if v is NOTHING else v for v in (min, max))
     elif a_min is NOTHING or a_max is NOTHING:
@@ -203,7 +210,7 @@ def isclose(a: Array, b: Array, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: b
     elif y.dtype.kind not in "fc":
         y = weaken(convert(y, FLOAT64))
     distance = call(np.absolute, call(np.subtract, x, y))
-    allowed = atol + rtol * abs(y)
+    allowed = as_operand(atol) + as_operand(rtol) * abs(y)
     near = call(np.less_equal, distance, allowed)
     finite = call(np.isfinite, y) if isinstance(y, Tracer) else np.isfinite(y)
     result = call(np.logical_or, call(np.logical_and, near, finite), call(np.equal, x, y))

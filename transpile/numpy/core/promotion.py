@@ -87,8 +87,7 @@ class NumpyErrors:
     ) -> None:
         if exception is None:
             return
-        text = str(exception)
-        source = f"{user_source()}: "
+        text, source = str(exception), f"{user_source()}: "
         if text.startswith(source):
             return
         if isinstance(exception, UnsupportedError):
@@ -173,7 +172,8 @@ def in_numpys_words(function: Any, implementation: Callable[..., Any]) -> Callab
         try:
             result = implementation(*args, **kwargs)
             if out is not None:
-                return UFUNC_METHODS["out"](out, result, function.__name__, since)
+                name, casting = function.__name__, kwargs.get("casting", "same_kind")
+                return UFUNC_METHODS["out"](out, result, name, since, casting)
             return result if is_view else with_own_memory(result, since)
         except (TranspileError, TracerError):
             raise

@@ -55,6 +55,7 @@ from transpile.primitives import reductions as primitives
 from transpile.primitives.axes import concatenate
 from transpile.primitives.kinds import reduction_by
 from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 
 @lru_cache(maxsize=256)
@@ -76,6 +77,16 @@ def accumulator(function: Any, dtype: DType, asked: Any) -> DType:
 def is_given(value: Any) -> bool:
     """Tell whether an optional argument was given."""
     return value is not None and value is not NOTHING
+
+
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes of a reduction; the only one of an array without axes is none."""
+    return () if is_of_scalar(axis, ndim) else axes_of(axis, ndim)
+
+
+def is_of_scalar(axis: Any, ndim: int) -> bool:
+    """True for the axis that NumPy takes an array without axes to have."""
+    return ndim == 0 and isinstance(axis, int | np.integer) and axis in (0, -1)
 
 
 def keep_dimensions(result: Any, shape: Shape, axes: tuple[int, ...], keepdims: Any) -> Any:
@@ -121,16 +132,26 @@ def _fold(
     identity = combine.identity
     within = computed_dtype(dtype) if is_given(initial) else dtype
     x = convert(convert(as_array(a), dtype), within)
-    axes = axes_of(axis, x.ndim)
-    x = masked(x, where, identity)
+    axes = reduced_axes(axis, x.ndim)
+    starts_negative = combine is np.add and _is_negative_zero(initial)
+    x = masked(x, where, -0.0 if starts_negative else identity)
     result = reduce_axes(_reducing(combine, within), x, axes)
     if not axes and _is_changed_by_identity(function, within):
         result = call(combine, identity, result)
     if is_given(initial):
         first = convert(convert(as_array(initial), dtype), within)
         result = convert(call(combine, result, first), dtype)
-    result = keep_dimensions(result, x.shape, axes, keepdims)
-    return strengthen(result)
+        if starts_negative and within.kind == "f":
+            zeros = call(np.logical_and, call(np.equal, x, 0), call(np.signbit, x))
+            pair = fit(np.asarray(-0.0), result.shape, dtype), result
+            result = bind(elementwise.select, all(zeros, axes), *pair)
+    return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
+
+
+def _is_negative_zero(value: Any) -> bool:
+    """True for -0.0 that is known while tracing: sums that start from it may be -0.0."""
+    is_known = is_given(value) and not isinstance(value, Tracer) and not np.ndim(value)
+    return bool(is_known and value == 0 and np.signbit(np.real(value)))
 
 
 def _reducing(ufunc: np.ufunc, dtype: DType) -> Primitive:
@@ -235,7 +256,7 @@ def count_nonzero(a: Array, axis: Any = None, *, keepdims: Any = False) -> Any:
 
 def _extreme(name: str, a: Array, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     x = as_array(a)
-    axes = axes_of(axis, x.ndim)
+    axes = reduced_axes(axis, x.ndim)
     ufunc = TABLE[name].ufunc
     chosen = mask_of(where) is not None
     if chosen and not is_given(initial):
@@ -316,7 +337,7 @@ def _position(primitive: Primitive, a: Array, axis: Any, out: Any, keepdims: Any
     refuse(primitive.name, out=out)
     x = as_array(a)
     shape = x.shape
-    if axis is None:
+    if axis is None or is_of_scalar(axis, x.ndim):
         axes = tuple(range(x.ndim))
         x, axis = reshape_to(x, (product(shape),)), 0
     else:
@@ -444,6 +465,7 @@ def var(
         squares = bind(elementwise.square, deviation)
     total = _fold(np.sum, squares, axes, real_dtype(computed), False, None, where)
     result = divided(total, _degrees_of_freedom(count, ddof))
+    result = convert(result, computed) if is_given(dtype) else result
     return keep_dimensions(result, x.shape, axes, keepdims)
 
 

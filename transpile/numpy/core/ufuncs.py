@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Shape
+from transpile.ir.graph import Const
 from transpile.ir.primitive import BY_UFUNC, Primitive
 from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, check_dtype, computed_dtype, kind_letter
 from transpile.numpy.core.promotion import (
@@ -71,8 +72,21 @@ def resolve(
         kinds = [PYTHON_SCALARS[k] for k in kinds]
     with NumpyErrors():
         options = {} if signature is None else {"signature": signature}
+        if casting == "equiv":
+            _check_equivalent(ufunc, kinds, options)
         loop = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), casting=casting, **options)
         return tuple(check_dtype(d, f"numpy.{ufunc.__name__}'s loop") for d in loop)
+
+
+def _check_equivalent(ufunc: Any, kinds: Operands, options: dict[str, Any]) -> None:
+    """NumPy's error about a Python number that is not of the loop's dtype, with which its own
+    `resolve_dtypes` crashes."""
+    loop = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), casting="unsafe", **options)
+    for kind, dtype in zip(kinds, loop, strict=False):
+        if isinstance(kind, type) and PYTHON_SCALARS[kind] != dtype:
+            raise TypeError(
+                f"cannot cast Python {kind.__name__} to {dtype} under the casting rule 'equiv'"
+            )
 
 
 def _signature(ufunc: Any, given: Any) -> tuple[Any, ...]:
@@ -184,7 +198,8 @@ def _into(
         if target is not None:
             chosen = result if where is True else np.where(where, result, target)
             chosen = _repeated(chosen, shape_of(target))
-            results[position] = UFUNC_METHODS["out"](target, chosen, ufunc.__name__, since)
+            rule = settings["casting"]
+            results[position] = UFUNC_METHODS["out"](target, chosen, ufunc.__name__, since, rule)
     return tuple(results) if isinstance(computed, tuple) else results[0]
 
 
@@ -273,7 +288,7 @@ def _compare_signs(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 
 
 def _constant_or_convert(value: Any, dtype: DType) -> Any:
-    return convert(value if isinstance(value, Tracer) else value.value, dtype)
+    return convert(value.value if isinstance(value, Const) else value, dtype)
 
 
 @rule(np.isnan, np.isinf, np.isfinite)

@@ -17,6 +17,7 @@ from transpile.numpy.core.promotion import (
     Array,
     add_methods,
     as_array,
+    as_operand,
     axis_of,
     broadcast_in_dim,
     broadcast_to,
@@ -26,6 +27,7 @@ from transpile.numpy.core.promotion import (
     dtype_argument,
     implements,
     index_of,
+    is_weak,
     refuse,
     reshape_to,
     result_dtype,
@@ -41,6 +43,7 @@ from transpile.numpy.manipulation.shapes import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
+    check_cast,
     ravel,
     shape_argument,
 )
@@ -70,20 +73,24 @@ def concatenate(
     """The arrays joined along an existing axis, in the dtype that they promote to; None flattens
     them first.
 
-    `casting` changes nothing. Raises ValueError for no arrays, for scalars, and for shapes that
-    differ in another axis.
+    Raises ValueError for no arrays, for scalars, and for shapes that differ in another axis,
+    TypeError where `casting` does not allow the casts to `dtype`.
     """
     refuse("concatenate", out=out)
-    parts = [as_array(a) for a in arrays]
-    if not parts:
+    given = [as_operand(a) for a in arrays]
+    if not given:
         raise located(ValueError, "need at least one array to concatenate")
+    promoted = result_dtype(*given) if dtype is None else dtype_argument(dtype)
+    parts = [strengthen(p) for p in given]
     if axis is None:
         parts, axis = [ravel(p) for p in parts], 0
     if any(p.ndim == 0 for p in parts):
         raise located(ValueError, "zero-dimensional arrays cannot be concatenated")
     number = axis_of(axis, parts[0].ndim)
     _check_joined(parts, number)
-    promoted = result_dtype(*parts) if dtype is None else dtype_argument(dtype)
+    for part in given:
+        if not is_weak(part):
+            check_cast(part.dtype, promoted, casting)
     return concatenate_along([_traced(convert(p, promoted)) for p in parts], number)
 
 
@@ -135,7 +142,9 @@ def stack(
     number = axis_of(axis, len(shape) + 1)
     raised = (*shape[:number], 1, *shape[number:])
     kept = [i for i in range(len(raised)) if i != number]
-    return concatenate([broadcast_in_dim(p, raised, kept) for p in parts], number, dtype=dtype)
+    return concatenate(
+        [broadcast_in_dim(p, raised, kept) for p in parts], number, dtype=dtype, casting=casting
+    )
 
 
 def _several(result: Any) -> list[Any]:
@@ -146,14 +155,15 @@ def _several(result: Any) -> list[Any]:
 @implements(np.vstack, getattr(np, "row_stack", None))  # deprecated since NumPy 2.0
 def vstack(tup: Sequence[Array], *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """The arrays joined along their first axis, vectors as rows of a matrix."""
-    return concatenate(_several(atleast_2d(*tup)), 0, dtype=dtype)
+    return concatenate(_several(atleast_2d(*tup)), 0, dtype=dtype, casting=casting)
 
 
 @implements(np.hstack)
 def hstack(tup: Sequence[Array], *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """The arrays joined along their second axis, vectors along their only one."""
     parts = _several(atleast_1d(*tup))
-    return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype=dtype)
+    axis = 0 if parts and parts[0].ndim == 1 else 1
+    return concatenate(parts, axis, dtype=dtype, casting=casting)
 
 
 @implements(np.dstack)

@@ -14,6 +14,7 @@ from transpile.ir.indices.requirements import is_at_most, may_stretch
 from transpile.ir.indices.row_major import product
 from transpile.numpy.core.promotion import (
     Array,
+    DType,
     add_methods,
     as_array,
     axes_of,
@@ -218,6 +219,8 @@ def broadcast_to_shape(array: Array, shape: Any, subok: bool = False) -> Any:
         raise located(
             ValueError, "input operand has more dimensions than allowed by the axis remapping"
         )
+    if any(isinstance(d, int) and d < 0 for d in wanted):
+        raise located(ValueError, "all elements of broadcast shape must be non-negative")
     for have, want in zip(reversed(x.shape), reversed(wanted), strict=False):
         if have not in (1, want) and not may_stretch(have, want):
             raise located(
@@ -322,6 +325,15 @@ def diagonal(a: Array, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return bind(primitives.slice_, flat, **params)
 
 
+def check_cast(kind: DType, wanted: DType, casting: str) -> None:
+    """NumPy's error about a cast that a rule forbids."""
+    if not np.can_cast(kind, wanted, casting):  # type: ignore[arg-type]  # a str of NumPy's
+        raise located(
+            TypeError,
+            f"Cannot cast array data from {kind!r} to {wanted!r} according to the rule '{casting}'",
+        )
+
+
 def astype(
     x: Array,
     dtype: Any,
@@ -338,12 +350,7 @@ def astype(
     """
     value = as_array(x)
     wanted = dtype_argument(dtype)
-    if not np.can_cast(value.dtype, wanted, casting):  # type: ignore[arg-type]
-        raise located(
-            TypeError,
-            f"Cannot cast array data from {value.dtype!r} to {wanted!r} "
-            f"according to the rule '{casting}'",
-        )
+    check_cast(value.dtype, wanted, casting)
     warn_if_imaginary_is_lost(value, wanted)
     result = strengthen(convert(value, wanted))
     return bind(elementwise.copy, result) if copy and result is value else result

@@ -251,8 +251,15 @@ def ediff1d(ary: Array, to_end: Any = None, to_begin: Any = None) -> Any:
     flat = np.ravel(ary)
     differences = call(np.subtract, flat[1:], flat[:-1])
     ends = [None if e is None else np.ravel(e) for e in (to_begin, to_end)]
+    for name, end in zip(("to_begin", "to_end"), ends, strict=True):
+        if end is not None and not np.can_cast(end.dtype, flat.dtype, "same_kind"):
+            raise located(
+                TypeError,
+                f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` "
+                "rule.",
+            )
     parts = [p for p in (ends[0], differences, ends[1]) if p is not None]
-    return np.concatenate(parts, dtype=differences.dtype)
+    return np.concatenate(parts, dtype=differences.dtype, casting="unsafe")
 
 
 @implements(np.unwrap)

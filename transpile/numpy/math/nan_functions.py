@@ -11,7 +11,6 @@ from transpile.numpy.core.promotion import (
     NOTHING,
     Array,
     as_array,
-    axes_of,
     broadcast_to,
     implements,
     refuse,
@@ -22,9 +21,11 @@ from transpile.numpy.core.reductions import (
     argmax,
     argmin,
     divided,
+    is_given,
     mask_of,
     mean,
     prod,
+    reduced_axes,
     sum,
     var,
 )
@@ -94,6 +95,11 @@ def _there(x: Any, where: Any) -> Any:
     return there if mask is None else call(np.logical_and, there, broadcast_to(mask, x.shape))
 
 
+def _check_inexact(dtype: Any) -> None:
+    if is_given(dtype) and not np.issubdtype(dtype, np.inexact):
+        raise located(TypeError, "If a is inexact, then dtype must be inexact")
+
+
 @implements(np.nanmean)
 def nanmean(
     a: Array,
@@ -109,7 +115,8 @@ def nanmean(
     refuse("nanmean", out=out)
     x = as_array(a)
     if x.dtype.kind not in "fc":
-        return mean(x, axis, dtype, None, keepdims, where=where)
+        return mean(x, reduced_axes(axis, x.ndim), dtype, None, keepdims, where=where)
+    _check_inexact(dtype)
     count = sum(_there(x, where), axis, keepdims=keepdims)
     total = sum(_without_nan(x, 0), axis, dtype, None, keepdims, where=where)
     return divided(total, count)
@@ -121,7 +128,7 @@ def nanmean(
 def _extreme(ufunc: Any, a: Array, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     """The extreme of the elements that are not NaN; NaN where there is none."""
     x = as_array(a)
-    axes = axes_of(axis, x.ndim)
+    axes = reduced_axes(axis, x.ndim)
     kept = keepdims is not NOTHING and keepdims
     mask = True if where is NOTHING else where
     return UFUNC_METHODS["reduce"](ufunc, x, axes, None, None, kept, initial, mask)
@@ -215,6 +222,7 @@ def nanvar(
         if ddof != 0:
             raise located(ValueError, "ddof and correction can't be provided simultaneously.")
         ddof = correction
+    _check_inexact(dtype)
     there = _there(x, where)
     count = sum(there, axis, keepdims=keepdims)
     centre = nanmean(x, axis, dtype, None, True, where=where) if mean is NOTHING else mean
@@ -222,7 +230,7 @@ def nanvar(
     deviation = choose(there, deviation, np.zeros((), deviation.dtype))
     if x.dtype.kind == "c":
         deviation = call(np.absolute, deviation)
-    total = sum(call(np.square, deviation), axis, None, None, keepdims)
+    total = sum(call(np.square, deviation), axis, dtype, None, keepdims)
     freedom = call(np.subtract, count, ddof)
     result = divided(total, freedom)
     enough = call(np.greater, freedom, 0)

@@ -35,6 +35,8 @@ def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) ->
     if values.dtype.kind not in "fc":
         values = convert(values, FLOAT64)
     axes = axes_of(axis, values.ndim, "Duplicate axes given.")
+    if axis is not None and len(axes) not in (1, 2):
+        raise located(ValueError, "Improper number of dimensions to norm.")
     if ord is None or (ord == 2 and len(axes) == 1) or (ord in ("fro", "f") and len(axes) == 2):
         result = call(np.sqrt, sum(_squares(values), axes))
     elif len(axes) == 1:

@@ -315,6 +315,8 @@ def tensordot(a: Array, b: Array, axes: Any = 2) -> Any:
         raise located(ValueError, "shape-mismatch for sum")
     x_axes = tuple(axis_of(k, x.ndim) for k in i)
     y_axes = tuple(axis_of(k, y.ndim) for k in j)
+    if len(set(x_axes)) < len(x_axes) or len(set(y_axes)) < len(y_axes):
+        raise located(ValueError, "duplicate axes are not allowed in tensordot")
     return contract(x, y, x_axes, y_axes)
 
 

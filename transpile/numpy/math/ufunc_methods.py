@@ -20,7 +20,6 @@ from transpile.numpy.core.promotion import (
     Array,
     DType,
     as_array,
-    axes_of,
     axis_of,
     broadcast_in_dim,
     broadcast_to,
@@ -47,6 +46,7 @@ from transpile.numpy.core.reductions import (
     max,
     min,
     prod,
+    reduced_axes,
     sum,
 )
 from transpile.numpy.core.reductions import all as all_of
@@ -111,7 +111,7 @@ def _reduce(
     """The elements along axes combined by a ufunc of two operands, as `numpy.ufunc.reduce` does."""
     x = as_array(array)
     accumulated = accumulator(ufunc.reduce, x.dtype, dtype)
-    axes = () if x.ndim == 0 and axis in (0, -1) else axes_of(axis, x.ndim)
+    axes = reduced_axes(axis, x.ndim)
     if ufunc in _SUMS:
         return _SUMS[ufunc](x, axes, accumulated, None, keepdims, initial, where)
     if ufunc in _EXTREMES:
@@ -323,14 +323,14 @@ def _reduceat(
     size = _size(x, number, f"numpy.{ufunc.__name__}.reduceat")
     if isinstance(segments, Tracer):
         return _reduceat_traced(ufunc, x, segments, number, accumulated)
-    starts = cast(segments, INT64).tolist()
+    starts = cast(segments, INT64).tolist() if segments.size else []
     for start in starts:
         if not 0 <= start < size:
             raise located(
                 IndexError, f"index {start} out-of-bounds in {ufunc.__name__}.reduceat [0, {size})"
             )
     parts = []
-    for first, following in zip(starts, [*starts[1:], size], strict=True):
+    for first, following in zip(starts, [*starts[1:], size][: len(starts)], strict=True):
         piece = slice_axis(x, number, first, following if following > first else first + 1)
         parts.append(_from_first(ufunc, piece, number, accumulated))
     if not parts:

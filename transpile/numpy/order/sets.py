@@ -163,6 +163,9 @@ def unique(
     by default the first one, with a count of 0.
     """
     array = as_array(ar)
+    if axis is not None and array.ndim == 1:
+        checked_axis(axis, 1)
+        axis = None  # rows of one element are those elements
     if axis is None:
         x, front = _flat(array), (array.size,)
         rest: tuple[Any, ...] = ()

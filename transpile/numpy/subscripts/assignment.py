@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,12 @@ from transpile.primitives.rules import apply
 from transpile.trace.bytecode.made_arrays import check_assignment, check_shared
 from transpile.trace.trace import Trace, bind, current_trace, is_assignable, the_trace
 from transpile.trace.tracer import BINARY, UFUNC_METHODS, Tracer
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    from transpile.numpy.subscripts import updates_in_turn
+else:
+    updates_in_turn = Later("transpile.numpy.subscripts.updates_in_turn")
 
 # ---------------------------------------------------------------------------------------- storing
 
@@ -222,7 +228,9 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
     store(x, set_item(x, key, as_operand(value)), since)
 
 
-def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
+def assign_result(
+    x: Tracer, value: Any, function: str, since: int, casting: str = "same_kind"
+) -> Tracer:
     """Assign the result of a function to the array given as `out`, cast as NumPy casts it."""
     if not isinstance(x, Tracer):
         check_assignment(value, x)
@@ -239,11 +247,11 @@ def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
     ):
         raise located(ValueError, text)
     dtype = as_operand(value).dtype
-    if not np.can_cast(dtype, x.dtype, "same_kind"):
+    if not np.can_cast(dtype, x.dtype, casting):  # type: ignore[arg-type]  # a str of NumPy's
         raise located(
             TypeError,
             f"Cannot cast ufunc '{function}' output from {dtype!r} to {x.dtype!r} with casting "
-            f"rule 'same_kind'",
+            f"rule '{casting}'",
         )
     store(_own(x), content(value, x.dtype, x.shape), since)
     return x
@@ -280,10 +288,8 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
         ufunc, b = np.add, np.negative(as_array(b))
     combine = _NAMES.get(_OF_TRUTH.get(ufunc, ufunc))
     if combine is None or (ufunc in _OF_TRUTH and a.dtype != BOOL):
-        raise unsupported(
-            f"numpy.{ufunc.__name__}.at is not supported on traced arrays: add, subtract, "
-            f"multiply, maximum and minimum are"
-        )
+        store(a, updates_in_turn.updated_in_turn(ufunc, a, indices, b), since)
+        return
     store(a, update_item(a, indices, as_operand(b), combine), since)
 
 

@@ -50,6 +50,8 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Any:
             dtype = None if given is dtype else dtype
     if dtype is None:
         return x[...]
+    if not np.dtype(dtype).isnative:
+        raise unsupported(f"a traced array has its bytes in this machine's order, not as {dtype}")
     value, wanted = strengthen(as_array(x)), dtype_argument(dtype)
     if value.dtype == wanted:
         return x[...]

@@ -235,6 +235,8 @@ def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
     x, number = _flat_axis(arr, axis)
     size = x.shape[number]
     added = convert(traced(values), x.dtype)
+    if isinstance(obj, Tracer) and obj.ndim and obj.dtype == BOOL:
+        (obj,) = np.nonzero(obj)
     if added.ndim < x.ndim:
         added = reshape_to(added, (*[1] * (x.ndim - added.ndim), *added.shape))
     is_one = isinstance(obj, Dim) or (
@@ -249,7 +251,8 @@ def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
         obj = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
         obj = np.flatnonzero(obj) if obj.dtype == BOOL else obj
         obj = obj.astype(INT64)
-    count = added.shape[number] if is_one else as_array(obj).size
+    # One position takes all values, as NumPy has it.
+    count = added.shape[number] if is_one or as_array(obj).size == 1 else as_array(obj).size
     shape = (*x.shape[:number], count, *x.shape[number + 1 :])
     added = broadcast_to(added, shape)
     if is_one and not isinstance(obj, Tracer):

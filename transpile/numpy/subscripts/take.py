@@ -28,8 +28,10 @@ from transpile.numpy.core.promotion import (
     implements,
     refuse,
     reshape_to,
+    result_dtype,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import is_of_scalar
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.joins import stack
 from transpile.numpy.manipulation.shapes import ravel, shape_argument
@@ -82,7 +84,7 @@ def take(a: Array, indices: Array, axis: Any = None, out: Any = None, mode: str 
     """
     refuse("take", out=out)
     x = traced(a)
-    if axis is None:
+    if axis is None or is_of_scalar(axis, x.ndim):
         x, axis = ravel(x), 0
     number = axis_of(axis, x.ndim)
     numbers = as_indices(indices)
@@ -272,18 +274,18 @@ def choose(a: Array, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """
     refuse("choose", out=out)
     number = as_indices(a)
-    options = [as_array(c) for c in choices]
-    if not options:
+    given = [as_operand(c) for c in choices]
+    if not given:
         raise located(ValueError, "0-length sequence.")
+    dtype = result_dtype(*given)
+    options = [convert(as_array(c), dtype) for c in given]
     bounded_number = bounded(number, len(options), mode)
     result = options[-1]
     for k in range(len(options) - 2, -1, -1):
         nearest = call(np.less_equal, traced(bounded_number), k)
         result = elementwise.where(nearest, options[k], result)
     shape = broadcast_shapes((bounded_number.shape, *(o.shape for o in options)))
-    dtype = np.result_type(*options) if not any(isinstance(o, Tracer) for o in options) else None
-    result = traced(result)
-    return broadcast_to(convert(result, dtype or result.dtype), shape)
+    return broadcast_to(convert(traced(result), dtype), shape)
 
 
 @implements(np.piecewise)

@@ -1,0 +1,161 @@
+"""Forms of calls that NumPy takes besides arrays by their names: lists beside arrays, the only axis
+of an array that has none, `out` at its place, casts, and what their errors are."""
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile.errors import UnsupportedError
+
+X = np.array([3.0, -1.5, 0.0, 2.0, 5.5, -0.0])
+I = np.array([2, 5, 2, -1])
+Z = np.full(6, -0.0)
+ONE = np.float32(1.5)
+
+
+def lists(x, i, z, one):
+    rows = [3.0, 0, 2, 2, 1, 1]
+    yield from (x == rows, rows != x, x < rows, rows >= x, x - rows, tuple(rows) / x)
+    yield from (rows @ x, x[:2] * [2, 3], [1, 2] + x[0], x[1] == [0, -1.5], x ** [2] * 6)
+    yield from (np.maximum([x[0], 1.0], [x[1], 7]), np.add([x[0], x[1]], 1))
+    yield from (np.maximum.reduce([x, z, x[::-1]]), np.logical_or.reduce([x > 2, x < 0]))
+    yield from (np.isclose(x, x + 1, rtol=[0.1] * 6, atol=[0, 1, 0, 1, 0, 1]),)
+    yield from (i.astype("u8") == np.arange(4), i.astype("u8") > [2, -5, 2, 9])
+    yield from (np.insert(x, [1], [7, 8]), np.insert(x.reshape(3, 2), [1], [7, 8, 9], axis=1))
+    yield from (np.insert(x, x > 2, 9.0), np.insert(x, [2], []))
+    yield from (np.add.reduceat(x, []), np.add.reduceat(x.reshape(2, 3), [], axis=1))
+
+
+def the_only_axis(x, i, z, one):
+    folds = (np.sum, np.prod, np.any, np.all, np.max, np.min, np.ptp, np.argmax, np.argmin)
+    for fold in (*folds, np.nansum, np.nanmax, np.nanargmin, np.count_nonzero):
+        yield from (fold(x[0], axis=0), fold(x[1], axis=-1))
+    yield from (x[4].max(axis=0, keepdims=True), np.take(x[1], [0, -1, 0], axis=0))
+    yield np.sum(x[0], axis=0, keepdims=True, initial=2.0)
+
+
+def numbers_beside_arrays(x, i, z, one):
+    yield from (np.concatenate([one, 1.0, x.astype("f4")], axis=None), np.concatenate([x, [1]]))
+    yield from (np.choose(i % 2, [0.5, x[:4].astype("f4")]), np.choose(i % 2, [-1, i.astype("i2")]))
+    yield from (np.var(x, dtype="D"), x.std(dtype="F"), np.var(x * 1j, dtype="D"))
+    yield from (
+        np.nanvar(x, dtype="f4"),
+        np.nanstd(x * 1j, dtype="F"),
+        np.unique(x * np.nan, axis=0),
+    )
+    yield np.add(x, 4.0, casting="equiv")
+
+
+def sums_from_negative_zero(x, i, z, one):
+    rows = np.stack([z, x, -x])
+    yield from (np.sum(z, initial=-0.0), np.sum(z), np.sum(rows, axis=1, initial=-0.0))
+    yield from (z[:0].sum(initial=-0.0), np.sum(rows, axis=0, initial=-0.0, where=rows != 2))
+    yield from (np.sum(z.astype("f2"), initial=-0.0), z[0].sum(initial=-0.0))
+
+
+def outputs(x, i, z, one):
+    whole, at = np.zeros(6, int), np.zeros(2, int)
+    rows, most, cut = np.zeros((2, 6)), np.zeros(6), z
+    np.add(x, 0.5, out=whole, casting="unsafe")
+    np.add(x, 1, out=rows)
+    np.multiply(x[0], 2, rows[0], where=x > 0)
+    np.cumsum(x, 0, None, most)
+    np.argmax(x.reshape(2, 3), 1, at)
+    yield from (whole, rows, most, at, x.clip(-1, 2, out=cut), cut)
+    yield from (x.conj(np.zeros(6, "D")), np.add.reduce(x.reshape(2, 3), 0, None, np.zeros(3)))
+
+
+def elements_in_turn(x, i, z, one):
+    for ufunc, values in (
+        (np.divide, [2.0, 3, 4, 8]),
+        (np.fmax, [1.0, np.nan, 3, -9]),
+        (np.less, 2.5),
+    ):
+        y = x.copy()
+        ufunc.at(y, i, values)
+        yield y
+    for ufunc in (np.left_shift, np.divide):
+        y = np.arange(6) + i[0]
+        ufunc.at(y, i, 3)
+        yield y
+    y = x.copy()
+    np.negative.at(y, [1, 1, 4])
+    np.square.at(y, y > 3)
+    y, rows = y, x.reshape(3, 2).copy()
+    np.hypot.at(rows, ([0, 0, 2], slice(None)), [3.0, 4.0])
+    yield from (y, rows)
+
+
+FORMS = [
+    *(lists, the_only_axis, numbers_beside_arrays, sums_from_negative_zero, outputs),
+    elements_in_turn,
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_results_are_those_of_numpy(form):
+    arguments = (X, I, Z, ONE)
+    with np.errstate(all="ignore"):
+        want = list(form(*[np.copy(a) if np.ndim(a) else a for a in arguments]))
+    got = transpile.jit(lambda *args: list(form(*args)))(*map(np.copy, arguments))
+    assert len(got) == len(want)
+    for number, (ours, numpys) in enumerate(zip(got, want, strict=True)):
+        numpys = np.asarray(numpys)
+        assert (ours.dtype, ours.shape) == (numpys.dtype, numpys.shape), number
+        np.testing.assert_allclose(ours, numpys, rtol=1e-6, err_msg=str(number))
+        if numpys.dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(ours), np.signbit(numpys), str(number))
+
+
+def test_traced_indices_out_of_range_change_nothing():
+    def divided(x, i):
+        np.divide.at(x, i, 2.0)
+        return x
+
+    np.testing.assert_array_equal(
+        transpile.jit(divided)(X.copy(), np.array([0, 9, -7])), [1.5, *X[1:]]
+    )
+    with pytest.raises(IndexError, match="index 9 is out of bounds"):
+        transpile.jit(lambda x: divided(x, [0, 9]))(X.copy())
+
+
+ERRORS = [
+    (lambda x: np.add(x, 4, casting="equiv"), "cannot cast Python int to float64"),
+    (lambda x: np.add(x, 4.0, dtype="f4", casting="equiv"), "Python float to float32"),
+    (lambda x: np.add(x, x, dtype="f4", casting="equiv"), "with casting rule 'equiv'"),
+    (lambda x: np.add(x, x, out=np.zeros(6, int)), "with casting rule 'same_kind'"),
+    (lambda x: np.stack([x, x], dtype=int), "according to the rule 'same_kind'"),
+    (lambda x: np.hstack([x, x], dtype="f4", casting="safe"), "according to the rule 'safe'"),
+    (lambda x: np.ediff1d(x.astype(int), to_end=1.5), "dtype of `to_end` must be compatible"),
+    (lambda x: np.nanmean(x, dtype=int), "dtype must be inexact"),
+    (lambda x: np.nanvar(x, dtype=bool), "dtype must be inexact"),
+    (lambda x: np.clip(x, 1, 2, min=3), "is forbidden"),
+    (lambda x: np.broadcast_to(x[:1], (-1,)), "must be non-negative"),
+    (lambda x: np.linalg.norm(x.reshape(1, 2, 3), None, (0, 1, 2)), "Improper number of dim"),
+    (lambda x: np.tensordot(x.reshape(2, 3), x.reshape(2, 3), ([1, 1], [1, 1])), "duplicate axes"),
+    (lambda x: np.max(x[0], axis=1), "axis 1 is out of bounds"),
+    (lambda x: np.mean(x[0], axis=0), "axis 0 is out of bounds"),
+    (lambda x: np.sum(x[0], axis=(0,)), "axis 0 is out of bounds"),
+    (lambda x: np.negative.at(x, 1, 2.0), "second operand provided"),
+    (lambda x: np.divide.at(x, 1), "second operand needed"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), ERRORS)
+def test_errors_are_those_of_numpy(call, words):
+    with pytest.raises((TypeError, ValueError, IndexError)) as numpys:
+        call(X.copy())
+    with pytest.raises((TypeError, ValueError, IndexError), match=words) as ours:
+        transpile.make_jaxpr(call)(X)
+    assert issubclass(numpys.type, ours.type)
+
+
+def test_a_list_is_repeated_and_not_multiplied_by_a_number():
+    tripled = transpile.jit(lambda n: np.array([0.5, 1.0] * n))
+    np.testing.assert_array_equal(tripled(3), [0.5, 1.0] * 3)
+    assert transpile.jit(lambda k: k == [1])(3).item() is False
+
+
+def test_bytes_in_another_order_are_refused():
+    with pytest.raises(UnsupportedError, match="bytes in this machine's order"):
+        transpile.make_jaxpr(lambda x: x.view(">f8"))(X)
