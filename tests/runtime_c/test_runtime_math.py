@@ -71,6 +71,7 @@ NOT_IN_NUMPY = {
     "subscript",
     "checked_subscript",
     "cell",
+    "behind_branch",
     "exchange",
     "print_values",
     "sizes",

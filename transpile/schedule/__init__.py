@@ -20,6 +20,7 @@ from transpile.schedule.blocking.interchange import interchange
 from transpile.schedule.blocking.pack_operands import pack_operands
 from transpile.schedule.blocking.tile import tile
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
+from transpile.schedule.cleanup.early_exits import branch_on_exits
 from transpile.schedule.cleanup.invariant_choices import hoist_choices
 from transpile.schedule.cleanup.kept_rows import skip_kept_rows
 from transpile.schedule.cleanup.licm import hoist_invariants
@@ -211,6 +212,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "what is divided into row and column and put together again is one number",
     ),
     (remove_dead_scalars, "what only choices read that were settled is dead code"),
+    (
+        branch_on_exits,
+        "what the end of a loop chooses stands in its branch, which is predicted",
+    ),
     (
         shape_choices,
         "choices of constants are branches in scalar code, stores under conditions are choices",

@@ -65,20 +65,24 @@ def shape_choices(program: Program, options: Options) -> Program:
 
 
 def _body(body: Body) -> Body:
-    return same(body, tuple(_statements(body)))
+    return same(body, tuple(_statements(body, False)))
 
 
-def _statements(body: Body) -> Iterator[Statement]:
+def _of_loop(body: Body) -> Body:
+    return same(body, tuple(_statements(body, True)))
+
+
+def _statements(body: Body, is_of_loop: bool) -> Iterator[Statement]:
     for statement in body:
         if isinstance(statement, Update):
-            statement = _record(statement, body)
+            statement = _record(statement, body, is_of_loop)
         if isinstance(statement, Update):
             statement = _moved(statement, body)
         match statement:
             case For(simd=True):
                 yield statement
             case For():
-                yield with_bodies(_with_stores_in_any_case(statement), _body)
+                yield with_bodies(_with_stores_in_any_case(statement), _of_loop)
             case Declare(value=Apply(op="select", args=args), constant=True, symbol=None):
                 yield from _by_branch(statement, *args)
             case Declare(value=Apply(op="add", args=(x, y)), constant=True, symbol=None):
@@ -101,8 +105,10 @@ def _by_branch(statement: Declare, test: Expr, x: Expr, y: Expr) -> Iterable[Sta
     return (statement,)
 
 
-def _record(update: Update, body: Body) -> Statement:
-    """The update of the place of a record, at which the same body loads, by a branch."""
+def _record(update: Update, body: Body, is_of_loop: bool) -> Statement:
+    """The update of the place of a record, at which the same body loads, by a branch. In each
+    iteration of a counted loop, compilers cannot undo it: searches that end early are short, and
+    many of their branches are not predicted."""
     match update:
         case Update(target=Ref() as place, op="set", value=Apply(op="select", args=(test, x, y))):
             other = x if y == place else y
@@ -119,8 +125,14 @@ def _record(update: Update, body: Body) -> Statement:
                 )
             ):
                 branch = test if y == place else Apply("logical_not", (test,), BOOL)
-                return If(branch, (changed(update, value=other),))
+                value = _kept(other) if is_of_loop else other
+                return If(branch, (changed(update, value=value),))
     return update
+
+
+def _kept(value: Expr) -> Expr:
+    """An integer that compilers do not compute in any case."""
+    return Apply("behind_branch", (value,), value.dtype) if value.dtype.kind in "iu" else value
 
 
 def _further(statement: Declare, x: Expr, y: Expr, body: Body) -> Iterable[Statement]:
