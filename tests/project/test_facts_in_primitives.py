@@ -25,6 +25,8 @@ PARTS = "the two primitives that take a number apart"
 CODE = ("transpile.hlo.", "transpile.hlo_import.")  # whose instructions have some of the names, too
 JUSTIFIED = {
     ("codegen.plan.gcc_faults", "add subtract maximum minimum"): "what gcc 12 gets wrong",
+    ("codegen.plan.gcc_faults", "minimum maximum"): "what gcc makes of choices",
+    ("codegen.plan.gcc_faults", "less greater"): "what gcc makes of choices",
     (
         "fusion.elements",
         "iota concatenate pad gather dynamic_slice dynamic_update_slice",

@@ -140,7 +140,7 @@ def test_the_place_of_the_best_so_far_changes_behind_a_branch_and_halves_do_not(
 
     assert choices(nearest_not_done, near, done) == 0
     text = transpile.jit(nearest_not_done).lower(near, done).as_text()
-    assert "best = behind_branch_i64(" in text  # which gcc cannot make a choice again
+    assert "= behind_branch_i64(" in text  # which gcc cannot make a choice again
     assert choices(first_not_less, np.sort(near), 0.5) == 2
 
 

@@ -461,6 +461,7 @@ def _gcc_flags(summary: Summary, calls_helpers: bool) -> tuple[tuple[str, ...], 
         integer_choices=summary.integer_choices,
         splits_truths=summary.splits_truths,
         gathers_far_elements=summary.gathers_far_elements,
+        chains_extremes=summary.chains_extremes,
         calls_helpers=calls_helpers,
     )
     return faults, tuple(dict.fromkeys((*faults, *lanes)))

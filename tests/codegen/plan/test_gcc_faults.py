@@ -169,3 +169,28 @@ def test_rows_of_local_arrays_that_are_no_whole_vectors_are_not_taken_for_aligne
         lowered = jit(f).lower(x)
         assert (flag in lowered.as_text()) == is_there
         np.testing.assert_allclose(lowered.compile()(x), f(x), rtol=1e-6)
+
+
+def test_extremes_of_three_keep_their_order_where_iterations_wait_for_each_other():
+    """Of the three before it, the neighbour on the left is the last to be known."""
+
+    def distances(row, costs):
+        for i in range(1, len(row)):
+            row[i] = min(min(row[i] + 1, costs[i]), row[i - 1] + 1)
+
+    def clamped(row, costs):
+        for i in range(1, len(row)):
+            row[i] = min(max(row[i - 1] + costs[i], 0), 9)
+
+    def of_two(row, costs):
+        for i in range(1, len(row)):
+            row[i] = max(row[i - 1] - 1, costs[i])
+
+    row, costs = np.random.default_rng(0).integers(0, 20, (2, 600))
+    for function, is_there in ((distances, True), (clamped, False), (of_two, False)):
+        assert ("-fno-tree-reassoc" in flags_of(function, row, costs)) == is_there
+        got, want = row.copy(), row.copy()
+        jit(function)(got, costs)
+        function(want, costs)
+        np.testing.assert_array_equal(got, want)
+    assert "-fno-tree-reassoc" not in flags_of(distances, row.astype("f8"), costs.astype("f8"))

@@ -21,6 +21,10 @@ The vectors that finish a loop in lanes are half as wide as the others. Where ro
 begin at multiples of those, but not of the others, gcc 12 loads them as aligned, and does not align
 the array: the program ends with a fault. It was seen where the loop in lanes reads several rows.
 
+Of a minimum of three integers, or more, gcc takes first the one that was computed last. In a loop
+of the user's, as of the distance of two texts, it is the one that the iteration before has made,
+for which both choices wait then: as they are written, one of them does.
+
 Where gcc gathers a vector of eight elements of 64 bits that lie apart, the pass for straight-line
 code stores them one by one, and the vector is read from there: it waits for all of these stores.
 """
@@ -43,6 +47,7 @@ from transpile.ir.loop_ir import (
     Statement,
     Store,
     Update,
+    While,
 )
 from transpile.ir.loop_rewrite import loads, parts, walk
 from transpile.ir.types import BOOL
@@ -54,6 +59,7 @@ _NO_NEW_BRANCHES = ("-fno-thread-jumps",)
 _NO_TRUTHS_OF_ARMS = ("-fno-tree-pre",)
 _NO_CALLS_IN_ARMS = ("-fno-tree-sink",)
 _NO_SHORTER_VECTORS = ("--param=vect-epilogues-nomask=0",)
+_NO_OTHER_ORDER = ("-fno-tree-reassoc",)
 _VECTOR = 64  # bytes of the widest
 
 
@@ -153,6 +159,37 @@ def _is_far(index: tuple[Index, ...], counter: Symbol) -> bool:
     return any(abs(dict(terms_of(i)).get((counter,), 0)) > 1 for i in index[-1:])
 
 
+def chains_extremes(loop: For | While) -> bool:
+    """Tell whether an iteration of this loop, whose iterations are no lanes, takes the minimum or
+    maximum of three integers or more: gcc may take them in another order."""
+    known: dict[str, str] = {}  # constants that are such extremes of two
+    for statement in loop.body:
+        if not isinstance(statement, Declare | Store | Update):
+            continue
+        op, operands = _extreme(statement.value)
+        if any(isinstance(x, Ref) and known.get(x.name) == op for x in operands):
+            return True
+        if op and isinstance(statement, Declare):
+            known[statement.name] = op
+    return False
+
+
+def _extreme(value: Expr) -> tuple[str, tuple[Expr, ...]]:
+    """Which extreme of two integers a value is, and of which; `""` for others."""
+    if value.dtype.kind not in "iu":
+        return "", ()
+    match value:
+        case Apply(op="minimum" | "maximum" as op, args=args):
+            return op, args
+        case Apply(op="select", args=(Apply(op=test, args=(x, y)), *arms)):
+            first = {"less": "minimum", "greater": "maximum"}.get(test.removesuffix("_equal"), "")
+            if first and arms == [x, y]:
+                return first, (x, y)
+            if first and arms == [y, x]:
+                return "maximum" if first == "minimum" else "minimum", (x, y)
+    return "", ()
+
+
 def flags_for_lanes(
     *,
     is_in_lanes: bool,
@@ -160,14 +197,16 @@ def flags_for_lanes(
     integer_choices: int,
     splits_truths: bool,
     gathers_far_elements: bool,
+    chains_extremes: bool,
     calls_helpers: bool,
 ) -> tuple[str, ...]:
     """gcc's additional flags without which it may not vectorise a program's loops in lanes, or
-    makes slow lanes."""
+    makes slow lanes or slow chains."""
     is_chain = is_in_lanes and not is_branched and integer_choices > 1
     flags = _NO_NEW_BRANCHES if is_chain else ()
     flags = (*flags, *_NO_TRUTHS_OF_ARMS) if splits_truths else flags
     flags = (*flags, *_NO_CALLS_IN_ARMS) if calls_helpers else flags
+    flags = (*flags, *_NO_OTHER_ORDER) if chains_extremes else flags
     return (*flags, *_NO_STRAIGHT_LINE_VECTORS) if gathers_far_elements else flags
 
 

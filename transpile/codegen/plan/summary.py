@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from transpile.codegen.c_functions import dtype_of_column, infix
 from transpile.codegen.plan.gcc_faults import (
+    chains_extremes,
     gathers_far_elements,
     is_integer_choice,
     is_short_reduction,
@@ -58,6 +59,7 @@ class Summary:
     misaligns               likewise
     splits_truths           gcc may leave a loop out of lanes (`gcc_faults.py`)
     gathers_far_elements    gcc may make slow lanes (`gcc_faults.py`)
+    chains_extremes         gcc may make slow chains (`gcc_faults.py`)
     is_in_lanes             the iterations of a loop are lanes
     is_branched             there is a branch, or a loop until a condition fails
     integer_choices         operations of integers that are choices in C, as their quotients
@@ -74,6 +76,7 @@ class Summary:
     misaligns: bool
     splits_truths: bool
     gathers_far_elements: bool
+    chains_extremes: bool
     is_in_lanes: bool
     is_branched: bool
     integer_choices: int
@@ -94,6 +97,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
         any(s.misaligns for s in each),
         any(s.splits_truths for s in each),
         any(s.gathers_far_elements for s in each),
+        any(s.chains_extremes for s in each),
         any(s.is_in_lanes for s in each),
         any(s.is_branched for s in each),
         sum(s.integer_choices for s in each),
@@ -106,7 +110,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
 @memoized
 def _summary(kernel: Kernel) -> Summary:
     length = choices = 0
-    is_complex = reduces_short = loses = splits = far = in_lanes = is_branched = False
+    is_complex = reduces_short = loses = splits = far = chains = in_lanes = is_branched = False
     is_parallel = is_marked = misaligned = False
     local: dict[str, Buffer] = {}
     intrinsics: set[type[Call]] = set()
@@ -131,17 +135,21 @@ def _summary(kernel: Kernel) -> Summary:
                 misaligned = misaligned or (statement.simd and misaligns(statement, local))
                 splits = splits or (statement.simd and splits_truths(statement.body))
                 far = far or gathers_far_elements(statement)
+                chains = chains or (not statement.simd and chains_extremes(statement))
             case Alloc(buffer=buffer, slot=None):
                 local[buffer.name] = buffer
-            case If() | While():
+            case If():
                 is_branched = True
+            case While():
+                is_branched = True
+                chains = chains or chains_extremes(statement)
             case Call():
                 intrinsics.add(type(statement))
             case _:
                 pass
     drops = {"rounds", "widens"} <= roundings or "rounds a half" in roundings
     faults = reduces_short, drops, loses, misaligned
-    marks = is_complex, *faults, splits, far, in_lanes, is_branched
+    marks = is_complex, *faults, splits, far, chains, in_lanes, is_branched
     return Summary(length, *marks, choices, is_parallel, is_marked, frozenset(intrinsics))
 
 

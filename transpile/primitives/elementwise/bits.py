@@ -191,8 +191,8 @@ def _cell(x: Any, n: Any, m: Any) -> Any:
 # is positive: x itself where there is such a row. The schedule makes it (`cells`).
 cell = elementwise("cell", _cell, "cell(x, y, z)", dtypes="i", interval=intervals.cell)
 
-# The number itself, computed where it stands: a compiler makes no choice of the branch around it. The
-# schedule makes it (`scalar_choices`).
+# The number itself, computed where it stands: a compiler makes no choice of the branch around it.
+# The schedule makes it (`scalar_choices`).
 behind_branch = elementwise(
     "behind_branch",
     lambda x: np.asarray(x).copy(),

@@ -6,8 +6,8 @@
                                                       t += d;
                                                   }
 
-A loop ends once, so that this branch is predicted: the next iteration need not wait for the test, as
-it does where the test chooses what it begins with.
+A loop ends once, so that this branch is predicted: the next iteration need not wait for the test,
+as it does where the test chooses what it begins with.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from transpile.options import Options
 from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
-_MOST_TESTS = 4  # of ends that one statement notes: each has a branch
 _TRUE, _FALSE = (Literal(np.bool_(truth), BOOL) for truth in (True, False))
 
 
@@ -106,7 +105,7 @@ def _by_branches(run: Body, flag: Ref, value: Expr) -> Body:
     updates = [s for s in run if isinstance(s, Update)]
     choosing = [s for s in updates if s.target != flag and _chooses(s.value, tests)]
     others = [s for s in updates if s.target != flag and s not in choosing]
-    if not choosing or len(tests) > _MOST_TESTS or not _are_apart(choosing, others, tests, flag):
+    if not choosing or not _are_apart(choosing, others, tests, flag):
         return run
     note = next(s for s in updates if s.target == flag)
     rest = _under(choosing, tests, None)
@@ -141,9 +140,9 @@ def _are_apart(
     """True if the tests may come first, and the other assignments last."""
     first = {s.target.name for s in choosing if isinstance(s.target, Ref)}
     last = {s.target.name for s in others if isinstance(s.target, Ref)}
-    read_by_tests = set().union(*(_names(test) for test in tests))
-    read_first = set().union(*(names_read(s) for s in choosing))
-    read_last = set().union(*(names_read(s) for s in others))
+    read_by_tests = frozenset[str]().union(*(_names(test) for test in tests))
+    read_first = frozenset[str]().union(*(names_read(s) for s in choosing))
+    read_last = frozenset[str]().union(*(names_read(s) for s in others))
     return (
         read_by_tests.isdisjoint(first | last | {flag.name})
         and flag.name not in read_first | read_last
@@ -153,13 +152,13 @@ def _are_apart(
     )
 
 
-def _names(value: Expr) -> set[str]:
+def _names(value: Expr) -> frozenset[str]:
     return names_read(Declare("test", value))
 
 
 def _under(updates: Sequence[Update], tests: Sequence[Expr], holds: Expr | None) -> Body:
     """The assignments where one test holds, and those before it do not, or none does."""
-    known = {test: _FALSE for test in tests}
+    known = dict.fromkeys(tests, _FALSE)
     if holds is not None:
         known[holds] = _TRUE
     after = [changed(s, value=_settled(s.value, known)) for s in updates]
