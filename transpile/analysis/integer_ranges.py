@@ -157,6 +157,11 @@ class Facts(Sums):
                 return expr if name is None or isinstance(expr, Load) else Ref(name, expr.dtype)
             expr = value
 
+    def unnamed(self, expr: Expr) -> Expr:
+        """What a constant of the scope is, as it is known behind that."""
+        found = self.resolved(expr)
+        return self.values.get(found.name, found) if isinstance(found, Ref) else found
+
     def range_of_index(self, index: Index) -> Interval:
         """The interval of a subscript."""
         low, high = bounds(index)
@@ -274,8 +279,13 @@ class Facts(Sums):
                 0 <= bits < _MOST_BITS
             ):
                 y, factor = shifted, 1 << int(bits)
-        above = self.sum_of(y)
-        if above is not None:
+        self._relate_sums(below, self.sum_of(y), gap, factor)
+
+    def _relate_sums(
+        self, below: Linear | None, above: Linear | None, gap: int = 0, factor: int = 1
+    ) -> None:
+        """Note that one sum and a gap, so many times, are no more than the other one."""
+        if below is not None and above is not None:
             shift = linear_facts.constant(-gap * factor)
             found = linear_facts.combined(linear_facts.combined(above, below, -factor), shift, 1)
             if linear_facts.is_relation(found) and found not in self.relations:
@@ -371,6 +381,19 @@ class Facts(Sums):
                 low, high = -(-interval[0] // int(factor)), interval[1] // int(factor)
                 return low <= high and self._narrow(x, (low, high))
         return True
+
+    def equate_length(self, symbol: Symbol, value: Expr) -> None:
+        """A length has been found: it is a scalar, and what that is the largest of is no larger."""
+        self.bound(symbol.name, self.range_of(value))
+        self.equate(symbol.name, value)
+        largest = self._made_of(value)
+        if isinstance(largest, Apply) and largest.op == "maximum":
+            for part in largest.args:
+                self._relate_sums(self.sum_of(part), self.sum_of_index(Dim.of(symbol)))
+
+    def refute(self, condition: Expr) -> bool:
+        """Assume that a condition does not hold; False where it does."""
+        return self._assume(condition, False)
 
     def assume_less(self, x: Expr, y: Expr) -> bool:
         """Assume that an integer is less than another one; False where it is not."""

@@ -208,8 +208,11 @@ class _Removal:
         if not stops:
             following, further = self.block([*node.orelse, *rest])
             return [*before, loop, *following], further
-        otherwise = ast.If(_none_of(stops, node), node.orelse, [])
-        rest = [ast.copy_location(otherwise, node), *rest]
+        if broken in stops:
+            otherwise = ast.If(_none_of([broken], node), node.orelse, [])
+            rest = [ast.copy_location(otherwise, node), *rest]
+        else:
+            rest = [*node.orelse, *rest]
         following, further = self.block(rest)
         if RETURN in exits:
             guard = ast.If(_none_of([self.returned], node), following, [])

@@ -49,6 +49,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import parts, walk, written
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
+from transpile.schedule.cleanup.found_lengths import tell_lengths
 from transpile.schedule.cleanup.subscripts.exact_indices import ExactIndices
 from transpile.util.frozen_records import changed, same
 
@@ -90,6 +91,8 @@ def _settled(
         body, known = _Walk(exact, watched).body(kernel.body, known)
         body = exact.propagated(same(kernel.body, body))
         kernels.append(changed(kernel, body=body))
+        if known is not None:
+            tell_lengths(program, kernel, known)
     return changed(program, kernels=same(program.kernels, tuple(kernels)))
 
 
@@ -240,7 +243,7 @@ def _store(statement: Store | Update, value: Expr, facts: Facts) -> None:
     match statement:
         case Store(buffer=name, index=()) if is_integer(value.dtype):
             facts.assign(name, facts.range_of(value), None)
-            facts.equate(name, value)
+            facts.equate(name, facts.unnamed(value))
         case Store(buffer=name) | Update(target=Load(buffer=name)):
             facts.forget(name)
 
