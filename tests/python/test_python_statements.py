@@ -625,3 +625,57 @@ def test_the_condition_of_a_while_may_assign_to_arrays():
         np.testing.assert_array_equal(given, wanted)
     with pytest.raises(errors.UnsupportedError, match="assigns to an array, and a derivative"):
         transpile.jit(transpile.grad(lambda x, n: f(np.zeros(4), n, x)))(1.0, 3)
+
+
+def winner(moves, limit):
+    total = 0
+    for k in range(len(moves)):
+        total += moves[k]
+        if total > limit:
+            return k % 2, total
+    else:
+        return -1, total
+
+
+def winner_or_rest(moves, limit):
+    total = 0
+    for k in range(len(moves)):
+        total += moves[k]
+        if total > limit:
+            return k, total
+        if moves[k] == 9:
+            break
+    else:
+        total = -total
+    return -1, total
+
+
+@pytest.mark.parametrize("f", [winner, winner_or_rest])
+def test_the_else_of_a_loop_that_a_return_leaves(f):
+    compiled = transpile.jit(f)
+    for moves in ([1, 2, 3, 4], [1, 9, 3, 4], [0, 0, 0, 0]):
+        for limit in (0, 4, 50):
+            assert compiled(np.array(moves), limit) == f(np.array(moves), limit)
+
+
+def test_a_finally_reads_what_an_attempt_has_not_bound_yet():
+    """The trace begins anew where an array that the function makes is assigned to, and a `finally`
+    of the user's runs on the way."""
+
+    def f(a, k, n):
+        made = np.zeros(5)
+        try:
+            made[k[0]] = a[1]
+            for j, e in enumerate(made):
+                if k[j] < n:
+                    continue
+                made[j] += e + a[j]
+            last = j
+        finally:
+            number = last % 97
+        return made, number
+
+    a, k = np.arange(5.0), np.array([3, 1, 4, 1, 5])
+    for n in (0, 2, 9):
+        for got, want in zip(transpile.jit(f)(a, k, n), f(a, k, n), strict=True):
+            np.testing.assert_array_equal(got, want)

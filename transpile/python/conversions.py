@@ -20,6 +20,7 @@ from transpile.python.semantics.numbers import is_unknown
 from transpile.python.semantics.values import EndedError
 from transpile.python.syntax.conversion import conversion, converted
 from transpile.python.syntax.definitions import NoSourceError
+from transpile.trace.captured_arrays import passed_over
 from transpile.util.interrupt_safety import THREAD, as_before, between
 
 T = TypeVar("T")
@@ -28,6 +29,16 @@ _SUBSTITUTES: dict[int, tuple[Any, Any]] = {
     for table in (builtins.TABLE, math_functions.TABLE)
     for function, ours in table.items()
 }
+
+
+_REQUESTS = (
+    RolledError,
+    UnrolledError,
+    bounds.CountedError,
+    HandledError,
+    EndedError,
+    errors.TracerError,
+)
 
 
 def _raised(text: str) -> tuple[()]:
@@ -61,21 +72,30 @@ class Conversions:
         while True:
             try:
                 return between(self._begin, attempt, as_before())
-            except RolledError as rolled:
-                self.rolled[rolled.site] = rolled.reason
-            except UnrolledError as unrolled:
-                self.rolled.pop(unrolled.site, None)
-                self.unrolled[unrolled.site] = unrolled.reason
-            except bounds.CountedError as counted:
-                self.counting.sites.setdefault(counted.outermost, {})[counted.site] = None
-            except HandledError as handled:
-                raise handled.error from None
-            except EndedError as ended:
-                raise ended.error from None
-            except errors.TracerError as error:
+            except _REQUESTS as request:
+                self._grant(request)
+            except NameError as error:
+                # What a `finally` of the user's reads has no value where a request passes it.
+                self._grant(passed_over(error, *_REQUESTS) or error)
+
+    def _grant(self, request: BaseException) -> None:
+        """Note what a trace has asked for, or raise what it ended with."""
+        match request:
+            case RolledError():
+                self.rolled[request.site] = request.reason
+            case UnrolledError():
+                self.rolled.pop(request.site, None)
+                self.unrolled[request.site] = request.reason
+            case bounds.CountedError():
+                self.counting.sites.setdefault(request.outermost, {})[request.site] = None
+            case HandledError() | EndedError():
+                raise request.error from None
+            case errors.TracerError():
                 for note in self.refused:
-                    error.add_note(note)
-                raise
+                    request.add_note(note)
+                raise request
+            case _:
+                raise request
 
     def _begin(self) -> None:
         THREAD.python = self

@@ -28,6 +28,7 @@ from transpile.trace.trace import LongTraceError, bind
 from transpile.util.interrupt_safety import THREAD, as_before, between
 
 T = TypeVar("T")
+E = TypeVar("E", bound=BaseException)
 # The errors of indexing a concrete array by a traced value.
 FAILURES = (errors.TracerIntegerConversionError, errors.TracerArrayConversionError)
 # Of a function's trace, beyond which its loops become loops of the program, if they can: a C
@@ -191,12 +192,15 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
         conversions = CONVERSIONS[0](refusals[0])
     try:
         result: T = _with_longest(None, functools.partial(conversions.retried, tried))
-    except (errors.TracerError, errors.UnsupportedError):
+    except (errors.TracerError, errors.UnsupportedError) as refusal:
         if undecided is not None:
             raise undecided from None  # it says which constraint would settle it
         if not long:
             raise
-        return _without_conversion(tried)  # as it is, then
+        try:
+            return _without_conversion(tried)  # as it is, then
+        except errors.ConcretizationTypeError:
+            raise refusal from None
     return result
 
 
@@ -222,9 +226,26 @@ def _with_made_arrays(attempt: Callable[[Callable[[], Any], bool], T], function:
         try:
             return _with_sites(sites, lambda: _lifted_if_indexed(attempt, function))
         except AssignedError as assigned:
-            if assigned.site in sites:
-                raise errors.InternalError(f"the array made at {assigned.site}") from None
-            sites |= {assigned.site}
+            site = assigned.site
+        except NameError as error:
+            cause = passed_over(error, AssignedError)
+            if cause is None:
+                raise
+            site = cause.site
+        if site in sites:
+            raise errors.InternalError(f"the array made at {site}")
+        sites |= {site}
+
+
+def passed_over(error: BaseException, *kinds: type[E]) -> E | None:
+    """The exception over which another one was raised, if it is of one of these kinds: what a
+    `finally` of the user's reads has no value where an exception of ours leaves its `try` early."""
+    context: BaseException | None = error
+    while context is not None:
+        if isinstance(context, kinds):
+            return context
+        context = context.__context__
+    return None
 
 
 def _with_sites(sites: frozenset[Any], run: Callable[[], T]) -> T:
