@@ -132,3 +132,38 @@ def changes_in_a_condition(x, n):
 def test_what_cannot_be_state_is_an_error(function, text):
     with pytest.raises(errors.UnsupportedError, match=rf"test_python_attributes.py:\d+: .*{text}"):
         transpile.jit(function).lower(X, 3)
+
+
+class Account:
+    """A sum of money, of which no more is taken than there is."""
+
+    def __init__(self, balance):
+        self.balance = balance
+        self.refused = 0
+
+    def withdraw(self, amount):
+        if amount > self.balance:
+            self.refused += 1
+            return False
+        self.balance -= amount
+        return True
+
+
+def transfers(amounts, start):
+    accounts = [Account(start), Account(2 * start)]
+    named = {"third": (Account(start / 2),)}
+    for k in range(len(amounts)):
+        if accounts[0].withdraw(amounts[k]):
+            accounts[1].balance += amounts[k]
+        elif accounts[1].withdraw(amounts[k] / 2):
+            named["third"][0].balance += amounts[k] / 2
+        else:
+            break
+    return [(a.balance, a.refused) for a in (*accounts, *named["third"])]
+
+
+def test_objects_in_containers_are_changed_by_branches_and_loops():
+    amounts = np.array([5.0, 3.0, 9.0, 1.0, 30.0, 2.0])
+    compiled = transpile.jit(transfers)
+    for start in (1.0, 6.0, 10.0, 40.0):
+        np.testing.assert_allclose(compiled(amounts, start), transfers(amounts, start))

@@ -209,3 +209,36 @@ def test_wide_factorials_wrap_around():
     factorial = transpile.jit(lambda n: math.factorial(n))
     for n in (21, 30, 65, 66, 100):
         assert int(factorial(n)) % 2**64 == math.factorial(n) % 2**64
+
+
+def in_order(a, b, c):
+    low, middle, high = sorted((a, b, c))
+    down = sorted([a, b, c], reverse=True)
+    by_size = sorted([a, b, c], key=lambda x: -abs(x))
+    pairs = sorted([(1, a), (0, b)], key=lambda pair: pair[1])
+    return low, middle, high, down, by_size, pairs
+
+
+def test_sorted_gives_lists_of_the_numbers_in_their_order():
+    check(in_order, (3.0, 1.0, 2.0), (2.0, -2.0, 2.0), (0.0, -0.0, 1.0))
+    check(in_order, (5, 4, 3), (-1, 1, 1))
+
+    def of_a_row(x, k):
+        return sorted(x if k > 0 else -x)[:2], sorted(x, reverse=True)[0]
+
+    check(of_a_row, (np.array([3.0, 1.0, 2.0]), 1), (np.array([3.0, 1.0, 2.0]), -1))
+    with pytest.raises(errors.TracerBoolConversionError, match=r"numpy\.sort\(x\)"):
+        transpile.jit(lambda x: sorted([(x[0], 1), (x[1], 2)]))(np.arange(9.0))
+
+
+def test_bits_of_integers_and_whole_floats():
+    def of_integer(n):
+        return n.bit_length(), n.bit_count(), (n // 2).bit_length() - 1
+
+    check(of_integer, *[(n,) for n in (0, 1, -1, 6, -8, 2**62, -(2**63), 2**63 - 1)])
+    check(lambda x: x.is_integer(), *[(x,) for x in (0.0, 1.5, -2.0, 1e300, NAN, INF)])
+    for value in (np.int8(-128), np.uint8(255), np.uint64(2**64 - 1)):
+        assert transpile.jit(lambda n: n.bit_count())(value) == value.bit_count()
+    for value in (np.arange(3), 2.0):
+        with pytest.raises(AttributeError, match="has no attribute 'bit_length'"):
+            transpile.jit(lambda n: n.bit_length())(value)

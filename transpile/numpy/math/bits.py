@@ -1,14 +1,15 @@
-"""Bits packed into bytes, and unpacked."""
+"""Bits packed into bytes, and unpacked; bits of numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from transpile.ir.dims import Dim
 from transpile.ir.indices.requirements import is_at_most, require
-from transpile.ir.types import BOOL
+from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
@@ -20,12 +21,16 @@ from transpile.numpy.core.promotion import (
     implements,
     reshape_to,
     slice_axis,
+    weaken,
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
 from transpile.numpy.core.runtime_sizes import larger_of, offset_of, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import ravel
+from transpile.primitives.elementwise.bits import bitwise_count, count_leading_zeros
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer, add_method
 
 UINT8 = np.dtype("uint8")
 _ORDERS = {"big": np.arange(7, -1, -1, dtype=UINT8), "little": np.arange(8, dtype=UINT8)}
@@ -115,3 +120,48 @@ def _first(bits: Any, axis: int, count: Any) -> Any:
     kept = slice_axis(bits, axis, 0, smaller_of(size, count))
     missing = (*bits.shape[:axis], count - kept.shape[axis], *bits.shape[axis + 1 :])
     return concatenate_along([kept, fill(0, missing, UINT8)], axis)
+
+
+# ------------------------------------------------------------------- methods of Python's numbers
+
+
+def _of_number(kinds: str, name: str, method: Callable[[Tracer], Any]) -> None:
+    """A method that numbers have, and arrays do not."""
+
+    def called(x: Tracer) -> Any:
+        if x.ndim or x.dtype.kind not in kinds:
+            kind = f"an array of {x.ndim} axes" if x.ndim else f"a number of {x.dtype}"
+            raise located(AttributeError, f"{kind} has no attribute {name!r}")
+        return method(x)
+
+    called.__doc__ = method.__doc__
+    add_method(name, called)
+
+
+def _magnitude(x: Any) -> Any:
+    """|x|, without a sign: that of the least integer is no signed one."""
+    unsigned = convert(x, np.dtype("uint64"))
+    return unsigned if x.dtype.kind == "u" else np.where(x < 0, ~unsigned + np.uint64(1), unsigned)
+
+
+def _bit_length(x: Any) -> Any:
+    """How many bits the absolute value of an integer has, without leading zeros."""
+    zeros = bind(count_leading_zeros, _magnitude(x))
+    return weaken(64 - convert(zeros, INT64))
+
+
+def _bit_count(x: Any) -> Any:
+    """How many bits are set in the absolute value of an integer."""
+    return weaken(convert(bind(bitwise_count, _magnitude(x)), INT64))
+
+
+def _is_integer(x: Any) -> Any:
+    """True for a finite number without a fraction."""
+    if x.dtype.kind != "f":
+        return np.isfinite(x)
+    return np.logical_and(np.isfinite(x), np.floor(x) == x)
+
+
+_of_number("iu", "bit_length", _bit_length)
+_of_number("iu", "bit_count", _bit_count)
+_of_number("iuf", "is_integer", _is_integer)

@@ -18,7 +18,8 @@ from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
 
 _NOT_USERS = ("transpile", "numpy", "builtins")
-_DEPTH = 2  # of objects in the attributes of others
+_DEPTH = 2  # of objects in the attributes of others, and in containers
+_MOST_ITEMS = 256  # of a container that is looked through
 
 
 class Attribute:
@@ -180,6 +181,11 @@ def _objects(functions: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 
 def _held(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
     if isinstance(value, type | FunctionType | ModuleType | Tracer):
+        return
+    if type(value) in (list, tuple, dict) and depth and len(value) <= _MOST_ITEMS:
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, held in list(items):
+            yield from _held(f"{name}[{key!r}]", held, depth - 1)
         return
     if type(value).__module__.partition(".")[0] in _NOT_USERS or not hasattr(value, "__dict__"):
         return

@@ -27,8 +27,10 @@ from transpile.python.semantics.exceptions import (
 )
 from transpile.python.semantics.generators import Generated
 from transpile.python.semantics.iterables import (
+    Chosen,
     Items,
     enumerate_,
+    is_stackable,
     items_of,
     ndenumerate,
     ndindex,
@@ -161,6 +163,28 @@ def _best_of_items(
 def _raised(name: str) -> tuple[()]:
     raise_(lambda: ValueError(f"{name}() iterable argument is empty"), None)
     return ()
+
+
+def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    """`sorted`, by numbers: a list of as many values. Equal ones stay in their order."""
+    key = None if key is None else resolved(key)
+    values = list(iterable)
+    ranks = values if key is None else [key(value) for value in values]
+    are_numbers = all(is_array(x) and np.shape(x) == () for x in ranks)
+    if not any_unknown(ranks) or not are_numbers or not is_stackable(values):
+        return sorted(values, key=key, reverse=reverse)
+    order = np.argsort(np.stack(ranks[::-1] if reverse else ranks), kind="stable")
+    if reverse:
+        order = len(values) - 1 - order[::-1]
+    chosen = Chosen(values)
+    result = [chosen[order[k]] for k in range(len(values))]
+    return [_like(x, values) for x in result] if key is None else result
+
+
+def _like(value: Any, others: Sequence[Any]) -> Any:
+    """A number as weakly typed as all of the others."""
+    is_weak = all(x.type.weak if isinstance(x, Tracer) else not hasattr(x, "dtype") for x in others)
+    return weaken(value) if is_weak else value
 
 
 # --------------------------------------------------------------------------- sums, all and any
@@ -381,4 +405,5 @@ TABLE: dict[Function, Function] = {
     round: round_,
     pow: pow_,
     print: print_,
+    sorted: sorted_,
 }

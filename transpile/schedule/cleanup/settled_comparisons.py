@@ -12,7 +12,7 @@ That a counter does neither follows from its first value, its steps and the cond
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -49,7 +49,6 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import parts, walk, written
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
-from transpile.schedule.cleanup.found_lengths import tell_lengths
 from transpile.schedule.cleanup.subscripts.exact_indices import ExactIndices
 from transpile.util.frozen_records import changed, same
 
@@ -92,8 +91,36 @@ def _settled(
         body = exact.propagated(same(kernel.body, body))
         kernels.append(changed(kernel, body=body))
         if known is not None:
-            tell_lengths(program, kernel, known)
+            _tell_lengths(program, kernel, known)
     return changed(program, kernels=same(program.kernels, tuple(kernels)))
+
+
+def _tell_lengths(program: Program, kernel: Kernel, facts: Facts) -> None:
+    """Add to the facts behind a kernel what the lengths are that it finds. Those of an array that
+    `zeros(n)` makes are the numbers that loops over it count to; that n is not negative is one of
+    the program's requirements, behind which it runs on."""
+    found = {name for statement in kernel.body for name in written(statement)}
+    required = {str(most) for most, limit, _ in program.required if limit == 0}
+    for symbol, name in program.lengths:
+        if name not in found:
+            continue
+        if str(symbol) in required:
+            for truth in _none_of(kernel, name):
+                facts.refute(truth)
+        else:
+            facts.equate_length(symbol, Load(name, (), INT64))
+
+
+def _none_of(kernel: Kernel, name: str) -> Iterator[Expr]:
+    """The truth that a length of 0 counts: it does not hold."""
+    for loop, store in zip(kernel.body, kernel.body[1:], strict=False):
+        match loop, store:
+            case (
+                For(start=0, stop=1, body=(Update(target=target, op="add", value=value),)),
+                Store(buffer=buffer, index=(), value=Ref() as total),
+            ) if buffer == name and total == target:
+                if isinstance(value, Apply) and value.op == "convert_element_type":
+                    yield value.args[0]
 
 
 def _compares(part: Expr) -> bool:
