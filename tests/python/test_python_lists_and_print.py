@@ -121,3 +121,47 @@ def test_numpys_error_states_are_no_statements_of_the_program():
         return total
 
     assert transpile.jit(f)(x, 3) == f(x, 3)
+
+
+def told(x, n):
+    print("from", x, n, sep=":")
+    made = np.zeros(3)
+    print("made", file=None)
+    made[0] = x
+    if x > 0:
+        print("positive", made)
+    return made
+
+
+def test_what_is_printed_while_tracing_is_shown_once(capsys):
+    """Also where an attempt has printed before Python asked it for a value."""
+    transpile.jit(told)(2.0, 4)
+    found = capsys.readouterr().out.splitlines()
+    told(2.0, 4)
+    assert sorted(found) == sorted(capsys.readouterr().out.splitlines())
+
+    def refused(x):
+        print("seen", 1)
+        return np.ones(int(x.sum()))[x > 0].item(3)
+
+    with pytest.raises(errors.TracerError):
+        transpile.jit(refused, python_control_flow=False)(np.ones(2))
+    assert capsys.readouterr().out == "seen 1\n"
+
+
+def test_what_a_function_inside_prints_while_tracing_is_shown_once(capsys):
+    @transpile.jit
+    def inner(x):
+        print("inner")
+        return x * 2 if x > 0 else x
+
+    def outer(x):
+        print("outer")
+        y = inner(x)
+        print("behind")
+        return y if y < 9 else -y
+
+    transpile.jit(outer)(3.0)
+    assert capsys.readouterr().out.split() == ["outer", "inner", "behind"]
+    transpile.xpr(lambda x: print("plain") or x + 1, 1.0)
+    assert capsys.readouterr().out == "plain\n"

@@ -22,6 +22,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import SHORT_NAMES
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.bytecode.made_arrays import AssignedError
+from transpile.trace.bytecode.printing import printing_once
 from transpile.trace.bytecode.reads import global_names
 from transpile.trace.call_signature import function_name
 from transpile.trace.trace import LongTraceError, bind
@@ -163,10 +164,14 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
     trace has, the function is traced once more, converted from its source.
 
     Where traced values are assigned to an array that the function makes, the next attempt traces
-    the call that makes it.
+    the call that makes it. What the function prints in attempts that are given up is not shown.
     """
     if THREAD.record is not None:
         attempt = THREAD.record.attempted(attempt)
+    return printing_once(attempt, lambda anew: _retried(anew, function))
+
+
+def _retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:
     tried = functools.partial(_with_made_arrays, attempt, function)
     if THREAD.python is not None or not THREAD.converts or not CONVERSIONS:
         return tried()

@@ -39,6 +39,7 @@ class _Thread(threading.local):
     axes: tuple[Any, ...] = ()  # that `vmap` has given names
     sites: frozenset[Any] | None = None  # of calls that make traced arrays; None: nobody retries
     refusals: Any = None  # collects errors where Python asked for a value; None: nobody asks
+    printed: Any = None  # collects what a traced function prints; None: it is printed at once
     record: Any = None  # collects what a trace meets of the user's Python
     python: Any = None  # how functions are converted from source; None: they are not
     converts: bool = True  # whether they may be

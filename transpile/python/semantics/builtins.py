@@ -48,6 +48,7 @@ from transpile.python.semantics.numbers import (
     is_unknown,
 )
 from transpile.python.semantics.values import is_array, truth
+from transpile.trace.bytecode import printing
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
@@ -363,7 +364,7 @@ def print_(*values: Any, **options: Any) -> None:
     if traced or (trace is not None and trace.is_region):
         debug.callback(_Printing(values, options), *traced)
     else:
-        builtins.print(*values, **options)
+        printing.print_(*values, **options)
 
 
 class _Printing:
