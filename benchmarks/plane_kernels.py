@@ -205,6 +205,69 @@ def grid_distances(cost, distance):
     return distance[n - 1, m - 1]
 
 
+def sandpile(n, grains):
+    """A pile that topples until no cell has four grains (Bak, Tang and Wiesenfeld 1987)."""
+    grid = np.zeros((n, n), np.int64)
+    grid[n // 2, n // 2] = grains
+    topples = 0
+    while True:
+        unstable = False
+        for i in range(n):
+            for j in range(n):
+                k = grid[i, j] // 4
+                if k:
+                    unstable = True
+                    topples += k
+                    grid[i, j] -= 4 * k
+                    if i > 0:
+                        grid[i - 1, j] += k
+                    if i + 1 < n:
+                        grid[i + 1, j] += k
+                    if j > 0:
+                        grid[i, j - 1] += k
+                    if j + 1 < n:
+                        grid[i, j + 1] += k
+        if not unstable:
+            return grid, topples
+
+
+def heated_rod(n, strength):
+    """Bratu's problem, u'' + strength exp(u) = 0, by Newton's method and conjugate gradients."""
+    h = 1.0 / (n + 1)
+    u = np.zeros(n)
+    for _ in range(20):
+        f = np.zeros(n)
+        for i in range(n):
+            left = u[i - 1] if i > 0 else 0.0
+            right = u[i + 1] if i < n - 1 else 0.0
+            f[i] = (left - 2 * u[i] + right) / h**2 + strength * math.exp(u[i])
+        if math.sqrt((f * f).sum()) < 1e-7:
+            break
+        d = np.zeros(n)
+        r = f.copy()
+        p = r.copy()
+        size = r @ r
+        for _ in range(10 * n):
+            q = np.empty(n)
+            for i in range(n):
+                v = -2 * p[i]
+                if i > 0:
+                    v += p[i - 1]
+                if i < n - 1:
+                    v += p[i + 1]
+                q[i] = -(v / h**2 + strength * math.exp(u[i]) * p[i])
+            step = size / (p @ q)
+            d += step * p
+            r -= step * q
+            new = r @ r
+            if new < 1e-20:
+                break
+            p = r + new / size * p
+            size = new
+        u += d
+    return u
+
+
 def _zeros(*shape):
     return np.zeros(shape, np.int64)
 
@@ -237,4 +300,6 @@ PLANE = {
     "grid_distances": Kernel(
         grid_distances, lambda d, n: (d.random((n, n)), np.zeros((n, n))), 5, 80
     ),
+    "sandpile": Kernel(sandpile, lambda d, n: (n, 2 * n * n), 5, 31),
+    "heated_rod": Kernel(heated_rod, lambda d, n: (n, 1.0), 5, 60),
 }
