@@ -45,6 +45,12 @@ FUNCTIONS = {
     "a sum and a maximum": lambda x: x.sum(axis=0) * x.max(axis=0),
     "a mean taken off": lambda x: ((x - x.mean(axis=0)) ** 2).sum(axis=0),
     "a running sum": lambda x: np.cumsum(x, axis=0),
+    "a sum of maxima": lambda x: x.max(axis=0).sum(),
+    "maxima, and what they are": lambda x: (
+        np.ptp(x, axis=0),
+        np.ptp(x, axis=0).mean(),
+        np.any(np.ptp(x, axis=0) > 2),
+    ),
 }
 
 

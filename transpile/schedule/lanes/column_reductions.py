@@ -43,11 +43,13 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import (
     accesses,
+    declared_names,
     is_independent,
     map_bodies,
     map_expr,
     map_statement,
     names_in,
+    parts,
     walk,
     with_bodies,
 )
@@ -71,11 +73,28 @@ def vectorize_columns(program: Program, options: Options) -> Program:
 
 def _statement(statement: Statement, name: str, machine: Machine) -> Statement:
     if isinstance(statement, For) and not statement.ordered:
-        is_column_nest = is_independent(statement) and _reads_columns(statement, machine)
+        is_column_nest = is_independent(_without_sums(statement)) and _reads_columns(
+            statement, machine
+        )
         strips = _strip_mined(statement, name, machine) if is_column_nest else None
         if strips is not None:
             return strips
     return with_bodies(statement, lambda body: tuple(_statement(s, name, machine) for s in body))
+
+
+def _without_sums(loop: For) -> For:
+    """The loop without the accumulators, declared outside, of values of whole columns: what is
+    accumulated of a strip's columns comes in the same order."""
+    own = declared_names(loop.body)
+    sums = [
+        s
+        for s in loop.body
+        if isinstance(s, Update) and isinstance(s.target, Ref) and s.target.name not in own
+    ]
+    rest = tuple(s for s in loop.body if s not in sums)
+    names = [s.target.name for s in sums if isinstance(s.target, Ref)]
+    read = {p.name for s in (*walk(rest), *sums) for p in parts(s) if isinstance(p, Ref)}
+    return replace(loop, body=rest) if read.isdisjoint(names) else loop
 
 
 def _reads_columns(loop: For, machine: Machine) -> bool:
