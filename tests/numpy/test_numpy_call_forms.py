@@ -86,9 +86,20 @@ def elements_in_turn(x, i, z, one):
     yield from (y, rows)
 
 
+def without_copies(x, i, z, one):
+    y = x / z
+    same = np.nan_to_num(y, False, 1.0, posinf=2.0, neginf=3.0)
+    yield from (y, same, np.bincount(np.abs(i).astype("u8"), minlength=6))
+
+
+def zeros_among_singular_values(x, i, z, one):
+    yield from np.linalg.svd(np.diag(x[:3] - 3), hermitian=True)
+    yield from (np.cov(x.reshape(1, 6), rowvar=False, ddof=0), np.cov(x, rowvar=False))
+
+
 FORMS = [
     *(lists, the_only_axis, numbers_beside_arrays, sums_from_negative_zero, outputs),
-    elements_in_turn,
+    *(elements_in_turn, without_copies, zeros_among_singular_values),
 ]
 
 
@@ -136,6 +147,7 @@ ERRORS = [
     (lambda x: np.max(x[0], axis=1), "axis 1 is out of bounds"),
     (lambda x: np.mean(x[0], axis=0), "axis 0 is out of bounds"),
     (lambda x: np.sum(x[0], axis=(0,)), "axis 0 is out of bounds"),
+    (lambda x: np.full_like(x, 1000, dtype="i1"), "Python integer 1000 out of bounds for int8"),
     (lambda x: np.negative.at(x, 1, 2.0), "second operand provided"),
     (lambda x: np.divide.at(x, 1), "second operand needed"),
 ]
@@ -143,9 +155,9 @@ ERRORS = [
 
 @pytest.mark.parametrize(("call", "words"), ERRORS)
 def test_errors_are_those_of_numpy(call, words):
-    with pytest.raises((TypeError, ValueError, IndexError)) as numpys:
+    with pytest.raises((TypeError, ValueError, IndexError, OverflowError)) as numpys:
         call(X.copy())
-    with pytest.raises((TypeError, ValueError, IndexError), match=words) as ours:
+    with pytest.raises((TypeError, ValueError, IndexError, OverflowError), match=words) as ours:
         transpile.make_jaxpr(call)(X)
     assert issubclass(numpys.type, ours.type)
 

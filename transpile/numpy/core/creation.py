@@ -18,6 +18,7 @@ from transpile.numpy.core.promotion import (
     Array,
     Function,
     as_array,
+    as_operand,
     broadcast_in_dim,
     broadcast_to,
     cast,
@@ -174,7 +175,8 @@ def full_like(
     given."""
     device_argument(kw.pop("device", None))
     wanted_shape, wanted_dtype = _like(a, dtype, shape)
-    return broadcast_to_shape(_constant(convert(as_array(fill_value), wanted_dtype)), wanted_shape)
+    filling = convert(as_operand(fill_value), wanted_dtype)  # OverflowError of a Python int
+    return broadcast_to_shape(_constant(filling), wanted_shape)
 
 
 # ------------------------------------------------------------------------------ from other values

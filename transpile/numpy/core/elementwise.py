@@ -180,12 +180,15 @@ def nan_to_num(
     x: Array, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
     """Each NaN replaced by `nan`, and infinities by the largest and least numbers of the dtype or
-    by those given; complex numbers part by part."""
+    by those given; complex numbers part by part. Without `copy` in the array itself."""
     value = as_array(x)
+    if not copy and isinstance(x, Tracer) and x.ndim:
+        x[...] = nan_to_num(x, True, nan, posinf, neginf)
+        return x
     if value.dtype.kind not in "fc":
         return strengthen(value)
     if value.dtype.kind == "c":
-        parts = [nan_to_num(part(value), copy, nan, posinf, neginf) for part in (real, imag)]
+        parts = [nan_to_num(part(value), True, nan, posinf, neginf) for part in (real, imag)]
         return bind(primitives.make_complex, *parts)
     limits = np.finfo(value.dtype)
     high = limits.max if posinf is None else posinf

@@ -215,7 +215,8 @@ def _hermitian_svd(x: Any, vectors: bool) -> Any:
     order = np.flip(np.argsort(np.absolute(w), axis=-1), -1)
     w = primitives.rows_taken(w, order)
     u = np.matrix_transpose(primitives.rows_taken(np.matrix_transpose(v), order))
-    return SVDResult(u, np.absolute(w), adjoint(u * np.sign(w)[..., None, :]))
+    # Zeros have a sign as well: the vectors stay unit vectors.
+    return SVDResult(u, np.absolute(w), adjoint(u * np.copysign(1.0, w)[..., None, :]))
 
 
 @implements_linalg(getattr(np.linalg, "svdvals", None))

@@ -87,6 +87,10 @@ def _weights(w: Any, x: Any, axis: Any, axes: tuple[int, ...]) -> Any:
 # ------------------------------------------------------------------------------------ covariances
 
 
+# A matrix of one row is turned since NumPy 2.2.
+_TURNS_ONE_ROW = np.cov(np.ones((1, 2)), rowvar=False, ddof=0).ndim == 2
+
+
 @implements(np.cov)
 def cov(
     m: Array,
@@ -115,11 +119,11 @@ def cov(
             raise located(ValueError, f"{name} has more than 2 dimensions")
     values = [x] if second is None else [x, second]
     promoted = result_dtype(*values, np.zeros(())) if dtype is None else dtype_argument(dtype)
-    rows = _variables(x, rowvar, x.ndim != 1, promoted)
+    rows = _variables(x, rowvar, x.ndim != 1 and (_TURNS_ONE_ROW or x.shape[0] != 1), promoted)
     if rows.shape[0] == 0:
         return fill(0, (0, 0), FLOAT64)
     if second is not None:
-        more = _variables(second, rowvar, True, promoted)
+        more = _variables(second, rowvar, second.ndim == 2 and second.shape[0] != 1, promoted)
         rows = np.concatenate([rows, more], axis=0)
     lost = (0 if bias else 1) if ddof is None else int(ddof)
     frequencies = _observation_weights(fweights, rows.shape[1], "fweights", whole=True)
@@ -132,7 +136,7 @@ def _variables(x: Any, rowvar: bool, may_turn: bool, dtype: Any) -> Any:
     x = convert(x, dtype)
     if x.ndim < 2:
         x = reshape_to(x, (1, x.size))
-    return transpose(x) if not rowvar and may_turn and x.shape[0] != 1 else x
+    return transpose(x) if not rowvar and may_turn else x
 
 
 def _observation_weights(given: Any, count: Any, name: str, whole: bool) -> Any:

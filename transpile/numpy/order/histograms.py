@@ -51,7 +51,7 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
     """
     numbers = as_array(x)
     minlength = extent_of(minlength)
-    if numbers.ndim != 1 or not np.can_cast(numbers.dtype, INT64) or minlength < 0:
+    if numbers.ndim != 1 or numbers.dtype.kind not in "biu" or minlength < 0:
         raise located(ValueError, "bincount takes one axis of whole numbers")
     if weights is not None and as_array(weights).shape != numbers.shape:
         raise located(ValueError, "The weights and list don't have the same length.")
