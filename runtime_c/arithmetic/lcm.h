@@ -2,7 +2,7 @@
 static inline U lcm_U(U x, U y)
 {
     U divisor = gcd_U(x, y);
-    return divisor == 0 ? 0 : (U)(1u * (U)(x / divisor) * y);
+    return (U)(divisor == 0 ? 0u : 1u * (U)(x / divisor) * y);
 }
 
 static inline S lcm_S(S x, S y)

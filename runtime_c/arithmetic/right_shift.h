@@ -7,5 +7,5 @@ static inline S right_shift_S(S x, S y)
 
 static inline U right_shift_U(U x, U y)
 {
-    return y < BITS_U ? (U)(x >> y) : 0;
+    return (U)(y < BITS_U ? x >> y : 0);
 }

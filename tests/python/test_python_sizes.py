@@ -44,6 +44,23 @@ def test_a_size_is_true_where_it_is_not_0():
         jitted.lower(transpile.ShapeDtypeStruct((n,), float))
 
 
+def passes(x):
+    row = np.arange(len(x) + 1)
+    for _ in range(len(x)):
+        row = row[1:].sum() + np.zeros(len(row), np.int64)
+    return row[-1], np.arange(2, len(x) + 2)
+
+
+def test_a_range_to_a_size_is_as_long_as_the_size_in_converted_functions():
+    (n,) = transpile.dims("n", "n >= 1")
+    lowered = transpile.jit(passes).lower(transpile.ShapeDtypeStruct((n,), float))
+    assert "room" not in lowered.as_text()  # what a caller in C is asked of lengths that are found
+    compiled = lowered.compile()
+    for size in 1, 5:
+        for found, expected in zip(compiled(np.ones(size)), passes(np.ones(size)), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
 def sieve(n):
     is_prime = np.ones(n, dtype=bool)
     is_prime[:2] = False

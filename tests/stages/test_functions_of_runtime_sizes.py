@@ -8,7 +8,7 @@ import pytest
 from thorough import one_in
 
 import transpile
-from transpile import ShapeDtypeStruct, lax, nn, random
+from transpile import ShapeDtypeStruct, image, lax, nn, random
 from transpile import numpy as jnp
 from transpile import scipy as jsp
 
@@ -247,6 +247,13 @@ OWN = """
     lax.fori_loop(0, len(v), lambda k, c: c.at[k].set(c[k] * 2), v)
     lax.while_loop(lambda s: s[0] < len(v), lambda s: (s[0] + 1, s[1] + v[s[0]]), (0, 0.0))
     lax.map(lambda r: r @ r, x)
+    lax.map(lambda r: r @ r, x, batch_size=3)
+    lax.map(lambda r: r * v[:4].sum(), x, batch_size=len(v))
+    image.resize(x, (2 * len(v) + 1, 3), "nearest")
+    image.resize(x, (3, len(v)), "lanczos3")
+    image.resize(a, (len(v) + 2, 3), "cubic-pytorch", antialias=False)
+    image.resize(x, (5, 4), "area")
+    transpile.grad(lambda x: (image.resize(x, (len(v) + 1, 3), "cubic") ** 2).sum())(x)
     transpile.vmap(lambda r: r @ r)(x)
     transpile.vmap(lambda r, s: r * s)(x, v)
     transpile.grad(lambda x: (np.tanh(x) ** 2).sum())(x)
@@ -336,6 +343,7 @@ NAMES = {
     "np": np,
     "jnp": jnp,
     "lax": lax,
+    "image": image,
     "nn": nn,
     "random": random,
     "jsp": jsp,

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import stat
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +15,10 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
+from programs import needs
 
 import transpile
+from transpile.artifact import Library
 from transpile.disk_cache.cache import default_cache
 from transpile.util import atomic_files
 from transpile.util.atomic_files import replace_files
@@ -58,6 +61,20 @@ def test_a_process_that_has_loaded_the_old_library_keeps_it(compiled, tmp_path):
     assert old.step_workspace_size() == 0
     new = ctypes.CDLL(f"{tmp_path}/./step.so")  # for an equal path the loader gives the old one
     np.testing.assert_array_equal(call(new, x), compiled[1](x))
+
+
+@needs("gcc")
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
+def test_sources_have_no_warning_beside_sanitizers_which_fold_less(dtype, tmp_path):
+    def bits(x, y):
+        return x << y, x >> y, np.lcm(x, y), x // y, x % y
+
+    x = transpile.ShapeDtypeStruct(("n",), dtype)
+    Library("bits", {"bits": transpile.jit(bits).lower(x, x)}).write(tmp_path, source_only=True)
+    words = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=undefined")
+    command = ["gcc", *words, "-fsyntax-only", "bits.c"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_reader_has_the_old_file_or_the_new_one_and_never_a_part(compiled, tmp_path):

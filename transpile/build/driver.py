@@ -244,6 +244,7 @@ class Pipeline:
             parts = [("dispatch.c", PROGRAM_OBJECT, "x86-64")]
             asking = dispatch_source(self.program, self.options, text, wanted, self.origin)
             source.with_name("dispatch.c").write_text(asking, encoding="utf-8")
+            source.with_name("version.c").write_text(text.of_version, encoding="utf-8")
             for name in wanted:
                 parts.append((f"program.{name}.c", version_file(name), name))
                 version = version_source(self.program, name)

@@ -33,20 +33,19 @@ from transpile.util.frozen_records import dataclass, replace
 
 @dataclass(frozen=True)
 class Level:
-    """A level of x86-64: the features that tell if a processor has it, and how they are called."""
+    """A level of x86-64: its number, and how what it adds is called."""
 
-    features: tuple[str, ...] = ()
+    number: int
     text: str = ""
 
 
-# The levels of the processor supplement of the System V ABI, ascending. Of each, features that no
-# processor has without the others.
+# The levels of the processor supplement of the System V ABI, ascending.
 LEVELS: Mapping[str, Level] = MappingProxyType(
     {
-        "x86-64": Level(),
-        "x86-64-v2": Level(("sse4.2", "popcnt", "ssse3"), "SSE4.2"),
-        "x86-64-v3": Level(("avx2", "fma", "bmi", "bmi2"), "AVX2 and FMA"),
-        "x86-64-v4": Level(("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"), "AVX-512"),
+        "x86-64": Level(1),
+        "x86-64-v2": Level(2, "SSE4.2"),
+        "x86-64-v3": Level(3, "AVX2 and FMA"),
+        "x86-64-v4": Level(4, "AVX-512"),
     }
 )
 _MULTI = ("x86-64", "x86-64-v3", "x86-64-v4")
@@ -83,7 +82,7 @@ def files_of(name: str, options: Options) -> dict[str, str]:
 
 def asks_processor(processors: Sequence[str]) -> bool:
     """True if there is something to ask before a program runs."""
-    return any(name in LEVELS and LEVELS[name].features for name in processors)
+    return any(name in LEVELS and LEVELS[name].number > 1 for name in processors)
 
 
 def compiled_for(options: Options, processor: str) -> Options:
@@ -112,7 +111,7 @@ def dispatch_source(
     metadata = metadata_of(program, options, text.runs_threads, origin)
     lowest = wanted[0]
     refusal = ""
-    if LEVELS[lowest].features:
+    if LEVELS[lowest].number > 1:
         refusal = f"this library needs a processor with {LEVELS[lowest].text} ({lowest})"
     asked = filled_in(
         "asked.c.j2",
@@ -134,7 +133,7 @@ def dispatch_source(
         asked=asked,
         strided=strided,
         helpers=c_helpers.needed(needed, 0),
-        versions=[(f"_{identifier(name)}", LEVELS[name].features) for name in reversed(wanted)],
+        versions=[(f"_{identifier(name)}", LEVELS[name].number) for name in reversed(wanted)],
         refusal=refusal,
     )
 
@@ -146,5 +145,5 @@ def _is_x86_64(options: Options) -> bool:
         compiler: Compiler = find_compiler(options)
     except CompilerNotFoundError:
         return (platform_of(options.target).processor or os.uname().machine) == "x86_64"
-    # zig's C library lacks what __builtin_cpu_supports reads.
+    # What asks is not tested with zig.
     return compiler.target.startswith(("x86_64", "amd64")) and compiler.kind != "zig"

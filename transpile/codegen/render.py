@@ -80,6 +80,7 @@ class Text:
 
     linked        the large helpers, which programs for Python are linked with
     for_python    the C file of such a program, which declares them only
+    of_version    the C file of a version for a processor, without what callers ask of a library
     effort        see `compile_budget.py`
     gcc_flags     see `gcc_faults.py`
     runs_threads  True if the program calls OpenMP's library
@@ -90,6 +91,7 @@ class Text:
     constants: bytes = b""
     linked: tuple[LinkedHelper, ...] = ()
     for_python: str = ""
+    of_version: str = ""
     effort: compile_budget.Effort = "usual"
     gcc_flags: tuple[str, ...] = ()
     runs_threads: bool = False
@@ -231,19 +233,22 @@ class _Renderer:
             scope=in_entry,
             identity=identity,
             devices=devices,
-            metadata=metadata,
-            strided=strided,
         )
+        for_callers = partial(source, metadata=metadata, strided=strided)
         declared = [linked[name].declaration for name in sorted(needs.large & linked.keys())]
         inlined = self._helpers(names - (needs.large & linked.keys()))
-        for_python = source(helpers=_with_lanes(inlined, lanes), linked=declared)
-        whole = source(helpers=_with_lanes(helpers, lanes), linked=())
+        for_python = for_callers(helpers=_with_lanes(inlined, lanes), linked=declared)
+        of_itself = {"helpers": _with_lanes(helpers, lanes), "linked": ()}
+        whole = for_callers(**of_itself)
+        version = source(**of_itself, metadata=None, strided="") if for_c else ""
+        own_name = f"{self.program.name if for_c else header[:-2]}.c"
         return Text(
-            source=_with_own_lines(whole, f"{self.program.name if self.for_c else header[:-2]}.c"),
+            source=_with_own_lines(whole, own_name),
             header=self._header(contract, metadata),
             constants=binary,
             linked=tuple(linked.values()),
             for_python=for_python if linked else "",
+            of_version=_with_own_lines(version, own_name),
             effort=effort,
             gcc_flags=gcc_flags,
             runs_threads=runs_threads,

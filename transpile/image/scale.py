@@ -2,7 +2,8 @@
 
 Along each axis the weights are a matrix of elements by samples, and the picture is multiplied with
 it. Where the scale is known the weights are, and samples depend on few elements: then each is the
-sum over a window of them, which begins at an index that depends on the sample.
+sum over a window of them, which begins at an index that depends on the sample. Of runtime sizes the
+weights are computed in the program.
 """
 
 from __future__ import annotations
@@ -15,10 +16,15 @@ from typing import Any
 import numpy as np
 
 from transpile.image.methods import KERNELS, ResizeMethod
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.requirements import is_at_most
+from transpile.ir.types import FLOAT32, INT64
 from transpile.lax.arrays.enums import Precision
 from transpile.nn.operands import operand, public
+from transpile.numpy.core.creation import arange
 from transpile.numpy.core.promotion import convert, has_tracer
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import extent_of
 from transpile.numpy.subscripts.at import at
 from transpile.scipy.special.operands import promoted
 
@@ -81,23 +87,26 @@ def resize(
     another method and for a shape of another number of axes.
     """
     x, sizes, chosen = _arguments(image, shape, method)
-    axes = [k for k, (old, new) in enumerate(zip(x.shape, sizes, strict=True)) if old != new]
+    pairs = enumerate(zip(x.shape, sizes, strict=True))
+    axes = [k for k, (old, new) in pairs if not (is_at_most(old, new) and is_at_most(new, old))]
     if chosen is ResizeMethod.NEAREST:
         for axis in axes:
             x = _nearest(x, axis, sizes[axis])
         return x
     (x,) = promoted("resize", x)
     for axis in axes:
-        scale = np.float64(sizes[axis] / x.shape[axis] if sizes[axis] else 1.0)
-        x = _sampled(x, axis, sizes[axis], scale, np.float64(0), chosen, antialias)
+        old, new = x.shape[axis], sizes[axis]
+        known = not isinstance(old, Dim) and not isinstance(new, Dim)
+        scale = np.float64(new / old if new else 1.0) if known else new / old
+        x = _sampled(x, axis, new, scale, np.float64(0), chosen, antialias)
     return x
 
 
 def _arguments(
     image: Any, shape: Sequence[int], method: str | ResizeMethod
-) -> tuple[Any, tuple[int, ...], ResizeMethod]:
+) -> tuple[Any, tuple[Index, ...], ResizeMethod]:
     x = operand("resize", image)
-    sizes = tuple(operator.index(n) for n in shape)
+    sizes = tuple(extent_of(n) for n in shape)
     if len(sizes) != np.ndim(x):
         raise located(
             ValueError,
@@ -107,10 +116,21 @@ def _arguments(
     return x, sizes, ResizeMethod.from_string(method) if isinstance(method, str) else method
 
 
-def _nearest(x: Any, axis: int, size: int) -> Any:
+def _range(start: Index, stop: Index) -> Any:
+    """The integers from `start` to `stop`: an array of NumPy where both are known."""
+    if isinstance(start, Dim) or isinstance(stop, Dim):
+        return arange(start, stop, dtype=INT64)
+    return np.arange(start, stop)
+
+
+def _nearest(x: Any, axis: int, size: Index) -> Any:
     """The elements at the centres of the samples, which are computed in float32, as in JAX."""
-    old, new = np.float32(x.shape[axis]), np.float32(size)
-    centres = (np.arange(size, dtype=np.float32) + np.float32(0.5)) * old / new
+    old, new = (
+        convert(n.as_value(), FLOAT32) if isinstance(n, Dim) else np.float32(n)
+        for n in (x.shape[axis], size)
+    )
+    numbers = convert(_range(0, size), FLOAT32)
+    centres = (numbers + np.float32(0.5)) * old / new
     return _taken(x, axis, np.floor(centres).astype(np.int64))
 
 
@@ -120,7 +140,7 @@ def _taken(x: Any, axis: int, index: Any) -> Any:
 
 
 def _sampled(
-    x: Any, axis: int, size: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
+    x: Any, axis: int, size: Index, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
 ) -> Any:
     """The picture sampled along one axis."""
     weights = _weights(x.shape[axis], size, scale, shift, method, antialias)
@@ -147,7 +167,7 @@ def _windows(weights: Any) -> tuple[Any, Any]:
 
 
 def _weights(
-    old: int, new: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
+    old: Index, new: Index, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
 ) -> Any:
     """What each of `old` elements contributes to each of `new` samples, in columns that add up to
     1, or to 0 outside of the picture."""
@@ -155,15 +175,15 @@ def _weights(
         method = ResizeMethod.CUBIC
     inverse = 1 / scale
     if method is ResizeMethod.AREA:
-        begin = np.arange(new) * inverse - shift * inverse
-        element = np.arange(old)[:, None]
+        begin = _range(0, new) * inverse - shift * inverse
+        element = _range(0, old)[:, None]
         overlap = np.minimum(begin + inverse, element + 1.0) - np.maximum(begin, element)
         weights, centre = np.maximum(0, overlap), begin + 0.5 * inverse - 0.5
     else:
-        centre = (np.arange(new) + 0.5) * inverse - shift * inverse - 0.5
+        centre = (_range(0, new) + 0.5) * inverse - shift * inverse - 0.5
         width = np.maximum(inverse, 1) if antialias else 1
         repeats = 2 if method is ResizeMethod.CUBIC_PYTORCH else 0
-        element = np.arange(-repeats, old + repeats)[:, None]
+        element = _range(-repeats, old + repeats)[:, None]
         kernel = KERNELS[method]
         assert kernel is not None
         weights = kernel(np.abs(centre - element) / width)
@@ -177,8 +197,9 @@ def _with_edges(weights: Any, repeats: int) -> Any:
     """The weights of the elements, to the first and last of which come those of their repeats."""
     before, after = weights[:repeats].sum(axis=0), weights[-repeats:].sum(axis=0)
     inner = weights[repeats:-repeats]
-    index = np.arange(inner.shape[0])[:, None]
-    return inner + np.where(index == 0, before, 0) + np.where(index == len(index) - 1, after, 0)
+    length = inner.shape[0]
+    index = _range(0, length)[:, None]
+    return inner + np.where(index == 0, before, 0) + np.where(index == length - 1, after, 0)
 
 
 def _normalised(weights: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from transpile import tree
 from transpile.dispatch.switches import is_jit_disabled
 from transpile.functional.vectorize import vmap
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64, ArrayType
@@ -237,7 +238,7 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     _, ys = scan(lambda _, x: ((), vmap(f)(x)), (), together)
     results, out_tree = flatten_arrays(ys)
     results = [np.reshape(y, (whole, *np.shape(y)[2:])) for y in results]
-    if whole < size:
+    if not is_at_most(size, whole):  # of a runtime size the rest may be empty
         rest, _ = flatten_arrays(vmap(f)(structure.unflatten(x[whole:] for x in leaves)))
         results = [np.concatenate(pair) for pair in zip(results, rest, strict=True)]
     return out_tree.unflatten(results)

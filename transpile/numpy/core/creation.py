@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index, bounds, sides
-from transpile.ir.indices.requirements import require
+from transpile.ir.indices.requirements import is_at_most, require
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.numpy.core.promotion import (
@@ -38,7 +38,13 @@ from transpile.numpy.core.promotion import (
     warn_if_imaginary_is_lost,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import extent_of, is_found_later, offset_of, range_of
+from transpile.numpy.core.runtime_sizes import (
+    extent_of,
+    is_found_later,
+    offset_of,
+    range_of,
+    size_of,
+)
 from transpile.numpy.core.ufuncs import apply, call
 from transpile.numpy.manipulation.shapes import broadcast_to_shape, diagonal, shape_argument
 from transpile.numpy.manipulation.transposes import moveaxis
@@ -246,8 +252,11 @@ def arange(
         start, stop = 0, start if stop is None else stop
     step = 1 if step is None else step
     if all(map(_is_whole, (start, stop, step))) and (is_found_later(start) or is_found_later(stop)):
-        wanted = None if dtype is None else dtype_argument(dtype)
-        return range_of(start, stop, index_of(step), wanted)
+        first, last = (size_of(v) if is_found_later(v) else v for v in (start, stop))
+        by = index_of(step)
+        if first is None or last is None or by <= 0 or not is_at_most(first, last):
+            return range_of(start, stop, by, None if dtype is None else dtype_argument(dtype))
+        start, stop = first, last
     start, stop, step = (v if isinstance(v, Dim) else _known(v) for v in (start, stop, step))
     if not any(isinstance(v, Dim) for v in (start, stop, step)):
         numbers: list[Any] = [start, stop, step]
