@@ -102,8 +102,8 @@ def test_each_sentence_holds(made, way):
 
 @needs("nm", "readelf")
 def test_libraries_have_no_memory_of_their_own_and_ask_for_none(made):
-    """No function that allocates is called; what is writable belongs to the C runtime, is a thread's
-    note of whom it calls back, or the processor's level."""
+    """No function that allocates is called; what is writable belongs to the C runtime, or is the
+    processor's level, or a thread's note of whom it calls back."""
     wanted = {line.split()[-1].split("@")[0] for line in _nm(made, "-D", "--undefined-only")}
     assert wanted & {"memcpy", "GOMP_parallel"}
     assert not {name for name in wanted if re.search("alloc|free|mmap|sbrk|memalign", name)}

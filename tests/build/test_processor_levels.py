@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(os.uname().machine != "x86_64", reason="levels of x86-64"),
     needs("gcc", "objdump"),
 ]
-# What each level adds: the register of CPUID with its bits, as Intel's and AMD's manuals number them.
+# What each level adds: a register of CPUID, and a bit of it as Intel's and AMD's manuals count.
 SSE3, SSSE3, FMA, CX16, SSE41, SSE42, MOVBE, POPCNT, XSAVE, AVX, F16C = (
     ("basic", bit) for bit in (0, 9, 12, 13, 19, 20, 22, 23, 27, 28, 29)
 )

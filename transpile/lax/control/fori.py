@@ -12,8 +12,8 @@ import numpy as np
 from transpile import tree
 from transpile.dispatch.switches import is_jit_disabled
 from transpile.functional.vectorize import vmap
-from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.graph import Var
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64, ArrayType
 from transpile.lax.control.bodies import Body, Leaves, as_atom, outside, returned, trace_body
