@@ -228,7 +228,7 @@ def test_the_python_module_needs_no_transpile(made):
         "ValueError: x has 1 axes, not 2",
         "ValueError: y has the shape (9, 3), not (m, 3) = (40, 3)",
         "TypeError: b is of dtype complex128, which does not become float64",
-        "RuntimeError: loss_step: m is less than 1, or arrays would be too large",
+        "ValueError: loss_step: m is less than 1, or arrays would be too large",
     ]
 
 
@@ -330,7 +330,18 @@ def test_sizes_follow_from_shapes_of_any_linear_form(tmp_path):
 
     n, k = transpile.dims("n, k", "k % 4 == 0", "n <= 100")
     program = lowered(update, (2 * n + 1,), (3 * k // 2 + n, n), (k,))
-    Library("shapes_of", {"update": program}).write(tmp_path, ["python"])
+
+    def root(x):
+        if x < 0:
+            raise ValueError("no root")
+        return np.sqrt(x)
+
+    functions = {
+        "update": program,
+        "root": transpile.jit(root).lower(1.0),
+        "largest": transpile.jit(lambda x: x[x > 0].max()).lower(np.zeros(3)),
+    }
+    Library("shapes_of", functions).write(tmp_path, ["python"])
     code = """
         import numpy as np, shapes_of
         x, y, z = np.arange(7.0), np.ones((3 * 4 // 2 + 3, 3)), np.zeros(4)
@@ -339,13 +350,23 @@ def test_sizes_follow_from_shapes_of_any_linear_form(tmp_path):
         assert found["d"][1] is None and found["s"] == (21.0,) and (z == 22).all()
         try:
             shapes_of.update(np.ones(203), np.ones((107, 101)), z)
-        except RuntimeError as error:
+        except ValueError as error:
+            print(error)
+        try:
+            shapes_of.root(-1.0)
+        except ValueError as error:
+            print(error)
+        try:
+            shapes_of.largest(np.zeros(3))
+        except ValueError as error:
             print(error)
     """
     variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-c", textwrap.dedent(code)]
     said = subprocess.check_output(command, env=variables, text=True)
-    assert "n is not 1 to 100" in said, said
+    sizes, raised, empty = said.splitlines()
+    assert "n is not 1 to 100" in sizes and raised == "root: no root", said
+    assert empty.startswith("largest: zero-size array to reduction operation maximum"), said
 
 
 def test_what_a_python_module_cannot_make_is_named(tmp_path):

@@ -74,6 +74,14 @@ def test_what_needs_a_library_is_refused():
 
     with pytest.raises(UnsupportedError, match=r"shown calls .* of Python, or prints: it is not"):
         lowered(shown, SINGLE).as_text()
+
+    def root(x):
+        if x[0] < 0:
+            raise ValueError("no root")
+        return np.sqrt(x)
+
+    with pytest.raises(UnsupportedError, match="root raises 'ValueError: no root' in a call; ret"):
+        lowered(root, SINGLE).as_text()
     with pytest.raises(UnsupportedError, match="calls a library for linear algebra"):
         lowered(np.linalg.inv, np.eye(2)).as_text()
 

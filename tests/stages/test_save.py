@@ -63,6 +63,30 @@ def test_a_process_that_has_loaded_the_old_library_keeps_it(compiled, tmp_path):
     np.testing.assert_array_equal(call(new, x), compiled[1](x))
 
 
+UNLOADING = """
+import _ctypes, ctypes, sys, time
+n = 400_000
+x, out = (ctypes.c_double * n)(*[2.0] * n), (ctypes.c_double * n)()
+for _ in range(3):
+    library = ctypes.CDLL(sys.argv[1])
+    assert library.wave(ctypes.c_int64(n), x, out, None) == 0
+    _ctypes.dlclose(library._handle)
+    time.sleep(0.01)
+print(open("/proc/self/maps").read().count("libgomp") > 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_library_with_threads_may_be_unloaded(tmp_path):
+    """OpenMP's threads sleep in its library, which was unloaded under them."""
+    x = transpile.ShapeDtypeStruct(("n",), float)
+    (library, *_) = transpile.jit(lambda x: np.sqrt(x) * 2).lower(x).save(tmp_path, "wave")
+    variables = {**os.environ, "OMP_NUM_THREADS": "3", "OMP_WAIT_POLICY": "passive"}
+    command = [sys.executable, "-c", UNLOADING, library]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
 @needs("gcc")
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16])
 def test_sources_have_no_warning_beside_sanitizers_which_fold_less(dtype, tmp_path):

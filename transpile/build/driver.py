@@ -19,7 +19,7 @@ from transpile.build.commands import TimeLimitError
 from transpile.build.communicators import for_mpi
 from transpile.build.compiler_probe import Compiler
 from transpile.build.helper_objects import helper_objects
-from transpile.build.link_libraries import check_there, link_words, without_time
+from transpile.build.link_libraries import check_there, link_words, staying_words, without_time
 from transpile.build.pool_linking import Pool
 from transpile.build.processors import (
     asks_processor,
@@ -274,6 +274,7 @@ class Pipeline:
         words = [*(path.name for path in others), *link_words(self.libraries)]
         exported = exported_in(self.text_for_c.header, name)
         words += platform.link_words(name, exported, is_gcc=compiler.kind == "gcc")
+        words += staying_words((path.read_bytes() for path in objects), self.options)
         # The file has its name in it on some platforms.
         output = first.with_name(platform.file(name))
         log = finished(toolchain.linking(compiler, first, first, output, flags, words))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import struct
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -41,10 +42,21 @@ def shared_library(
         output = Path(scratch, platform.file(name))
         words = [*(path.name for path in others), *link_words(libraries)]
         words += platform.link_words(name, exported, is_gcc=compiler.kind == "gcc")
+        words += staying_words(objects.values(), options)
         flags = toolchain.flags(compiler, options)
         finished(toolchain.linking(compiler, first, first, output, flags, words))
         files = (platform.import_library(name), output.name)
         return {file: without_time(Path(scratch, file).read_bytes()) for file in files if file}
+
+
+def staying_words(objects: Iterable[bytes], options: Options) -> tuple[str, ...]:
+    """What the linker is told of a library of these object files that starts threads of OpenMP, on
+    Linux: the process keeps it, and with it OpenMP's library, after `dlclose`. The threads sleep in
+    the code of that library, and ended the process where it was unloaded under them."""
+    platform = platform_of(options.target)
+    is_linux = platform.system == "linux" and (platform.name != "" or sys.platform == "linux")
+    calls = is_linux and any(b"GOMP_" in data or b"__kmpc_" in data for data in objects)
+    return ("-Wl,-z,nodelete",) if calls else ()
 
 
 def without_time(data: bytes) -> bytes:

@@ -189,7 +189,8 @@ def _weights(
         weights = kernel(np.abs(centre - element) / width)
         if repeats:
             return _normalised(_with_edges(weights, repeats))
-    inside = (centre >= -0.5) & (centre <= old - 0.5)
+    length: Any = old
+    inside = (centre >= -0.5) & (centre <= length - 0.5)
     return np.where(inside, _normalised(weights), 0)
 
 

@@ -24,7 +24,10 @@ def check_freestanding(program: Program, options: Options, libraries: Libraries)
         return
     problem = ""
     if program.sites:
-        problem = f"calls {program.sites[0].callback.__name__} of Python, or prints"
+        first = program.sites[0].callback
+        problem = f"calls {first.__name__} of Python, or prints"
+        if first.failure:
+            problem = f"raises {first.failure!r} in a call; return a number that tells"
     elif any(libraries):
         problem = "calls a library for linear algebra"
     if problem:
