@@ -150,3 +150,11 @@ def type_text(buffer: Buffer | ArrayType) -> str:
     """An array's dtype and shape, as in the comment of a program."""
     bits = " as bits" if is_half(buffer.dtype) else ""
     return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]{bits}"
+
+
+def with_own_lines(text: str, name: str) -> str:
+    """The text of the file `name`, in which `#line 0` has become what says that the lines after it
+    are the file's own: those before it are Python's."""
+    before, marker, after = text.partition("#line 0\n")
+    number = before.count("\n") + 2
+    return f'{before}#line {number} "{name}"\n{after}' if marker else text

@@ -25,7 +25,7 @@ from transpile.codegen.callback_messages import (
 from transpile.codegen.complex_library import needed_helpers, with_own_complex
 from transpile.codegen.constants import Constant, constants_of
 from transpile.codegen.dialect import C, Dialect, without_library
-from transpile.codegen.line_wrapping import complex_types, type_text
+from transpile.codegen.line_wrapping import complex_types, type_text, with_own_lines
 from transpile.codegen.linked_helpers import LinkedHelper, linked_helpers
 from transpile.codegen.plan import gcc_faults
 from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
@@ -167,14 +167,6 @@ def render(
     return text
 
 
-def _with_own_lines(text: str, name: str) -> str:
-    """The text of the file `name`, in which `#line 0` has become what says that the lines after it
-    are the file's own: those before it are Python's."""
-    before, marker, after = text.partition("#line 0\n")
-    number = before.count("\n") + 2
-    return f'{before}#line {number} "{name}"\n{after}' if marker else text
-
-
 class _Renderer:
     for_c: Origin | None = None
 
@@ -193,10 +185,9 @@ class _Renderer:
     def render(self, header: str, identity: Sequence[str], devices: int) -> Text:
         program, for_c = self.program, self.for_c
         groups, effort = functions_for(program, self.convention, self.options)
-        functions = [*map(self._function, groups)]
+        functions = [self._function(group) for group in groups]
         kernels = filled_in("kernels.c.j2", kernels=functions, dialect=self.dialect)
-        needs = self.scope.needs
-        in_entry = self._entry_scope()
+        needs, in_entry = self.scope.needs, self._entry_scope()
         messages = messages_of(program)
         strided = strided_entry(program, self.scope, self.options) if for_c else ""
         names = needs.helpers | helpers_of(messages)
@@ -213,21 +204,15 @@ class _Renderer:
         source = partial(
             filled_in,
             self.dialect.template,
-            program=program,
-            dialect=self.dialect,
-            title=self.title,
+            **self._known_of(program),
             description=contract,
             includes=self._headers(summary) + includes_of(messages),
             directives=is_marked,
             header=header,
-            prototypes=prototypes(self.libraries, needs.routines),
-            reductions=list(needs.reductions.values()),
             constants=constants,
             binary=f"{header[:-2]}.bin",
             messages=messages,
             kernels=kernels,
-            temporaries=list(zip(program.temporaries, program.offsets, strict=True)),
-            unused=self._unused(),
             calls=self._calls(groups),
             **_checks_of(program, self.options, metadata),
             scope=in_entry,
@@ -238,21 +223,32 @@ class _Renderer:
         declared = [linked[name].declaration for name in sorted(needs.large & linked.keys())]
         inlined = self._helpers(names - (needs.large & linked.keys()))
         for_python = for_callers(helpers=_with_lanes(inlined, lanes), linked=declared)
-        of_itself = {"helpers": _with_lanes(helpers, lanes), "linked": ()}
-        whole = for_callers(**of_itself)
-        version = source(**of_itself, metadata=None, strided="") if for_c else ""
-        own_name = f"{self.program.name if for_c else header[:-2]}.c"
+        whole = {"helpers": _with_lanes(helpers, lanes), "linked": ()}
+        version = source(**whole, metadata=None, strided="") if for_c else ""
+        own_name = f"{program.name if for_c else header[:-2]}.c"
         return Text(
-            source=_with_own_lines(whole, own_name),
+            source=with_own_lines(for_callers(**whole), own_name),
             header=self._header(contract, metadata),
             constants=binary,
             linked=tuple(linked.values()),
             for_python=for_python if linked else "",
-            of_version=_with_own_lines(version, own_name),
+            of_version=with_own_lines(version, own_name),
             effort=effort,
             gcc_flags=gcc_flags,
             runs_threads=runs_threads,
         )
+
+    def _known_of(self, program: Program) -> dict[str, object]:
+        """What the template is given of the program itself, once its kernels are printed."""
+        return {
+            "program": program,
+            "dialect": self.dialect,
+            "title": self.title,
+            "prototypes": prototypes(self.libraries, self.scope.needs.routines),
+            "reductions": list(self.scope.needs.reductions.values()),
+            "temporaries": list(zip(program.temporaries, program.offsets, strict=True)),
+            "unused": self._unused(),
+        }
 
     def _constants(self) -> tuple[tuple[Constant, ...], bytes]:
         """The constants, and the contents of the file for long ones."""
