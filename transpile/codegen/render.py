@@ -334,8 +334,6 @@ class _Renderer:
         used = {name for k in self.program.kernels for name in used_buffers(k)[0]}
         return [b for b in (*self.program.inputs, *self.program.outputs) if b.name not in used]
 
-    # -------------------------------------------------------------------------------- kernels
-
     def _function(self, group: Group) -> KernelFunction:
         """The function that kernels share, with the comments of all of them."""
         kernel, *others = group.kernels
