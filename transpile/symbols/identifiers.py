@@ -67,7 +67,8 @@ _EXPORTED = (
     "_complex64",
     "_complex128",
 )
-_INTERNAL = ("_refused", "_print", "_called", "_body", "_provenance", "_processor")
+_ASKING = ("_processor", "_processor_asked")
+_INTERNAL = ("_refused", "_print", "_called", "_body", "_provenance", *_ASKING)
 # Those of the build for Python: see templates/python_entry.c.j2.
 _FOR_PYTHON = ("_call",)
 # File names have at most 255 characters, with an extension.
