@@ -246,5 +246,5 @@ def test_constant_results_are_outputs():
 
 
 def test_tracer_is_not_an_array():
-    graph, seen = trace_function(lambda x: ([x], type(x)), [VECTOR], ["x"])
+    graph, seen = trace_function(lambda x: ([x], x.__class__), [VECTOR], ["x"])
     assert seen is Tracer and not isinstance(seen, np.ndarray) and not graph.equations

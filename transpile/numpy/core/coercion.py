@@ -9,8 +9,9 @@ it is.
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from transpile.numpy.core import creation
 from transpile.numpy.core.promotion import (
     EXPORTS,
     NOTHING,
+    PYTHON_TYPES,
     as_array,
     dispatching,
     fill,
@@ -31,7 +33,7 @@ from transpile.primitives import elementwise
 from transpile.trace.bytecode.call_resolution import OF_INSTANCES, OF_METHODS, SUBSTITUTES
 from transpile.trace.bytecode.made_arrays import note
 from transpile.trace.trace import bind
-from transpile.trace.tracer import FUNCTIONS, UFUNC_METHODS, named
+from transpile.trace.tracer import FUNCTIONS, UFUNC_METHODS, Tracer, named
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
@@ -207,6 +209,48 @@ def _of_ufunc(function: Any) -> Any:
 
 
 OF_INSTANCES[np.ufunc] = OF_METHODS[np.ufunc] = _of_ufunc
+
+
+def _from_items(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = None) -> Any:
+    """`numpy.fromiter`, of traced items too."""
+    items = list(iter if count < 0 else itertools.islice(iter, count))
+    if has_tracer(items):
+        return named(as_array(items).astype(dtype))
+    return np.fromiter(items, dtype, count, like=like)
+
+
+SUBSTITUTES[id(np.fromiter)] = (np.fromiter, _from_items)
+
+
+def _class_of(x: Any) -> type:
+    """The class that a value has in Python where it is not traced: an array's, or that of a number;
+    what has no axes is a scalar, as NumPy's results without axes are."""
+    if not isinstance(x, Tracer):
+        return type(x)
+    if x.ndim:
+        return np.ndarray
+    return PYTHON_TYPES.get(x.dtype, x.dtype.type) if x.type.weak else x.dtype.type
+
+
+def _isinstance(value: Any, kinds: Any, /) -> bool:
+    """`isinstance`, of traced values as of what they stand for."""
+    return isinstance(value, kinds) or issubclass(_class_of(value), kinds)
+
+
+def _type(*args: Any, **kwargs: Any) -> Any:
+    """`type`, of traced values that of what they stand for."""
+    is_asked = len(args) == 1 and not kwargs
+    return _class_of(args[0]) if is_asked else type(*args, **kwargs)
+
+
+def _isscalar(element: Any) -> bool:
+    """`numpy.isscalar`: a traced number is one."""
+    return element.ndim == 0 if isinstance(element, Tracer) else np.isscalar(element)
+
+
+SUBSTITUTES[id(isinstance)] = (isinstance, _isinstance)
+SUBSTITUTES[id(type)] = (type, _type)
+SUBSTITUTES[id(np.isscalar)] = (np.isscalar, _isscalar)
 
 
 class _Joined:

@@ -248,7 +248,7 @@ def trapezoid(y: Array, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 def ediff1d(ary: Array, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences of neighbours of the flattened array, between `to_begin` and `to_end`, which
     are cast to its dtype."""
-    flat = np.ravel(ary)
+    flat = as_array(ary).reshape(-1)
     differences = call(np.subtract, flat[1:], flat[:-1])
     ends = [None if e is None else np.ravel(e) for e in (to_begin, to_end)]
     for name, end in zip(("to_begin", "to_end"), ends, strict=True):
