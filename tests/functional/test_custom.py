@@ -412,7 +412,7 @@ def test_symbolic_zeros_of_tangents():
 
     def rule(primals, tangents):
         x, y, n = primals
-        seen.append([type(t) for t in tangents])
+        seen.append([isinstance(t, SymbolicZero) for t in tangents])
         assert tangents[2].dtype == FLOAT0 and tangents[2].shape == ()
         parts = [t * 5 for t in tangents[:2] if not isinstance(t, SymbolicZero)]
         return x * y * n, sum(parts)
@@ -420,7 +420,7 @@ def test_symbolic_zeros_of_tangents():
     f.defjvp(rule, symbolic_zeros=True)
     assert grad(f, 0)(1.0, 2.0, 3) == 5
     assert grad(f, 1)(1.0, 2.0, 3) == 5
-    assert seen == [[Tracer, SymbolicZero, SymbolicZero], [SymbolicZero, Tracer, SymbolicZero]]
+    assert seen == [[False, True, True], [True, False, True]]
 
 
 def test_symbolic_zeros_of_cotangents():

@@ -144,7 +144,7 @@ def test_scopes_stand_in_error_messages():
     with pytest.raises(
         errors.TracerFloatConversionError, match=r"test_arrays.py:\d+ \(layer 3\): "
     ):
-        tp.jit(function)(1.0)
+        tp.jit(function, python_control_flow=False)(1.0)
 
 
 def test_a_scope_has_a_string_for_a_name():

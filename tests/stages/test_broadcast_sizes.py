@@ -214,7 +214,7 @@ def test_a_saved_program_broadcasts(tmp_path):
         "import numpy as np, broadcasts\n"
         "print(broadcasts.scaled(np.full(1, 2.0), np.arange(3.0)))\n"
         "try: broadcasts.scaled(np.ones(2), np.ones(3))\n"
-        "except RuntimeError as error: print(error)\n"
+        "except ValueError as error: print(error)\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True

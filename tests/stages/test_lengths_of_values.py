@@ -499,7 +499,7 @@ def test_a_python_module_of_a_library_makes_room(tmp_path):
         x, y = rng.normal(size=n + m), rng.normal(size=n)
         counts = rng.integers(0, 9, n + m)
         assert_agree(module.repeated(x, y, counts), repeated(x, y, counts))
-    with pytest.raises(RuntimeError, match="repeats may not contain negative values"):
+    with pytest.raises(ValueError, match="repeats may not contain negative values"):
         module.repeated(x, y, -counts - 1)
 
 

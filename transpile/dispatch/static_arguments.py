@@ -215,6 +215,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 _NOT_STATIC = object()
+_DEEPEST = 8  # containers in containers
 _SHORT = 8  # elements: axes, a shape, widths; more are data
 
 
@@ -236,13 +237,12 @@ def _is_short(value: Any) -> bool:
     return is_array and value.dtype.kind in "iu" and value.size <= _SHORT
 
 
-def _holds_numbers(value: Any) -> bool:
-    """True for a number, None, a text, for lists, tuples and dicts of them, and for arrays of a few
-    integers."""
+def _holds_numbers(value: Any, depth: int = 0) -> bool:
+    """True for a number, None, a text, for lists, tuples and dicts of them that are not nested
+    deeply, and for arrays of a few integers."""
     if _is_short(value):
         return True
-    if type(value) in (tuple, list):
-        return all(map(_holds_numbers, value))
-    if type(value) is dict:
-        return all(map(_holds_numbers, value.values()))
+    if type(value) in (tuple, list, dict):
+        items = value.values() if type(value) is dict else value
+        return depth < _DEEPEST and all(_holds_numbers(item, depth + 1) for item in items)
     return value is None or isinstance(value, str) or _number(value) is not _NOT_STATIC

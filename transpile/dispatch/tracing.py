@@ -357,6 +357,8 @@ class Tracing:
         try:
             return between(begin, lambda: retried(attempt, self.function), as_before())
         except RecursionError as error:
+            if not str(error).startswith("maximum recursion depth"):
+                raise  # it says what is endless
             endless = TracerRecursionError(
                 f"{place_of(self.function)}: it calls itself too often, or as long as a traced "
                 "value says: while tracing both ways of an `if` are taken. Write it as a loop, or "
