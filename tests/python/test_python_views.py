@@ -462,3 +462,29 @@ def test_a_function_inside_reads_what_only_dead_code_binds():
     assert transpile.jit(f)(1.5, 2) == 1.5
     with pytest.raises(UnboundLocalError, match="'k'"):
         transpile.jit(f)(-1.5, 2)
+
+
+def handed_along(u, z, n):
+    z, v = z + 0, z + 1
+    for _ in range(n):
+        z[1:] = 0.5  # from the third iteration on an element of `u`
+        z = v
+        v = u
+    return z
+
+
+def handed_along_by_an_exchange(u, z, n):
+    z, v = z + 0, z + 1
+    for k in range(n):
+        z[1:] = 0.5
+        z, v = v, z
+        v = u
+        if k == 5:
+            break
+    return z
+
+
+@pytest.mark.parametrize("function", [handed_along, handed_along_by_an_exchange])
+def test_an_array_that_a_later_iteration_assigns_to_is_not_shared(function):
+    with pytest.raises(errors.CarryError, match="'v' may share memory with another array"):
+        transpile.jit(function)(np.ones(4), np.zeros(4), 4)

@@ -242,7 +242,7 @@ class Objects:
         for o in self._written:
             check_shared(o.initial)
         changed = {root_of(x) for x in assigned}
-        written = {o.number for o in self._written}
+        written = self._written_later()
         met: dict[Root, Object] = {}
         for o in self._objects:
             for root, _ in roots_of(o.result):
@@ -262,6 +262,14 @@ class Objects:
                 other = met.setdefault(root, o)
                 if root in changed or (other is not o and {o.number, other.number} & written):
                     raise _shared(o.name)
+
+    def _written_later(self) -> set[int]:
+        """The numbers of the variables whose array an iteration assigns to, or a later one, when
+        another variable has it."""
+        written = {o.number for o in self._written}
+        for o in self._written:
+            written |= self._earlier(o).keys()
+        return written
 
     def settle(self, results: Sequence[Any], count: Any) -> dict[int, Any]:
         """What is known behind the loop, of its results and the number of its iterations: by number
