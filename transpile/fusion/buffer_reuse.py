@@ -236,6 +236,8 @@ class _Analysis:
         if not nodes:
             return frozenset() if x is before else None
         head, key = nodes[-1], self.block.key(before)
+        if isinstance(head, Map) and head.value.is_copy and _reads(head.value, key):
+            return frozenset()  # it writes what is there
         late: frozenset[Node] = frozenset()
         for reader in (n for n in self.order if key in n.reads):
             if self.item[reader] < self.item[head]:

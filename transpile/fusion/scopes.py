@@ -10,7 +10,7 @@ machine, whose thresholds they ask.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from transpile.analysis.cost_model import UNBOUNDED
 from transpile.fusion.elements import Values, values_of
@@ -26,6 +26,7 @@ from transpile.primitives.control.operands import Operands, graphs_of, inputs_of
 from transpile.util.frozen_records import dataclass
 
 Given = Mapping[Var, Expr]
+Cycles = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,9 @@ class Scope:
     machine  what it is lowered for
     values   its values, with its inputs that are arithmetic on counters
     prefix   begins the names of its symbols
-    carry    what an iteration is handed, and what it hands on instead
+    carry    what an iteration is handed, and what it hands on in that memory
+    rotated  cycles of numbers of carries, whose memory is exchanged behind an iteration: the array
+             of each lies then where that of the one before it was
     inner    its loops and branches
     """
 
@@ -46,6 +49,7 @@ class Scope:
     is_body: bool
     is_condition: bool
     carry: tuple[tuple[Var, Atom], ...]
+    rotated: tuple[tuple[int, ...], ...]
     inner: Mapping[Equation, Bodies]
 
     @property
@@ -83,6 +87,7 @@ def _scope(
     is_body: bool = False,
     is_condition: bool = False,
     carry: tuple[tuple[Var, Atom], ...] = (),
+    rotated: Cycles = (),
 ) -> Scope:
     values = values_of(graph, given)
     inner = {
@@ -90,7 +95,7 @@ def _scope(
         for number, equation in enumerate(graph.equations)
         if equation.primitive.kind == "control"
     }
-    return Scope(graph, machine, values, prefix, is_body, is_condition, carry, inner)
+    return Scope(graph, machine, values, prefix, is_body, is_condition, carry, rotated, inner)
 
 
 def _bodies(around: Values, machine: Machine, equation: Equation, prefix: str) -> Bodies:
@@ -99,17 +104,67 @@ def _bodies(around: Values, machine: Machine, equation: Equation, prefix: str) -
     parts = []
     for number, graph in enumerate(graphs_of(equation)):
         is_condition = equation.primitive is primitives.while_ and number == 0
-        carry = () if is_condition else _carried(equation, graph)
+        carry, rotated = ((), ()) if is_condition else _carried(equation, graph, machine)
         given = _given(around, equation, graph, symbol, where)
         inner = f"{prefix}{number}."
-        parts.append(_scope(graph, machine, given, inner, True, is_condition, carry))
+        parts.append(_scope(graph, machine, given, inner, True, is_condition, carry, rotated))
     return Bodies(operands, tuple(parts), symbol, where)
 
 
-def _carried(equation: Equation, graph: Graph) -> tuple[tuple[Var, Atom], ...]:
+def _carried(
+    equation: Equation, graph: Graph, machine: Machine
+) -> tuple[tuple[tuple[Var, Atom], ...], Cycles]:
+    """What a body is handed, each with what it hands on in that memory; and the carries that change
+    their memory, as in `u, v = step(u, v), u`: the array that was `u` need not be copied to be `v`,
+    and the new `u` is written where `v` was."""
     if equation.primitive is primitives.cond:
-        return ()
-    return tuple(zip(inputs_of(equation, graph).carry, graph.outputs, strict=False))
+        return (), ()
+    inputs = inputs_of(equation, graph).carry
+    outputs = graph.outputs[: len(inputs)]
+    rotated = tuple(_rotations(graph, inputs, outputs, machine.most_copied_elements))
+    held = list(range(len(inputs)))
+    for cycle in rotated:
+        for number, following in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
+            held[number] = following
+    return tuple((x, outputs[k]) for x, k in zip(inputs, held, strict=True)), rotated
+
+
+def _rotations(
+    graph: Graph, inputs: Sequence[Var], outputs: Sequence[Atom], smallest: int
+) -> Iterator[tuple[int, ...]]:
+    """The cycles of carries whose memory is exchanged, of arrays with more elements than
+    `smallest`: each takes the array of the one before it. The array of the last one of a path,
+    which nobody takes, is the memory of the first one's next value."""
+    following = _following(graph, inputs, outputs, smallest)
+    taken = set(following.values())
+    left = dict.fromkeys(following)
+    for number in [k for k in left if k not in taken] + list(left):
+        if number not in left:
+            continue
+        path = [number]
+        while path[-1] in left:
+            del left[path[-1]]
+            path.append(following[path[-1]])
+        yield tuple(path[:-1] if path[-1] == number else path)
+
+
+def _following(
+    graph: Graph, inputs: Sequence[Var], outputs: Sequence[Atom], smallest: int
+) -> dict[int, int]:
+    """By carry: the first other one whose next value is its array."""
+    copied = {e.outputs[0]: e.inputs[0] for e in graph.equations if e.primitive.name == "copy"}
+    numbers = {var: k for k, var in enumerate(inputs)}
+    following: dict[int, int] = {}
+    for k, output in enumerate(outputs):
+        source = copied.get(output) if isinstance(output, Var) else None
+        j = numbers.get(source) if isinstance(source, Var) else None
+        if j is None or j == k or j in following:
+            continue
+        kind, other = inputs[k].type, inputs[j].type
+        is_small = isinstance(kind.size, int) and kind.size <= smallest
+        if kind.shape and not is_small and (kind.shape, kind.dtype) == (other.shape, other.dtype):
+            following[j] = k
+    return following
 
 
 def _counter(

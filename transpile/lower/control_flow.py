@@ -7,6 +7,7 @@ by an iteration is written there by its body, or copied or exchanged here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -88,6 +89,10 @@ def hand_on(body: Writer, storage: LoopStorage) -> Iterator[Statement]:
             yield c.current.store((), body.result(c.after))
         elif c.following is not None:
             yield _handed_on(body, c, c.current, c.following)
+    for cycle in storage.rotated:
+        places = [storage.carried[k].current for k in cycle]
+        for first, second in reversed(list(pairwise(places))):
+            yield Swap(first.name, second.name)
 
 
 def _handed_on(body: Writer, c: Carried, current: Place, following: Place) -> Statement:

@@ -100,7 +100,8 @@ class Carried:
     initial    the operand, whose elements are those of `start`
     result     what it is when the loop has ended, at the place `final`
     before     the input of the body, at the place `current`
-    after      the output of the body, at the place `following` if that is another one
+    after      the output of the body that lies there then, at the place `following` if that is
+               another one; of carries that exchange their memory, that of another one
     settled    whether `after` is written where `before` is
     copied     whether it is copied there from `following`, or the two buffers are exchanged
     """
@@ -123,11 +124,13 @@ class LoopStorage:
 
     counter    of a loop that counts
     declared   the variables of its carry that are its own
+    rotated    cycles of numbers of carries, which exchange their memory behind an iteration
     """
 
     counter: Symbol | None
     carried: tuple[Carried, ...]
     declared: tuple[Variable, ...]
+    rotated: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 A number is in a variable. An array is in one buffer if the body may update it in place (it is
 settled). Otherwise it is double-buffered: an iteration reads the current buffer and writes the
-following one, then the two are exchanged, or copied where the array is small.
+following one, then the two are exchanged, or copied where the array is small. Carries that take
+one another's array (`fusion/scopes.py`) exchange their buffers as well.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ def carried_values(
     """The storage of each value of a loop's carry; the variables it needs are added to those that
     the loop declares."""
     settled = placement.aliases.inner[node.body].settled
+    rotated = {k for cycle in node.body.block.scope.rotated for k in cycle}
     for k, (before, after) in enumerate(node.body.block.scope.carry):
         result, is_settled = node.results[k], before in settled
         current: Place | Variable
         final: Place | Variable
         following = None
-        if result.type.shape:
+        if k in rotated:
+            current, following, final = _exchanged(placement, result, is_settled)
+        elif result.type.shape:
             current, following, final = _buffers(placement, result, is_settled, node.length)
         else:
             hint = before.name or result.name or getattr(after, "name", "") or "carry"
@@ -68,6 +72,18 @@ def _buffers(
     if not isinstance(parity, int) or final.prefix or _is_small(placement, result):
         return spare, memory.temporary(result), final
     return (spare, final, final) if parity else (final, spare, final)
+
+
+def _exchanged(
+    placement: Placement, result: Var, settled: bool
+) -> tuple[Place, Place | None, Place]:
+    """The places of an array that changes its memory with others: it is copied to its final place,
+    unless nothing reads it."""
+    memory = placement.memory
+    is_unused = not placement.aliases.is_read(result) and placement.places.get(result) is None
+    current = memory.temporary(result)
+    following = None if settled else memory.temporary(result)
+    return current, following, current if is_unused else placement.stored(result)
 
 
 def _is_small(placement: Placement, var: Var) -> bool:

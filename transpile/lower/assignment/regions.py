@@ -67,7 +67,7 @@ def _loop(placement: Placement, node: Loop) -> tuple[LoopStorage, Bodies]:
         seen: Places = {v: c.current for v, c in zip(inputs, carried, strict=True)}
         condition = _body(placement, node, node.condition, seen, own, names, where)
         bodies[node.condition] = condition
-    return LoopStorage(counter, carried, tuple(declared)), bodies
+    return LoopStorage(counter, carried, tuple(declared), part.block.scope.rotated), bodies
 
 
 def _branch(placement: Placement, node: Branch) -> tuple[BranchStorage, Bodies]:
