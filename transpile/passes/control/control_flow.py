@@ -9,7 +9,9 @@ disappear; a branch between cheap scalars becomes a select, which fusion can rea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import repeat
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import NO_CALLS, OF_EQUATIONS
@@ -28,10 +30,12 @@ from transpile.primitives.control.operands import (
     operands_of,
     rebuilt,
 )
+from transpile.primitives.indexing import CLIP, gather
 from transpile.util.frozen_records import replace
 
 # What C compilers make of it: a multiplication and a shift, on every machine.
 _CONSTANT_DIVISOR_WEIGHT = 2
+Vars = frozenset[Var]
 _EXPRESSION = ("elementwise", "view", "generate", "piecewise")
 
 
@@ -39,18 +43,46 @@ _EXPRESSION = ("elementwise", "view", "generate", "piecewise")
 @contract(requires=(NO_CALLS,), destroys=OF_EQUATIONS)
 def simplify_control_flow(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Simplify the loops and branches of a graph and of its regions, innermost first."""
+    return _simplified(graph, machine, frozenset())
+
+
+def _simplified(graph: Graph, machine: Machine, near: Vars) -> Graph:
+    """The graph of a branch, with the inputs of which elements are read beside it in any case, and
+    those that are computed of elements."""
     if not any(primitive.kind == "control" for primitive in graph.primitives):
         return graph
-    return rewrite(graph, _rule, machine)
+    return rewrite(graph, partial(_rule, near, _kept_tests(graph, machine)), machine)
 
 
-def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+def _kept_tests(graph: Graph, machine: Machine) -> Vars:
+    """The tests of branches that stay: `if a[i] > 0 and b[j] > 0:` need not read `b[j]` where the
+    first is false."""
+    kept = (
+        e.inputs[0]
+        for e in graph.equations
+        if e.primitive is primitives.cond and not _is_cheap(e.params["branches"], machine)
+    )
+    return frozenset(test for test in kept if isinstance(test, Var))
+
+
+def _rule(near: Vars, kept: Vars, builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if equation.primitive.kind != "control":
         return None
-    graphs = [simplify_control_flow(g, builder.machine) for g in graphs_of(equation)]
-    equation = rebuilt(equation, operands_of(equation), graphs, equation.outputs)
+    graphs = graphs_of(equation)
     if equation.primitive is primitives.cond:
-        return _simplify_branch(builder, equation)
+        known = _read_in_any_case(builder, near)
+        # A test of counters alone is one that loops are split at.
+        is_open = equation.inputs[0] in known and kept.isdisjoint(equation.outputs)
+        read = known if is_open else frozenset()
+        held = [
+            frozenset(v for v, a in zip(g.inputs, equation.inputs[1:], strict=True) if a in read)
+            for g in graphs
+        ]
+        graphs = tuple(map(_simplified, graphs, repeat(builder.machine), held))
+        equation = rebuilt(equation, operands_of(equation), graphs, equation.outputs)
+        return _simplify_branch(builder, equation, held)
+    graphs = tuple(simplify_control_flow(g, builder.machine) for g in graphs)
+    equation = rebuilt(equation, operands_of(equation), graphs, equation.outputs)
     if equation.params.get("length") == 0:
         return _replace_empty_loop(builder, equation)
     if equation.params.get("length") == 1:
@@ -61,42 +93,85 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
 # ---------------------------------------------------------------------------------- branches
 
 
-def _simplify_branch(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+def _read_in_any_case(builder: Builder, near: Vars) -> Vars:
+    """The arrays of which elements are read before a branch: those beside them are near; and what
+    is computed of elements. `near` are those of the inputs."""
+    known = set(near)
+    for equation in builder.equations:
+        if _reads_an_element(equation):
+            known.update(x for x in equation.inputs[:1] if isinstance(x, Var))
+        if not known.isdisjoint(equation.inputs):
+            known.update(equation.outputs)
+    return frozenset(known)
+
+
+def _reads_an_element(equation: Equation) -> bool:
+    is_clipped = equation.primitive is gather and equation.params["mode"] == CLIP
+    return is_clipped and not equation.output.type.shape
+
+
+def _simplify_branch(
+    builder: Builder, equation: Equation, near: Sequence[Vars]
+) -> Sequence[Atom] | None:
     index, *operands = equation.inputs
     branches: tuple[Graph, ...] = equation.params["branches"]
     if len(branches) == 1 or isinstance(index, Const):
         chosen = int(index.value) if isinstance(index, Const) else 0
         return inline(builder, branches[min(max(chosen, 0), len(branches) - 1)], operands)
-    if (
-        index.type.dtype == BOOL
-        and sum(map(_cost_of_scalars, branches)) <= builder.machine.cheap_branches
-        and _choices(branches) <= builder.machine.most_choices
-    ):
+    if index.type.dtype == BOOL and _is_cheap(branches, builder.machine, near):
         otherwise, then = (inline(builder, b, operands) for b in branches)
+        choice = _select if _is_cheap(branches, builder.machine) else _in_lanes
         return [
-            builder.apply(elementwise.select, index, x, y)
+            choice(builder, index, x, y)
             for x, y in zip(map(builder.read, then), map(builder.read, otherwise), strict=True)
         ]
     builder.add(equation)
     return equation.outputs
 
 
-def _choices(branches: tuple[Graph, ...]) -> int:
+def _select(builder: Builder, test: Atom, x: Atom, y: Atom) -> Atom:
+    return builder.apply(elementwise.select, test, x, y)
+
+
+def _in_lanes(builder: Builder, test: Atom, x: Atom, y: Atom) -> Atom:
+    """A choice that reads both elements: Python's `test or y` and `test and x` as operations on
+    truths. Of a choice C reads one element, in a branch."""
+    if x == test:
+        return builder.apply(elementwise.logical_or, test, y)
+    if y == test:
+        return builder.apply(elementwise.logical_and, test, x)
+    return _select(builder, test, x, y)
+
+
+def _is_cheap(
+    branches: Sequence[Graph], machine: Machine, near: Iterable[Vars] = repeat(frozenset())
+) -> bool:
+    """True where computing both of two branches costs less than a branch that is not predicted."""
+    cost = sum(map(_cost_of_scalars, branches, near))
+    return cost <= machine.cheap_branches and _choices(branches) <= machine.most_choices
+
+
+def _choices(branches: Sequence[Graph]) -> int:
     """How many results of two branches are not one and the same operand."""
     one, other = ([g.inputs.index(a) if a in g.inputs else a for a in g.outputs] for g in branches)
     pairs = zip(one, other, strict=True)
     return sum(not (isinstance(x, int) and x == y) for x, y in pairs)
 
 
-def _cost_of_scalars(graph: Graph) -> float:
-    """The cost of a graph of scalar expressions; infinite where it has arrays, or loops."""
+def _cost_of_scalars(graph: Graph, near: Vars) -> float:
+    """The cost of a graph of scalar expressions; infinite where it has loops, or arrays of which it
+    reads more than elements beside those that are read in any case. Subscripts cost nothing: most
+    are known not to be negative later."""
     total = 0.0
-    for equation in graph.equations:
-        if equation.primitive.kind not in _EXPRESSION or any(
-            v.type.shape for v in equation.outputs
-        ):
+    wanted: set[Atom] = set(graph.outputs)
+    for equation in reversed(graph.equations):
+        is_near = _reads_an_element(equation) and equation.inputs[0] in near
+        is_expression = is_near or equation.primitive.kind in _EXPRESSION
+        if not is_expression or any(v.type.shape for v in equation.outputs):
             return float("inf")
-        total += _weight_of_scalars(equation)
+        if not wanted.isdisjoint(equation.outputs):
+            total += 1 if is_near else _weight_of_scalars(equation)
+            wanted.update(equation.inputs[: 1 if is_near else None])
     return total if not any(a.type.shape for a in graph.outputs) else float("inf")
 
 
