@@ -57,12 +57,13 @@ def _simplified(graph: Graph, machine: Machine, near: Vars) -> Graph:
 def _kept_tests(graph: Graph, machine: Machine) -> Vars:
     """The tests of branches that stay: `if a[i] > 0 and b[j] > 0:` need not read `b[j]` where the
     first is false."""
-    kept = (
-        e.inputs[0]
-        for e in graph.equations
-        if e.primitive is primitives.cond and not _is_cheap(e.params["branches"], machine)
-    )
-    return frozenset(test for test in kept if isinstance(test, Var))
+    kept: set[Var] = set()
+    for equation in graph.equations:
+        test = equation.inputs[0] if equation.primitive is primitives.cond else None
+        if isinstance(test, Var) and test.type.dtype == BOOL:
+            branches = equation.params["branches"]
+            kept.update([] if _is_cheap(branches, machine) else [test])
+    return frozenset(kept)
 
 
 def _rule(near: Vars, kept: Vars, builder: Builder, equation: Equation) -> Sequence[Atom] | None:
@@ -70,14 +71,12 @@ def _rule(near: Vars, kept: Vars, builder: Builder, equation: Equation) -> Seque
         return None
     graphs = graphs_of(equation)
     if equation.primitive is primitives.cond:
+        test, *operands = equation.inputs
         known = _read_in_any_case(builder, near)
         # A test of counters alone is one that loops are split at.
-        is_open = equation.inputs[0] in known and kept.isdisjoint(equation.outputs)
-        read = known if is_open else frozenset()
-        held = [
-            frozenset(v for v, a in zip(g.inputs, equation.inputs[1:], strict=True) if a in read)
-            for g in graphs
-        ]
+        is_open = isinstance(test, Var) and test in known and kept.isdisjoint(equation.outputs)
+        numbers = [k for k, a in enumerate(operands) if is_open and a in known]
+        held = [frozenset(g.inputs[k] for k in numbers) for g in graphs]
         graphs = tuple(map(_simplified, graphs, repeat(builder.machine), held))
         equation = rebuilt(equation, operands_of(equation), graphs, equation.outputs)
         return _simplify_branch(builder, equation, held)
