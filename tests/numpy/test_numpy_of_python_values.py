@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pytest
@@ -66,6 +67,19 @@ def test_classes_are_those_of_the_values(value, shared_cache):
         return [*flags, type(x) is float, type(x) is np.ndarray, np.isscalar(x)]
 
     assert [bool(v) for v in transpile.jit(f)(value)] == f(value)
+
+
+@runtime_checkable
+class Named(Protocol):
+    name: str
+
+
+def test_protocols_ask_for_attributes(shared_cache):
+    def f(x, unit):
+        return 2 * x if isinstance(unit, Named) or isinstance(x, Named) else x
+
+    np.testing.assert_array_equal(transpile.jit(f)(A, "m"), A)
+    assert not isinstance(A, Named)
 
 
 def test_functions_that_ask_for_the_class_of_an_argument(shared_cache):

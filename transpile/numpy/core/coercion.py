@@ -234,7 +234,12 @@ def _class_of(x: Any) -> type:
 
 def _isinstance(value: Any, kinds: Any, /) -> bool:
     """`isinstance`, of traced values as of what they stand for."""
-    return isinstance(value, kinds) or issubclass(_class_of(value), kinds)
+    if not isinstance(value, Tracer) or isinstance(value, kinds):
+        return isinstance(value, kinds)
+    try:
+        return issubclass(_class_of(value), kinds)
+    except TypeError:  # a protocol with data, which asks for an instance
+        return False
 
 
 def _type(*args: Any, **kwargs: Any) -> Any:
