@@ -119,11 +119,11 @@ class FlatFunction:
 
     def _containers(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
         """The arguments that are containers, with their names."""
-        given = {
-            place: (name, args[place] if isinstance(place, int) else kwargs[place])
+        given = (
+            (name, args[place] if isinstance(place, int) else kwargs[place])
             for place, name, _, _ in self._bound.traced
-        }
-        return [pair for pair in given.values() if tree.one_level(pair[1]) is not None]
+        )
+        return [pair for pair in given if tree.one_level(pair[1]) is not None]
 
     def _warn_of_changes(
         self, before: dict[str, Any], after: Sequence[tuple[str, Any]], result: Any

@@ -60,8 +60,7 @@ def _buffers(
     and the array is copied to its final place, unless nothing reads it.
     """
     memory = placement.memory
-    is_unused = not placement.aliases.is_read(result) and placement.places.get(result) is None
-    if not settled and is_unused:
+    if not settled and _is_unused(placement, result):
         current = memory.temporary(result)
         return current, memory.temporary(result), current
     final = placement.stored(result)
@@ -80,10 +79,15 @@ def _exchanged(
     """The places of an array that changes its memory with others: it is copied to its final place,
     unless nothing reads it."""
     memory = placement.memory
-    is_unused = not placement.aliases.is_read(result) and placement.places.get(result) is None
     current = memory.temporary(result)
     following = None if settled else memory.temporary(result)
+    is_unused = _is_unused(placement, result)
     return current, following, current if is_unused else placement.stored(result)
+
+
+def _is_unused(placement: Placement, result: Var) -> bool:
+    """True if nothing reads what a loop leaves in an array."""
+    return not placement.aliases.is_read(result) and placement.places.get(result) is None
 
 
 def _is_small(placement: Placement, var: Var) -> bool:
