@@ -228,7 +228,9 @@ and deprecated names and JAX's primitives (`sin_p`) are not counted.
 
 ARGUMENTS_HEAD = """Every function of `numpy`, `lax`, `nn`, `random` and `scipy` that is here takes
 the arguments that it takes in JAX, by the same names and with the same defaults, but for these.
-Some change nothing: `precision`, `out_sharding`, `device`, `indices_are_sorted`, `method`."""
+`precision` lets tensor cores of a GPU round float32 ([cuda.md](cuda.md#precision)), and changes
+nothing on a CPU. Some change nothing at all: `out_sharding`, `device`, `indices_are_sorted`,
+`method`."""
 
 
 def row(names: list[str]) -> str:

@@ -3,9 +3,9 @@
 There are no global compiler options here: those are arguments of `jit`. An option of JAX is
 accepted where it asks for what transpile does anyway, or changes no result; any other value raises
 ValueError. These do something: `jax_disable_jit`, `jax_explain_cache_misses`,
-`jax_traceback_filtering`, `jax_default_prng_impl`, `jax_default_device`, and `jax_debug_nans` and
-`jax_debug_infs`: results of jitted functions and of transformations with such values are
-FloatingPointErrors.
+`jax_traceback_filtering`, `jax_default_prng_impl`, `jax_default_device`,
+`jax_default_matmul_precision` on GPUs, and `jax_debug_nans` and `jax_debug_infs`: results of jitted
+functions and of transformations with such values are FloatingPointErrors.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from transpile.dispatch.switches import (
 from transpile.dispatch.trace_cache import clear_caches
 from transpile.runtime.devices import default_of_all_threads, set_default_device
 from transpile.trace.tracebacks import show_all_frames
+from transpile.util.settings.product_precision import ask_in_all_threads, asked_for, asking_for
 
 _X64 = "say dtype=numpy.float32 where float32 is meant"
 _CPU = "programs run on the CPU"
@@ -52,7 +53,6 @@ _FREE: dict[str, Any] = {
     "jax_compilation_cache_dir": None,
     "jax_cpu_collectives_implementation": None,
     "jax_debug_key_reuse": False,
-    "jax_default_matmul_precision": None,
     "jax_dynamic_shapes": False,
     "jax_enable_checks": False,
     "jax_enable_compilation_cache": True,
@@ -79,6 +79,7 @@ _SEARCHED = {"jax_debug_nans": "nan", "jax_debug_infs": "infinity"}
 
 
 _GENERATOR, _DEVICE = "jax_default_prng_impl", "jax_default_device"
+_PRECISION = "jax_default_matmul_precision"
 
 
 def _use_generator(name: Any) -> None:
@@ -115,6 +116,8 @@ class Config:
             _use_generator(value)
         elif name == _DEVICE:
             set_default_device(value)
+        elif name == _PRECISION:
+            ask_in_all_threads(value)
         elif name in _FIXED:
             values, reason = _FIXED[name]
             if not any(value is v or value == v for v in values):
@@ -134,6 +137,8 @@ class Config:
             return default_generator()
         if name == _DEVICE:
             return default_of_all_threads()
+        if name == _PRECISION:
+            return asked_for()
         if name in _FIXED:
             return _FIXED[name][0][0]
         if name not in self._values:
@@ -161,6 +166,10 @@ def _context(name: str, default: Any = True) -> Callable[..., Any]:
             with searching(_SEARCHED[name], bool(value)):
                 yield
             return
+        if name == _PRECISION:
+            with asking_for(value):
+                yield
+            return
         before = config.read(name)
         config.update(name, value)
         try:
@@ -181,6 +190,12 @@ def _effect(name: str) -> str:
             f"where one\n    has {_SEARCHED[name]}, a FloatingPointError names the operation that "
             "gave the first, and its line.\n    What NumPy computes outside is not searched: "
             "`numpy.errstate` does that."
+        )
+    if name == _PRECISION:
+        return (
+            "On GPUs this thread's products of float32 may round their factors to ten bits of "
+            'mantissa\n    where it is "tensorfloat32", "high" or "default", unless they name a '
+            "precision of their own."
         )
     if name == _GENERATOR:
         return (

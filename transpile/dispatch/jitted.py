@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from transpile import tree
 from transpile.dispatch.static_arguments import StaticArguments
-from transpile.dispatch.switches import DISABLED, is_suspended, is_suspended_or_elsewhere
+from transpile.dispatch.switches import DISABLED, is_suspended_or_other
 from transpile.dispatch.tracing import Config, Tracing
 from transpile.options import Options
 from transpile.runtime.devices import CPU, current_default
@@ -31,6 +31,7 @@ from transpile.trace.call_signature import function_name, place_of
 from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
 from transpile.util.lazy.imports import Later
+from transpile.util.settings.product_precision import precision_in_effect
 
 if TYPE_CHECKING:
     from transpile.explore import notebook
@@ -92,7 +93,7 @@ class Wrapped(metaclass=CalledBySlot):
             config.parameters.describe,
             self._methods.first_call,
             DISABLED,
-            is_suspended if config.device else is_suspended_or_elsewhere,
+            functools.partial(is_suspended_or_other, config.device, config.precision),
         ).attach(self)
 
     def _first_call(self) -> Callable[..., Any]:
@@ -131,7 +132,7 @@ class Wrapped(metaclass=CalledBySlot):
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays, or any objects with `shape` and `dtype`)."""
         own = self._methods.of_call(args) or self
-        own = own._methods.of_default_device() or own
+        own = own._methods.of_surroundings() or own
         return own._statics.called(  # type: ignore[no-any-return]
             lambda *call: own._tracing.traced(*call)[0],
             lambda sibling: sibling.trace,
@@ -201,18 +202,28 @@ class _Methods:
         self._config = config
         self._otherwise = otherwise
         self._sibling: Wrapped | None = None
-        self._elsewhere: dict[str, Wrapped] = {}
+        self._elsewhere: dict[tuple[str, str], Wrapped] = {}
 
-    def of_default_device(self) -> Wrapped | None:
-        """The sibling for the default device; None where that is the CPU, and where functions run
-        where `jit` says, or where their arguments are."""
+    def of_surroundings(self) -> Wrapped | None:
+        """The sibling for the default device, and for the precision of products that is asked for;
+        None where they are this function's."""
+        config, precision = self._config, precision_in_effect()
+        device = self._default_device()
+        if not device and precision == config.precision:
+            return None
+        key = device, precision
+        if key not in self._elsewhere:
+            config = config.on_device(device) if device else config
+            self._elsewhere[key] = Wrapped(self._function, config.in_precision(precision))
+        return self._elsewhere[key]
+
+    def _default_device(self) -> str:
+        """The name of the default device; "" where that is the CPU, and where functions run where
+        `jit` says, or where their arguments are."""
         device = current_default()
         if device is CPU or self._config.device or not self._config.auto_device:
-            return None
-        name = choice.name_of(device, "default_device")
-        if name not in self._elsewhere:
-            self._elsewhere[name] = Wrapped(self._function, self._config.on_device(name))
-        return self._elsewhere[name]
+            return ""
+        return choice.name_of(device, "default_device")
 
     def of_instance(self, instance: Any) -> Wrapped | None:
         """The sibling for an instance to which the function is bound; None where the function takes
@@ -260,7 +271,7 @@ class _Methods:
         """Make a call for which the function has no executable."""
         method = self.of_call(args)
         if method is None and current_trace() is None:
-            method = self.of_default_device()
+            method = self.of_surroundings()
         return self._otherwise(args, kwargs) if method is None else method(*args, **kwargs)
 
 

@@ -8,11 +8,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from transpile.runtime.devices import CPU, SUSPENDING, current_default
+from transpile.runtime.devices import CPU, current_default
+from transpile.util.interrupt_safety import SUSPENDING
+from transpile.util.settings.product_precision import precision_in_effect
 
 # An item for each thread in which `disable_jit` is on, for each kind of values that results are
-# searched for, and where another device than the CPU is the default one. While it is empty, calls
-# in C do not ask Python.
+# searched for, and where another device than the CPU is the default one, or products have a
+# precision that is asked for. While it is empty, calls in C do not ask Python.
 DISABLED: list[None] = SUSPENDING
 # The kinds of values that results are searched for, in order.
 _searched: list[str] = []
@@ -65,10 +67,14 @@ def is_suspended() -> bool:
     return _state.disabled or bool(checked_values())
 
 
-def is_suspended_or_elsewhere() -> bool:
-    """True if `is_suspended`, or if functions for no device in particular run on another one than
-    the CPU."""
-    return is_suspended() or current_default() is not CPU
+def is_suspended_or_other(device: str, precision: str) -> bool:
+    """True if `is_suspended`, or if a function that is traced for a device, or "" for none in
+    particular, and for products of a precision is called for others."""
+    return (
+        is_suspended()
+        or (not device and current_default() is not CPU)
+        or precision != precision_in_effect()
+    )
 
 
 def search_results(category: str, is_searched: bool) -> None:

@@ -55,6 +55,7 @@ from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.interrupt_safety import THREAD, as_before, between
 from transpile.util.lazy.imports import Later
 from transpile.util.lazy.loggers import Log
+from transpile.util.settings.product_precision import FULL
 from transpile.util.terminal.status_line import waiting
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ _MANY_CHANGES = 5
 
 @dataclass(frozen=True)
 class Config:
-    """The arguments of `jit` besides the function; `device` is a name, "" for none."""
+    """The arguments of `jit` besides the function; `device` is a name, "" for none. `precision` is
+    that which calls ask for around them (`util/settings/product_precision.py`)."""
 
     parameters: Parameters
     static: bool = True
@@ -90,11 +92,16 @@ class Config:
     check_arithmetic: bool = False
     device: str = ""
     auto_device: bool = True
+    precision: str = FULL
 
     def on_device(self, name: str) -> Config:
         """These for the device of a name."""
         options = dataclasses.replace(self.options, device=name)
         return dataclasses.replace(self, device=name, options=options)
+
+    def in_precision(self, name: str) -> Config:
+        """These for products that have a precision where they name none."""
+        return dataclasses.replace(self, precision=name)
 
 
 class Tracing:

@@ -27,6 +27,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.runtime_sizes import extent_of
 from transpile.numpy.subscripts.at import at
 from transpile.scipy.special.operands import promoted
+from transpile.util.settings.product_precision import of_product
 
 # A sum of weights of at most this has no digits: JAX's limit, for any dtype.
 _VANISHING = 1000 * float(np.finfo(np.float32).eps)
@@ -52,7 +53,7 @@ def scale_and_translate(
     method              all but "nearest", see `resize`
     antialias           kernels are as wide as a sample where the picture becomes smaller
 
-    Samples outside of the picture are 0. Integers become float64; `precision` changes nothing.
+    Samples outside of the picture are 0. Integers become float64; `precision` is that of products.
     Raises ValueError for another method and for a shape of another number of axes.
     """
     x, sizes, chosen = _arguments(image, shape, method)
@@ -63,8 +64,9 @@ def scale_and_translate(
         )
     (x,) = promoted("scale_and_translate", x)
     scales, shifts = promoted("scale_and_translate", scale, translation)
-    for k, axis in enumerate(operator.index(d) % x.ndim for d in spatial_dims):
-        x = _sampled(x, axis, sizes[axis], scales[k], shifts[k], chosen, antialias)
+    with of_product(precision):
+        for k, axis in enumerate(operator.index(d) % x.ndim for d in spatial_dims):
+            x = _sampled(x, axis, sizes[axis], scales[k], shifts[k], chosen, antialias)
     return x
 
 
@@ -83,8 +85,8 @@ def resize(
                these, or a `ResizeMethod`
     antialias  kernels are as wide as a sample where the picture becomes smaller
 
-    Integers become float64, but for "nearest"; `precision` changes nothing. Raises ValueError for
-    another method and for a shape of another number of axes.
+    Integers become float64, but for "nearest"; `precision` is that of products. Raises
+    ValueError for another method and for a shape of another number of axes.
     """
     x, sizes, chosen = _arguments(image, shape, method)
     pairs = enumerate(zip(x.shape, sizes, strict=True))
@@ -98,7 +100,8 @@ def resize(
         old, new = x.shape[axis], sizes[axis]
         known = not isinstance(old, Dim) and not isinstance(new, Dim)
         scale = np.float64(new / old if new else 1.0) if known else new / old
-        x = _sampled(x, axis, new, scale, np.float64(0), chosen, antialias)
+        with of_product(precision):
+            x = _sampled(x, axis, new, scale, np.float64(0), chosen, antialias)
     return x
 
 

@@ -63,7 +63,8 @@ class Product(Call):
 
 @dataclass(frozen=True)
 class Matmul(Product):
-    """A matrix product of strided operands; the rows of the result are contiguous."""
+    """A matrix product of strided operands; the rows of the result are contiguous. `precision` is
+    that of the params of `dot_general`: of the operands, or less for tensor cores."""
 
     m: Index
     n: Index
@@ -72,6 +73,7 @@ class Matmul(Product):
     b: Strided
     c: Strided
     workspace: Strided = UNALLOCATED
+    precision: str = ""
 
     name = "matmul"
     signature = "a(m,k), b(k,n) -> c(m,n)"
@@ -106,7 +108,8 @@ class Matmul(Product):
             for x, stride in zip((self.a, self.b), strides, strict=True)
         )
         c = replace(self.c, strides=(self.m * self.n, *self.c.strides))
-        return MatmulBatch(count, self.m, self.n, self.k, a, b, c, slots, self.workspace)
+        sizes = (count, self.m, self.n, self.k)
+        return MatmulBatch(*sizes, a, b, c, slots, self.workspace, self.precision)
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,7 @@ class MatmulBatch(Product):
     c: Strided
     slots: int
     workspace: Strided = UNALLOCATED
+    precision: str = ""
 
     name = "matmul_batch"
     signature = "a(count,m,k), b(count,k,n) -> c(count,m,n)"

@@ -443,7 +443,8 @@ def _statement_text(statement: For | If | Declare | Update | Store | Alloc | Swa
         case Swap():
             return f"swap {statement.first}, {statement.second}"
         case Call():
-            operands = (f"{n}={_operand_text(x)}" for n, x in statement.operands.items())
+            given = ((n, x) for n, x in statement.operands.items() if x != "")
+            operands = (f"{n}={_operand_text(x)}" for n, x in given)
             return f"call {statement.name}({', '.join(operands)})"
 
 

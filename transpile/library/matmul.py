@@ -64,7 +64,8 @@ def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan
         for name, matrix in (("a", left), ("b", right))
     )
     c = part("c", out, where, (n, 1))
-    one = Matmul(m, n, k, a, b, c)
+    precision = equation.params.get("precision", "")
+    one = Matmul(m, n, k, a, b, c, precision=precision)
     call: Call = one.batch(stack.count, stack.strides, stack.slots) if stack.count > 1 else one
     if is_complex:
         call = ComplexMatmul(estimate(m), estimate(n), estimate(k), a, b, c)

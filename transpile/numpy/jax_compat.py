@@ -21,6 +21,7 @@ from transpile.numpy.keywords import extended, with_dtype
 from transpile.numpy.subscripts.at import at
 from transpile.pytree.registry import EXTENDED
 from transpile.trace.tracer import Tracer
+from transpile.util.settings.product_precision import of_product
 
 Function = Callable[..., Any]
 _EXCEPT_DOC = tuple(name for name in functools.WRAPPER_ASSIGNMENTS if name != "__doc__")
@@ -57,8 +58,8 @@ def _documented(function: Function, addition: str) -> Function:
 
 
 def _with_precision(name: str) -> Function:
-    """A product that takes `precision`, which changes nothing, and `preferred_element_type`, the
-    dtype that it is computed in."""
+    """A product that takes `precision`, which may let tensor cores of a GPU round float32, and
+    `preferred_element_type`, the dtype that it is computed in."""
 
     @functools.wraps(_numpys(name))
     def product(
@@ -72,13 +73,17 @@ def _with_precision(name: str) -> Function:
             args = tuple(
                 _array(v).astype(preferred_element_type) if _is_array(v) else v for v in args
             )
-        return _numpys(name)(*args, **kwargs)
+        with of_product(precision):
+            return _numpys(name)(*args, **kwargs)
 
     names = ("precision", "preferred_element_type", "out_sharding")
     product.__signature__ = extended(_numpys(name), names)  # type: ignore[attr-defined]
     rule = SPECIAL.get(getattr(np, name))  # a ufunc's docstring is NumPy's
     product.__doc__ = product.__doc__ if rule is None else rule.__doc__
-    text = "Arrays are cast to `preferred_element_type` first; `precision` changes nothing."
+    text = (
+        "Arrays are cast to `preferred_element_type` first; `precision` is that of "
+        "`lax.dot_general`."
+    )
     return _documented(product, text)
 
 

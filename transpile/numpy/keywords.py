@@ -1,7 +1,7 @@
 """Keyword arguments of JAX's functions that NumPy's lack, and signatures that say so.
 
-Most change nothing here: arrays are on one device (`out_sharding`, `device`), products are computed
-in the precision of their operands (`precision`), and there is one algorithm (`method`).
+Most change nothing here: arrays are on one device (`out_sharding`, `device`), and there is one
+algorithm (`method`). `precision` is that of products (`util/settings/product_precision.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from transpile.trace.tracer import Tracer
+from transpile.util.settings.product_precision import of_product
 
 Function = Callable[..., Any]
 # Arguments of which None says in JAX that they are left out; in NumPy it is an error, or False.
@@ -25,7 +26,9 @@ _SHARDED = (
     *("arange", "asarray", "bincount", "broadcast_to", "empty", "empty_like", "full", "full_like"),
     *("ones", "ones_like", "percentile", "ravel", "repeat", "reshape", "zeros", "zeros_like"),
 )
-# By namespace and function: what changes nothing.
+# Keywords that change something.
+_USED = ("precision", "preferred_element_type")
+# By namespace and function: what changes nothing, but for these.
 UNUSED: dict[str, dict[str, tuple[str, ...]]] = {
     "numpy": {
         **dict.fromkeys(_SHARDED, ("out_sharding",)),
@@ -86,22 +89,25 @@ def extended(function: Function, names: Sequence[str], defaults: Any = None) -> 
 
 def accepting(function: Function, names: Sequence[str]) -> Function:
     """The function, which takes keywords that change nothing; `preferred_element_type` is the dtype
-    in which it computes."""
+    in which it computes, `precision` that of its products."""
 
     @functools.wraps(function)
     def more(*args: Any, **kwargs: Any) -> Any:
         dtype = kwargs.get("preferred_element_type") if "preferred_element_type" in names else None
+        precision = kwargs.get("precision") if "precision" in names else None
         for name in names:
             kwargs.pop(name, None)
         if dtype is not None:
             args = tuple(_array(x).astype(dtype) if _is_array(x) else x for x in args)
-        return function(*args, **kwargs)
+        with of_product(precision):
+            return function(*args, **kwargs)
 
     more.__signature__ = extended(function, names)  # type: ignore[attr-defined]
-    text = ", ".join(f"`{name}`" for name in names if name != "preferred_element_type")
-    more.__doc__ = (
-        f"{(function.__doc__ or '').rstrip()}\n\n    JAX's {text}: changes nothing.\n    "
-    )
+    idle = ", ".join(f"`{name}`" for name in names if name not in _USED)
+    text = f"JAX's {idle}: changes nothing." if idle else ""
+    if "precision" in names:
+        text = f"{text} `precision` is that of `lax.dot_general`.".strip()
+    more.__doc__ = f"{(function.__doc__ or '').rstrip()}\n\n    {text}\n    "
     return more
 
 

@@ -44,7 +44,8 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     contracted_x = tuple(range(len(bx) + len(fx), x.type.ndim))
     contracted_y = tuple(range(len(by), len(by) + len(cy)))
     numbers = ((contracted_x, contracted_y), (batch, batch))
-    return [builder.apply(dot_general, x, y, dimension_numbers=numbers)]
+    params = {**equation.params, "dimension_numbers": numbers}
+    return [builder.apply(dot_general, x, y, **params)]
 
 
 def _are_adjacent(axes: tuple[int, ...]) -> bool:

@@ -25,6 +25,7 @@ from transpile.primitives.windows import (
     taps_of,
     windowed_shape,
 )
+from transpile.util.settings.product_precision import FULL
 
 # The axes of the operand: batch, features, space...; of the weights: output features, input
 # features, space...; of the result: batch, features, space...
@@ -46,6 +47,7 @@ def _conv_type(
     dimension_numbers: Numbers,
     feature_group_count: int,
     batch_group_count: int,
+    precision: str = FULL,
 ) -> ArrayType:
     lhs, rhs, to = dimension_numbers
     if x.dtype != w.dtype:
@@ -132,6 +134,7 @@ def _transpose_operand(
     dimension_numbers: Numbers,
     feature_group_count: int,
     batch_group_count: int,
+    **precision: str,
 ) -> Any:
     """The convolution of the cotangent with the reversed weights, their features exchanged."""
     lhs, rhs, to = dimension_numbers
@@ -164,6 +167,7 @@ def _transpose_operand(
         dimension_numbers=(to, (rhs[1], rhs[0], *rhs[2:]), lhs),
         feature_group_count=count,
         batch_group_count=1,
+        **precision,
     )
     if batch_group_count > 1:
         cotangent = _split(cotangent, lhs[1], batch_group_count)
@@ -183,6 +187,7 @@ def _transpose_weights(
     dimension_numbers: Numbers,
     feature_group_count: int,
     batch_group_count: int,
+    **precision: str,
 ) -> Any:
     """The convolution of the operand with the cotangent, batch and features of both exchanged, and
     feature groups and batch groups."""
@@ -217,6 +222,7 @@ def _transpose_weights(
         ),
         feature_group_count=batch_group_count,
         batch_group_count=feature_group_count,
+        **precision,
     )
 
 

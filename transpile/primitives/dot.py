@@ -17,12 +17,29 @@ from transpile.ir.graph import Equation
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import Axis, Linear, Primitive, inverse, register
-from transpile.ir.types import ArrayType
+from transpile.ir.types import FLOAT32, ArrayType
 from transpile.machine import Machine
 from transpile.primitives.rules import apply, transposed
+from transpile.trace.trace import bind, current_trace
+from transpile.util.settings.product_precision import FULL, is_named, precision_in_effect
 
 Axes = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
+
+
+def precision_asked(dtype: np.dtype[Any]) -> dict[str, str]:
+    """The params of a product that is bound now for the precision that is asked for: none for that
+    of the operands. Rules of primitives compute in that where they name none."""
+    name = precision_in_effect() if dtype == FLOAT32 else FULL
+    trace = current_trace()
+    is_of_rule = trace is not None and trace.origin is not None
+    return {} if name == FULL or (is_of_rule and not is_named()) else {"precision": name}
+
+
+def bind_product(x: Any, y: Any, numbers: DimensionNumbers) -> Any:
+    """The contraction of two operands in the precision that is asked for."""
+    asked = precision_asked(x.dtype)
+    return bind(dot_general, x, y, dimension_numbers=numbers, **asked)
 
 
 def free_axes(rank: int, contracting: Axes, batch: Axes) -> Axes:
@@ -54,7 +71,7 @@ def is_product_of_matrices(equation: Equation, machine: Machine) -> bool:
 
 
 def _dot_general_type(
-    x: ArrayType, y: ArrayType, *, dimension_numbers: DimensionNumbers
+    x: ArrayType, y: ArrayType, *, dimension_numbers: DimensionNumbers, precision: str = FULL
 ) -> ArrayType:
     (cx, cy), (bx, by) = dimension_numbers
     if x.dtype != y.dtype:
@@ -71,8 +88,11 @@ def _dot_general_type(
     return ArrayType(shape, x.dtype)
 
 
-def _dot_general(x: Any, y: Any, *, dimension_numbers: DimensionNumbers) -> Any:
-    """As a batch of matrix products, for which NumPy calls its BLAS."""
+def _dot_general(
+    x: Any, y: Any, *, dimension_numbers: DimensionNumbers, precision: str = FULL
+) -> Any:
+    """As a batch of matrix products, for which NumPy calls its BLAS. `precision` allows others to
+    round their operands."""
     (cx, cy), (bx, by) = dimension_numbers
     fx, fy = free_axes(x.ndim, cx, bx), free_axes(y.ndim, cy, by)
     batch = [x.shape[a] for a in bx]
@@ -93,15 +113,17 @@ def _dot_jvp(tangents: Sequence[Any], _: Any, x: Any, y: Any, **params: Any) -> 
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-def _dot_transpose(ct: Any, x: Any, y: Any, *, dimension_numbers: DimensionNumbers) -> list[Any]:
+def _dot_transpose(
+    ct: Any, x: Any, y: Any, *, dimension_numbers: DimensionNumbers, **precision: str
+) -> list[Any]:
     """The contraction of the cotangent with the other operand, over that one's free axes."""
     (cx, cy), (bx, by) = dimension_numbers
     batch = tuple(range(len(bx)))
     middle = ct.ndim - len(free_axes(_rank(y), cy, by))
     of_x, of_y = tuple(range(len(bx), middle)), tuple(range(middle, ct.ndim))
     if isinstance(x, Linear):
-        return [_product_into(x.type, (ct, of_y, batch), y, cx, (cy, bx, by)), None]
-    return [None, _product_into(y.type, (ct, of_x, batch), x, cy, (cx, by, bx))]
+        return [_product_into(x.type, (ct, of_y, batch), y, cx, (cy, bx, by), precision), None]
+    return [None, _product_into(y.type, (ct, of_x, batch), x, cy, (cx, by, bx), precision)]
 
 
 def _rank(operand: Any) -> int:
@@ -115,6 +137,7 @@ def _product_into(
     other: Any,
     contracted: Axes,
     numbers: tuple[Axes, Axes, Axes],
+    precision: dict[str, str],
 ) -> Any:
     """The contraction of the cotangent (with its axes to contract and to batch) and the other
     operand, transposed to an operand's type.
@@ -129,18 +152,22 @@ def _product_into(
     order = sorted(range(len(contracted)), key=other_contracted.__getitem__)
     rest = tuple(contracted[k] for k in order)
     if (*own_batch, *rest, *kept) == tuple(range(kind.ndim)):
-        return apply(
-            "dot_general", other, ct, dimension_numbers=((free, over), (other_batch, batch))
-        )
-    product = apply(
-        "dot_general", ct, other, dimension_numbers=((over, free), (batch, other_batch))
-    )
+        turned = ((free, over), (other_batch, batch))
+        return apply("dot_general", other, ct, dimension_numbers=turned, **precision)
+    straight = ((over, free), (batch, other_batch))
+    product = apply("dot_general", ct, other, dimension_numbers=straight, **precision)
     axes = (*own_batch, *kept, *rest)
     return transposed(product, inverse(axes))
 
 
 def _dot_batch(
-    axis: Axis, batched: Sequence[bool], x: Any, y: Any, *, dimension_numbers: DimensionNumbers
+    axis: Axis,
+    batched: Sequence[bool],
+    x: Any,
+    y: Any,
+    *,
+    dimension_numbers: DimensionNumbers,
+    **precision: str,
 ) -> tuple[Any, bool]:
     """If both are batched: one more batch axis. If one is: one more free axis of a single
     product."""
@@ -150,8 +177,8 @@ def _dot_batch(
     )
     if all(batched):
         numbers = ((cx, cy), ((0, *bx), (0, *by)))
-        return apply("dot_general", x, y, dimension_numbers=numbers), True
-    product = apply("dot_general", x, y, dimension_numbers=((cx, cy), (bx, by)))
+        return apply("dot_general", x, y, dimension_numbers=numbers, **precision), True
+    product = apply("dot_general", x, y, dimension_numbers=((cx, cy), (bx, by)), **precision)
     axis_of_batch = len(bx) if batched[0] else len(bx) + len(free_axes(x.ndim, cx, bx))
     rest = [a for a in range(product.ndim) if a != axis_of_batch]
     return transposed(product, (axis_of_batch, *rest)), True

@@ -14,6 +14,7 @@ import numpy as np
 
 from transpile.errors import DeviceNotFoundError
 from transpile.runtime.parallel.processes import processes
+from transpile.util.interrupt_safety import SUSPENDING
 
 __all__ = [
     "Device",
@@ -181,9 +182,6 @@ class _Default(threading.local):
 
 _default = _Default()
 _of_all_threads: list[Device | None] = [None]
-# An item for each context, and for `set_default_device`, in which that is not the CPU: calls ask
-# Python then (`dispatch/switches.py`).
-SUSPENDING: list[None] = []
 
 
 def current_default() -> Device:

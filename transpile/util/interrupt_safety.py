@@ -48,11 +48,15 @@ class _Thread(threading.local):
     arithmetic: Any = None  # tests numbers for what Python raises exceptions for; None: nobody does
     assumed: Any = None  # collects what sizes a trace needs; None: they are as they were declared
     platform: str = "cpu"  # that the program will run on
+    precision: Any = None  # of products that name none; None: that of all threads
     most_equations: int | None = None  # which the interpreter may compute; None: as many as it has
     goes_on: Callable[[], bool] | None = None  # which it asks before each equation
 
 
 THREAD = _Thread()
+# An item for each setting, of a thread or of all, because of which a call may mean something else.
+# While it is empty, calls in C do not ask Python.
+SUSPENDING: list[None] = []
 
 
 def as_before() -> Callable[[], None]:

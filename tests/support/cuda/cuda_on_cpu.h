@@ -181,6 +181,42 @@ static inline void cuda_on_cpu_mma_f64(double (&d)[4], const double (&a)[4], con
     cuda_on_cpu_wait(0xffffffff, false, line);
 }
 
+/* The float with ten bits of mantissa that is nearest, ties away from zero. */
+static inline float cuda_on_cpu_tensor_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    bits = x == x ? (bits + 0x1000) & 0xffffe000 : 0x7fffffff;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+/* The same of floats, of which tensor cores read ten bits of mantissa and forget the others. */
+static inline void cuda_on_cpu_mma_tf32(float (&d)[4], const float (&a)[4], const float (&b)[2], int line)
+{
+    const unsigned lane = threadIdx.x % 32;
+    char *const own = (char *)cuda_on_cpu_lane(lane);
+    memcpy(own, a, sizeof a);
+    memcpy(own + sizeof a, b, sizeof b);
+    cuda_on_cpu_wait(0xffffffff, false, line);
+    const auto read = [](unsigned from, unsigned place) {
+        uint32_t bits;
+        memcpy(&bits, (char *)cuda_on_cpu_lane(from) + 4 * place, 4);
+        bits &= 0xffffe000;
+        float value;
+        memcpy(&value, &bits, 4);
+        return value;
+    };
+    for (unsigned e = 0; e < 4; e++)
+        for (unsigned k = 0; k < 8; k++)
+            d[e] += read(lane / 4 * 4 + k % 4, k / 4 * 2 + e / 2)
+                    * read((lane % 4 * 2 + e % 2) * 4 + k % 4, 4 + k / 4);
+    cuda_on_cpu_wait(0xffffffff, false, line);
+}
+
+#define as_tensor_float(x) cuda_on_cpu_tensor_float(x)
+#define mma_tf32_f32(d, a, b) cuda_on_cpu_mma_tf32(d, a, b, __LINE__)
+
 /* The same of halves, whose bits `widen` makes floats of. */
 template <typename Widen>
 static inline void cuda_on_cpu_mma(float (&d)[4], const uint32_t *a, const uint32_t *b, Widen widen, int line)

@@ -33,6 +33,7 @@ from test_cuda_routines import (
     check_prefixes,
     check_product,
     check_sorts,
+    check_tensor_floats,
     check_transform,
 )
 from test_cuda_scatters import SCATTERS, TABLES, check_scatters
@@ -93,6 +94,11 @@ def test_elementwise_primitives(name, generation, tmp_path):
 
 ROUTINES = {
     "products": lambda x: (x @ x, x[:3] @ x, x[:, :3].T @ x, (x + 1j * x) @ x),
+    "tensor floats": lambda x: (
+        lax.dot(x, x, precision="high"),
+        lax.dot(x.T, x, precision="high"),
+        lax.batch_matmul(x.reshape(4, 32, 128), x.reshape(4, 128, 32), precision="high"),
+    ),
     "halves": lambda x: x.astype(np.float16) @ x.astype(np.float16).T,
     "sums and sorts": lambda x: (
         np.cumsum(x),
@@ -119,6 +125,8 @@ ROUTINES = {
 @pytest.mark.parametrize("name", ROUTINES)
 def test_routines(name, dtype, generation, tmp_path):
     if np.dtype(dtype).kind == "c" and name in ("halves", "transforms", "sums and sorts"):
+        return
+    if dtype != "float32" and name == "tensor floats":
         return
     text = transpile.jit(ROUTINES[name]).lower(np.ones((128, 128), dtype)).as_text("cuda")
     compiled(text, tmp_path, generation)
@@ -218,6 +226,13 @@ def test_products_on_a_gpu(dtype):
     for order in ("a' b'", "strided"):
         check_order(order, dtype, 136, 72, 100, run_on_device, LARGE)
     check_batch((6, 33, 18, 20), dtype, run_on_device, USUAL)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("order", ("a b", "a' b", "a b'"))
+def test_products_on_tensor_cores_of_a_gpu(order):
+    check_tensor_floats((300, 260, 515), order, run_on_device, USUAL)
+    check_tensor_floats((300, 260, 515), order, run_on_device, LARGE)
 
 
 @on_a_gpu

@@ -90,6 +90,82 @@ def check_order(order, dtype, m, n, k, runs=run, gpu=FEW):
     check(ORDERS[order], [drawn(left, dtype), drawn(right, dtype)], runs, gpu)
 
 
+def tensor_floats(x):
+    """Floats with ten bits of mantissa, to nearest, ties away from zero."""
+    return ((x.view(np.uint32) + 0x1000) & 0xFFFFE000).view(np.float32)
+
+
+def check_tensor_floats(shape, order="a b", runs=run, gpu=FEW):
+    """Compare a product whose factors may be rounded with that of rounded factors, to the precision
+    of float32, in which it is far from that of the others."""
+    *batch, m, n, k = shape
+    left, right = ((m, k)[:: -1 if "a'" in order else 1], (k, n)[:: -1 if "b'" in order else 1])
+    arguments = [drawn((*batch, *left), np.float32), drawn((*batch, *right), np.float32)]
+    function = product if batch else ORDERS[order]
+    with transpile.default_matmul_precision("tensorfloat32"):
+        stage = transpile.jit(function).lower(*arguments)
+    (found,) = results(stage._lowering, arguments, gpu, runs)
+    wide, rounded = (
+        [f(a).astype(np.float64) for a in arguments] for f in (lambda a: a, tensor_floats)
+    )
+    limit = 8 * np.finfo(np.float32).eps * function(*map(np.abs, wide))
+    assert (np.abs(found - function(*rounded)) <= limit).all()
+    assert (np.abs(found - function(*wide)) > limit).mean() > 0.5
+
+
+ON_TENSOR_CORES = {
+    "less than a tile": (20, 18, 9),
+    "whole tiles": (64, 64, 32),
+    "tiles with a rest": (70, 129, 40),
+    "sums in parts": (40, 30, 1024),
+    "a batch": (3, 33, 18, 20),
+}
+
+
+@each("name", ON_TENSOR_CORES, ordinary=("tiles with a rest", "sums in parts", "a batch"))
+def test_products_on_tensor_cores(name):
+    check_tensor_floats(ON_TENSOR_CORES[name])
+
+
+@pytest.mark.parametrize("order", ("a' b", "a b'", "a' b'"))
+@one_in(2)
+def test_orders_of_operands_on_tensor_cores(order):
+    check_tensor_floats((72, 56, 40), order)
+
+
+def test_large_tiles_and_the_librarys_products_on_tensor_cores():
+    check_tensor_floats((140, 150, 70), gpu=LARGE)
+    check_tensor_floats((40, 30, 20), gpu=LIBRARY)
+
+
+def test_who_asks_for_tensor_cores_gets_them():
+    """By a name that allows it, for float32, and more than vectors; nobody else does."""
+
+    def text(function, *types, gpu=FEW):
+        lowering = transpile.jit(function).lower(*types)._lowering
+        return cuda_text(lowered(lowering.graph, lowering.options), lowering.options, gpu=gpu)
+
+    square, row, halves, image, weights = (
+        transpile.ShapeDtypeStruct(shape, dtype)
+        for shape, dtype in (
+            ((40, 40), "f4"), ((3, 40), "f4"), ((40, 40), "f2"),
+            ((2, 20, 9, 9), "f4"), ((24, 20, 3, 3), "f4"),
+        )
+    )  # fmt: skip
+    named = lambda precision: lambda a, b: lax.dot(a, b, precision=precision)
+    assert "mma_tf32" in text(named("tensorfloat32"), square, square)
+    sums = text(named("high"), square, square, gpu=LIBRARY)
+    assert "CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F" in sums
+    for precision in (None, "highest", lax.DotAlgorithmPreset.BF16_BF16_F32_X3):
+        assert "tf32" not in text(named(precision), square, square)
+    assert "tf32" not in text(named("high"), halves, halves)
+    assert "tf32" not in text(named("high"), row, square)
+    convolved = lambda x, w: lax.conv(x, w, (1, 1), "SAME", precision="tensorfloat32")
+    assert "mma_tf32" in text(convolved, image, weights)
+    gradient = transpile.grad(lambda x, w: convolved(x, w).sum(), (0, 1))
+    assert text(gradient, image, weights).count("block_matmul_tf32_f32(blockIdx.x") == 2
+
+
 @each("dtype", DTYPES, ordinary=("bfloat16", "complex64"))
 def test_products_of_the_library(dtype):
     check_of_the_library(dtype)

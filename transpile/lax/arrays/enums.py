@@ -131,8 +131,8 @@ _PRECISIONS = {
 
 
 class Precision(enum.Enum):
-    """The precision of matrix products on accelerators; here every product has that of its
-    dtype."""
+    """The precision of matrix products of float32 on a GPU: HIGHEST is that of the dtype, with the
+    others tensor cores may round them (docs/cuda.md). A CPU's products have that of their dtype."""
 
     DEFAULT = 0
     HIGH = 1
@@ -176,7 +176,7 @@ class RaggedDotDimensionNumbers(NamedTuple):
 
 
 class DotAlgorithm(NamedTuple):
-    """How accelerators are to compute a matrix product; it changes nothing here."""
+    """How accelerators are to compute a matrix product: here in the precision of its dtype."""
 
     lhs_precision_type: Any
     rhs_precision_type: Any
@@ -188,7 +188,8 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """How accelerators are to compute a matrix product, by name; it changes nothing here."""
+    """How accelerators are to compute a matrix product, by name: with TF32_TF32_F32 and
+    DEFAULT tensor cores of a GPU may round float32, all others have the precision of the dtype."""
 
     DEFAULT = 1
     ANY_F8_ANY_F8_F32 = 2

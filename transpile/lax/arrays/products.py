@@ -1,6 +1,6 @@
 """Matrix products and Fourier transforms of `lax`.
 
-`precision` is accepted and changes nothing: products are as precise as their dtype.
+On a CPU products are as precise as their dtype, whatever `precision` is.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import dot as linalg
 from transpile.trace.trace import bind
+from transpile.util.settings.product_precision import of_product
 
 __all__ = [
     "batch_matmul",
@@ -66,14 +67,14 @@ def dot_general(
 
     `dimension_numbers` are ((contracting of lhs, of rhs), (batch of lhs, of rhs)). The result has
     the batch axes, then the other axes of lhs, then those of rhs. Operands are promoted to one
-    dtype, in which the sum accumulates (halves in float32), or cast to `preferred_element_type`;
-    `precision` changes nothing. Raises TypeError for axes that do not match, and for a narrower
-    preferred dtype.
+    dtype, in which the sum accumulates (halves in float32), or cast to `preferred_element_type`. On
+    a GPU `precision` may let tensor cores round float32 (docs/cuda.md). Raises TypeError for axes
+    that do not match, and for a narrower preferred dtype, ValueError for another precision.
     """
     values = [as_value(v, "dot_general", k) for k, v in enumerate((lhs, rhs))]
     dtype = result_dtype(*values)  # here lax promotes
     x, y = (array(of_dtype(v, dtype), "dot_general") for v in values)
-    return _product(x, y, _numbers(dimension_numbers), preferred_element_type)
+    return _product(x, y, _numbers(dimension_numbers), preferred_element_type, precision)
 
 
 def _numbers(given: Any) -> Numbers:
@@ -81,7 +82,7 @@ def _numbers(given: Any) -> Numbers:
     return (ints(cx), ints(cy)), (ints(bx), ints(by))
 
 
-def _product(x: Any, y: Any, numbers: Numbers, preferred: Any) -> Any:
+def _product(x: Any, y: Any, numbers: Numbers, preferred: Any, precision: Any = None) -> Any:
     _check_numbers(x.shape, y.shape, numbers)
     dtype = x.dtype
     if preferred is not None:
@@ -96,7 +97,8 @@ def _product(x: Any, y: Any, numbers: Numbers, preferred: Any) -> Any:
     )
     if is_empty(shape) or any(x.shape[a] == 0 for a in cx):
         return fill(0, shape, dtype)
-    return bind(linalg.dot_general, x, y, dimension_numbers=numbers)
+    with of_product(precision):
+        return linalg.bind_product(x, y, numbers)
 
 
 def _check_preferred(dtype: np.dtype[Any], wanted: np.dtype[Any]) -> None:
@@ -185,7 +187,7 @@ def dot(
                 f"lhs_shape={spelled(left)} rhs_shape={spelled(right)}",
             )
         dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
-    return dot_general(lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type)
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 
 @public
@@ -204,7 +206,7 @@ def batch_matmul(lhs: Array, rhs: Array, precision: PrecisionLike = None) -> Any
             ValueError, f"Arguments to batch_matmul must have same ndim, got {ranks[0]}, {ranks[1]}"
         )
     batch = tuple(range(ranks[0] - 2))
-    return dot_general(lhs, rhs, (((ranks[0] - 1,), (ranks[0] - 2,)), (batch, batch)))
+    return dot_general(lhs, rhs, (((ranks[0] - 1,), (ranks[0] - 2,)), (batch, batch)), precision)
 
 
 @public
@@ -289,8 +291,9 @@ def ragged_dot(
         rhs,
         group_sizes,
         numbers,
-        preferred_element_type=preferred_element_type,
-        group_offset=group_offset,
+        precision,
+        preferred_element_type,
+        group_offset,
     )
 
 
@@ -328,12 +331,13 @@ def ragged_dot_general(
     masked = _in_groups(x, sizes, ragged)
     # The groups are the first axis of the masked left array.
     left_c, left_b = tuple(a + 1 for a in cx), tuple(a + 1 for a in bx)
+    given = preferred_element_type, precision
     if ragged in cx:
-        return _product(masked, y, ((left_c, cy), (left_b, by)), preferred_element_type)
+        return _product(masked, y, ((left_c, cy), (left_b, by)), *given)
     if ragged in bx:
-        return _product(x, y, numbers, preferred_element_type)
+        return _product(x, y, numbers, *given)
     (group,) = groups
-    return _product(masked, y, (((0, *left_c), (group, *cy)), (left_b, by)), preferred_element_type)
+    return _product(masked, y, (((0, *left_c), (group, *cy)), (left_b, by)), *given)
 
 
 def _in_groups(x: Any, sizes: Any, axis: int) -> Any:

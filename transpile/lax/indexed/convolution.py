@@ -10,7 +10,7 @@ import numpy as np
 
 from transpile.ir.dims import Index, Shape
 from transpile.ir.types import BOOL
-from transpile.lax.arrays.enums import Precision, PrecisionLike
+from transpile.lax.arrays.enums import PrecisionLike
 from transpile.lax.arrays.products import dot_general
 from transpile.lax.arrays.promotion import (
     Array,
@@ -32,8 +32,10 @@ from transpile.lax.indexed.convolution_shapes import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import transpose_to
 from transpile.primitives.convolution import conv_general_dilated as primitive
+from transpile.primitives.dot import precision_asked
 from transpile.primitives.windows import dilated
 from transpile.trace.trace import bind
+from transpile.util.settings.product_precision import of_product
 
 __all__ = [
     "conv",
@@ -77,9 +79,9 @@ def conv_general_dilated(
     batch_group_count     the batch in so many groups, each of which makes its own output features
     preferred_element_type  the dtype of the result, in which products accumulate
 
-    Operands have one dtype; `precision` changes nothing. As matrix products over an indirection (M.
-    Dukhan, The Indirect Convolution Algorithm, arXiv:1907.02129, 2019). Raises TypeError and
-    ValueError for dtypes, shapes, groups and parameters that do not fit.
+    Operands have one dtype; `precision` is that of `dot_general`. As matrix products over an
+    indirection (M. Dukhan, The Indirect Convolution Algorithm, arXiv:1907.02129, 2019). Raises
+    TypeError and ValueError for dtypes, shapes, groups and parameters that do not fit.
     """
     values = [as_value(v, "conv_general_dilated", k) for k, v in enumerate((lhs, rhs))]
     left, right = map(shape_of, values)
@@ -105,13 +107,13 @@ def conv_general_dilated(
         "batch_group_count": int(batch_group_count),
     }
     dtype = same_dtypes("conv_general_dilated", values)
-    _check_precision(precision)
     _check(left, right, params)
     wanted = dtype
     if preferred_element_type is not None:
         wanted = dtype_argument(preferred_element_type)
         _check_preferred(dtype, wanted)
-    return _convolved(values, wanted, params)
+    with of_product(precision):
+        return _convolved(values, wanted, params)
 
 
 def _convolved(values: Sequence[Any], dtype: np.dtype[Any], params: dict[str, Any]) -> Any:
@@ -119,7 +121,7 @@ def _convolved(values: Sequence[Any], dtype: np.dtype[Any], params: dict[str, An
         counted = [array(of_dtype(v, np.dtype("int32")), "conv_general_dilated") for v in values]
         return np.not_equal(bind(primitive, *counted, **params), np.int32(0))
     x, w = (array(of_dtype(v, dtype), "conv_general_dilated") for v in values)
-    return bind(primitive, x, w, **params)
+    return bind(primitive, x, w, **params, **precision_asked(dtype))
 
 
 def _pads_of_name(
@@ -233,13 +235,6 @@ def _check_groups(
                 f"{name} rhs output feature dimension size must be a multiple of {word}, but "
                 f"{outputs} is not a multiple of {count}.",
             )
-
-
-def _check_precision(precision: Any) -> None:
-    parts = precision if isinstance(precision, tuple) else (precision,)
-    for part in parts:
-        if not isinstance(part, Precision):
-            Precision(part)
 
 
 _ORDERS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}

@@ -34,7 +34,6 @@ from transpile.numpy.core.ufuncs import SPECIAL, call, resolve
 from transpile.numpy.manipulation.shapes import diagonal, expand_dims, ravel
 from transpile.numpy.manipulation.transposes import moveaxis
 from transpile.primitives import dot as linalg
-from transpile.trace.trace import bind
 
 Axes = Sequence[int]
 
@@ -44,7 +43,7 @@ def contract(
 ) -> Any:
     """Sum over pairs of axes: the result has the batch axes, then x's others, then y's others."""
     numbers = ((tuple(x_axes), tuple(y_axes)), (tuple(batch[0]), tuple(batch[1])))
-    return bind(linalg.dot_general, x, y, dimension_numbers=numbers)
+    return linalg.bind_product(x, y, numbers)
 
 
 def _mismatch(function: Any, x: Any, y: Any, *rest: Any) -> Exception:

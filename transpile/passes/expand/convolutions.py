@@ -240,6 +240,7 @@ class _GroupedConv:
         self.builder = builder
         lhs, rhs, to = params["dimension_numbers"]
         batches = params["batch_group_count"]
+        self.precision = {k: v for k, v in params.items() if k == "precision"}
         groups = {"g": params["feature_group_count"] * batches}
         self.space = "".join(map(str, range(len(lhs) - 2)))
         of_x = [*(("gn", "c") if batches > 1 else ("n", "gc")), *self.space]
@@ -359,6 +360,7 @@ def _im2col(conv: _GroupedConv) -> Atom:
     over_w = tuple(map(conv.w.letters.index, ["c", *spatial]))
     batch = (view.letters.index("g"),), (conv.w.letters.index("g"),)
     numbers = (over_view, over_w), batch
-    result = conv.builder.apply(dot.dot_general, view.atom, conv.w.atom, dimension_numbers=numbers)
+    product = {"dimension_numbers": numbers, **conv.precision}
+    result = conv.builder.apply(dot.dot_general, view.atom, conv.w.atom, **product)
     letters = "g" + "".join(a for a in conv.x.letters if a not in "gc") + "o"
     return conv.result(Labelled(conv.builder, result, letters).broadcast(conv.letters, conv.sizes))

@@ -305,7 +305,8 @@ def _permuted(
     if equation.primitive is dot_general:
         (cx, cy), (bx, by) = equation.params["dimension_numbers"]
         x, y = equation.inputs
-        return builder.apply(dot_general, y, x, dimension_numbers=((cy, cx), (by, bx)))
+        exchanged = {**equation.params, "dimension_numbers": ((cy, cx), (by, bx))}
+        return builder.apply(dot_general, y, x, **exchanged)
     orders, params = _of_operands(equation, order)
     pairs = zip(equation.inputs, orders, strict=True)
     inputs = (_transposed(builder, transposes, atom, inner) for atom, inner in pairs)

@@ -259,7 +259,8 @@ def _product(equation: Equation, values: dict[Atom, Any]) -> Any:
     contracted = tuple((0, *(a + 1 for a in axes)) for axes in (left, right))
     batched = tuple(tuple(a + 1 for a in axes) for axes in (of_left, of_right))
     x, y = (values[a] for a in equation.inputs)
-    return apply("dot_general", x, y, dimension_numbers=(contracted, batched))
+    params = {**equation.params, "dimension_numbers": (contracted, batched)}
+    return apply("dot_general", x, y, **params)
 
 
 def cond_transpose(

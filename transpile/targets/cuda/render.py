@@ -437,7 +437,7 @@ class _Renderer:
             (*kernel.comment, "By cuBLASLt."),
             call,
             library_matrices(call),
-            type_of_sums(dtype),
+            type_of_sums(call),
             type_of_scale(dtype),
             self.gpu.library_workspace,
             self._scope(kernel),

@@ -61,6 +61,7 @@ from transpile.targets.cuda.device_ir import (
 from transpile.targets.cuda.gpu import WARP
 from transpile.targets.cuda.mapping.counters import fit_ints
 from transpile.targets.cuda.routines.tiles import (
+    TENSOR_FLOATS,
     HalfTiles,
     Tiles,
     half_tiles_of,
@@ -308,8 +309,8 @@ class DeviceScope(Scope):
         return "itself" if dtype.itemsize >= 4 else "int"
 
     def dtype_of(self, name: str) -> DType:
-        """The dtype of a suffix."""
-        return next(d for d in DTYPES if suffix(d) == name)
+        """The dtype of a suffix, which may have words in front."""
+        return next(d for d in DTYPES if suffix(d) == name.rpartition("_")[2])
 
     def longest_transform(self, dtype: DType) -> int:
         """The numbers of a transform in shared memory."""
@@ -339,9 +340,13 @@ class DeviceScope(Scope):
             start = self.print(Literal(scan_start(combine, dtype).value[()], dtype))
         return Scan(dtype, combine or "add", combined, start)
 
-    def tiles(self, dtype: DType, threads: int) -> Tiles:
+    def tiles(self, dtype: DType, threads: int, suffix: str = "") -> Tiles:
         """How so many threads share a tile of a product."""
-        return tiles_of(dtype, threads)
+        return tiles_of(dtype, threads, suffix)
+
+    def has_tensor_floats(self, suffix: str) -> bool:
+        """True for products of float32 on tensor cores."""
+        return suffix == TENSOR_FLOATS
 
     def half_tiles(self, threads: int) -> HalfTiles:
         """The same for a product of halves."""

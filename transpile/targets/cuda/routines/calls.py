@@ -276,7 +276,7 @@ class FftOfAnySize(Call):
 @dataclass(frozen=True)
 class LibraryMatmul(Call):
     """Matrix products by cuBLASLt, which the host calls. The result has its operands' dtype, or
-    sums of halves are float32."""
+    sums of halves are float32. `precision` is that of a `Matmul`."""
 
     count: int
     m: Index
@@ -286,6 +286,7 @@ class LibraryMatmul(Call):
     b: Strided
     c: Strided
     workspace: Strided = UNALLOCATED
+    precision: str = ""
 
     name = "library_matmul"
     signature = "a(count,m,k), b(count,k,n) -> c(count,m,n)"

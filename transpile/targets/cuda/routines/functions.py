@@ -22,7 +22,7 @@ from transpile.ir.graph import Source
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import Load
-from transpile.ir.types import INT64, SHORT_NAMES, real_dtype
+from transpile.ir.types import FLOAT32, INT64, SHORT_NAMES, real_dtype
 from transpile.targets.cuda.device_ir import TeamCall
 from transpile.targets.cuda.dialect import CUDA
 from transpile.targets.cuda.gpu import WARP, Gpu
@@ -49,8 +49,15 @@ from transpile.targets.cuda.routines.calls import (
 from transpile.targets.cuda.routines.function import Arguments, Function, truth
 from transpile.targets.cuda.routines.matrices import OF_MATRICES
 from transpile.targets.cuda.routines.several_launches import is_several
-from transpile.targets.cuda.routines.tiles import NARROW, SIDE, longest_transform, scan_tile
+from transpile.targets.cuda.routines.tiles import (
+    NARROW,
+    SIDE,
+    TENSOR_FLOATS,
+    longest_transform,
+    scan_tile,
+)
 from transpile.util.frozen_records import dataclass
+from transpile.util.settings.product_precision import TENSOR_FLOAT
 
 # The rows and columns of the large tiles of products, as in matmul_wide.cu.j2, and the dtypes that
 # have them.
@@ -90,6 +97,8 @@ def _matmul(call: Matmul | ComplexMatmul | MatmulBatch, gpu: Gpu) -> Function:
         name, items = "matmul_narrow", count * blocks_of(many, OF_A_BLOCK)
     elif suffix in WIDE and estimate(tiles[WIDEST]) >= gpu.enough_blocks:
         name, items = "matmul_wide", tiles[WIDEST]
+    if name != "matmul_narrow" and _has_tensor_floats(call):
+        suffix = TENSOR_FLOATS
     return Function(
         name,
         suffix,
@@ -97,6 +106,12 @@ def _matmul(call: Matmul | ComplexMatmul | MatmulBatch, gpu: Gpu) -> Function:
         items,
         "a block for each tile of the product" + ("s" if count != 1 else ""),
     )
+
+
+def _has_tensor_floats(call: Matmul | ComplexMatmul | MatmulBatch) -> bool:
+    """True for a product of float32 that may round its factors for tensor cores."""
+    precision = "" if isinstance(call, ComplexMatmul) else call.precision
+    return precision == TENSOR_FLOAT and call.a.dtype == FLOAT32
 
 
 def _with_batch(arrays: Arguments) -> Arguments:

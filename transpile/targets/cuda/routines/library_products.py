@@ -11,10 +11,11 @@ from transpile.ir.dims import Index, Shape
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.lengths import lengths_of
 from transpile.ir.loop_ir import DType, Load
-from transpile.ir.types import SHORT_NAMES, is_half, real_dtype
+from transpile.ir.types import FLOAT32, SHORT_NAMES, is_half, real_dtype
 from transpile.targets.cuda.gpu import Gpu
 from transpile.targets.cuda.routines.calls import LibraryMatmul
 from transpile.util.frozen_records import dataclass, replace
+from transpile.util.settings.product_precision import TENSOR_FLOAT
 
 # The dtypes that the library multiplies: their names in CUDA, and those of the sums.
 _TYPES = {
@@ -59,7 +60,9 @@ def library_product(call: Call, gpu: Gpu) -> LibraryMatmul | None:
         x if isinstance(call, MatmulBatch) else replace(x, strides=(0, *x.strides))
         for x in (call.a, call.b, call.c)
     )
-    made = LibraryMatmul(count, call.m, call.n, call.k, a, b, c, source=call.source)
+    precision = "" if isinstance(call, ComplexMatmul) else call.precision
+    sizes = (count, call.m, call.n, call.k)
+    made = LibraryMatmul(*sizes, a, b, c, precision=precision, source=call.source)
     is_known = SHORT_NAMES.get(a.dtype) in _TYPES and a.dtype == b.dtype
     return made if is_known and None not in library_matrices(made) else None
 
@@ -73,9 +76,12 @@ def library_matrices(call: LibraryMatmul) -> tuple[LibraryMatrix | None, ...]:
     )
 
 
-def type_of_sums(dtype: DType) -> str:
-    """The constant of cuBLAS for sums of products of this dtype."""
-    return _TYPES[SHORT_NAMES[dtype]][1]
+def type_of_sums(call: LibraryMatmul) -> str:
+    """The constant of cuBLAS for the sums of a product."""
+    of_tensor_floats = call.precision == TENSOR_FLOAT and call.a.dtype == FLOAT32
+    return (
+        "CUBLAS_COMPUTE_32F_FAST_TF32" if of_tensor_floats else _TYPES[SHORT_NAMES[call.a.dtype]][1]
+    )
 
 
 def type_of_scale(dtype: DType) -> str:

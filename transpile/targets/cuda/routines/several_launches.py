@@ -136,7 +136,8 @@ class _Launches:
         a = replace(call.a, strides=(length * call.a.strides[1], *call.a.strides))
         b = replace(call.b, strides=(length * call.b.strides[0], *call.b.strides))
         c = replace(x, strides=(call.m * call.n, call.n, 1))
-        yield MatmulBatch(parts, call.m, call.n, length, a, b, c, 1)
+        precision = "" if isinstance(call, ComplexMatmul) else call.precision
+        yield MatmulBatch(parts, call.m, call.n, length, a, b, c, 1, precision=precision)
         yield SumOfParts(parts, call.m, call.n, x, call.c)
 
     def _parts(self, call: Matmul | ComplexMatmul) -> int:

@@ -12,6 +12,8 @@ VECTOR = 16  # the bytes that a thread reads at once
 # with so few rows or columns read one operand as vectors, as in matmul_narrow.cu.j2.
 SIDE = 64
 NARROW = 16
+# The suffix of products of float32 on tensor cores, which read ten bits of mantissa.
+TENSOR_FLOATS = "tf32_f32"
 # The rows and columns of threads of a warp.
 LANES = 4, 8
 _MOST_DOWN = 4
@@ -40,14 +42,16 @@ class Tiles:
     pad: int
 
 
-def tiles_of(dtype: DType, threads: int) -> Tiles:
-    """The shares of so many threads."""
+def tiles_of(dtype: DType, threads: int, suffix: str = "") -> Tiles:
+    """The shares of so many threads in a product with a suffix."""
     warps = threads // WARP
     down = min(warps, 2 if dtype == FLOAT64 else _MOST_DOWN)
     across = warps // down
     width = max(1, VECTOR // dtype.itemsize)
     rows, columns = down * LANES[0] * width, across * LANES[1] * width
     depth, pad = (16 if dtype == FLOAT32 else 8), (4 if dtype == FLOAT64 else width)
+    if suffix == TENSOR_FLOATS:  # four rows of eight numbers are in other banks
+        pad = 8
     return Tiles(width, down, across, rows, columns, depth, pad)
 
 

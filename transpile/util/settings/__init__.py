@@ -1,0 +1,1 @@
+"""What is set for a thread, or for all: by a context, or by the configuration."""
