@@ -36,9 +36,9 @@ thorough: $(VENV)/.installed-developer compiler
 # For every commit: the shape of the code, and quick tests of each part of it. Nothing long that is
 # drawn, or that a compiler works at for long.
 CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_in_primitives.py \
-    project/test_c_in_templates.py project/test_jax_support.py project/test_numpy_support.py util \
-    ir intrinsics pytree trace/test_trace.py trace/guards/test_guard_survey.py \
-    trace/test_captured_arrays.py primitives/test_rules_elementwise.py \
+    project/test_c_in_templates.py project/test_jax_support.py project/test_numpy_support.py \
+    project/test_scipy_support.py util ir intrinsics pytree trace/test_trace.py \
+    trace/guards/test_guard_survey.py trace/test_captured_arrays.py primitives/test_rules_elementwise.py \
     primitives/test_primitives_indexing.py primitives/test_facts.py \
     primitives/test_control_flow.py primitives/test_control_flow_errors.py \
     numpy/test_numpy_indexing.py numpy/test_numpy_shapes.py numpy/test_numpy_reductions.py \

@@ -37,6 +37,7 @@ MENU = {
     "Reference": [
         "reference/index",
         "numpy",
+        "scipy",
         "jax",
         "errors",
         "c_contract",

@@ -133,8 +133,8 @@ def _advice_for_call(function: Any, count: int) -> str:
         return _STRIDED
     if package == "scipy":
         return (
-            "SciPy wants values. transpile.scipy has the functions of SciPy that can be traced; "
-            "or call this one outside the traced function."
+            "SciPy wants values. docs/scipy.md has the functions of SciPy that can be traced; "
+            "call this one outside the traced function."
         )
     return ""
 

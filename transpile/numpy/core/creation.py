@@ -215,7 +215,8 @@ def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) ->
     axes.
     """
     x = asarray(object, dtype)
-    if isinstance(object, Tracer) and kwargs.get("copy", True):
+    copy = kwargs.get("copy", True)
+    if isinstance(object, Tracer) and getattr(copy, "value", copy) == 1:  # NumPy has an enum, too
         x = bind(elementwise.copy, x)
     missing = ndmin - x.ndim
     if missing <= 0:

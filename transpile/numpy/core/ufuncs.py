@@ -42,6 +42,7 @@ from transpile.primitives import elementwise as primitives
 from transpile.primitives.elementary import primitives as elementary
 from transpile.primitives.elementary.whole_powers import whole_power
 from transpile.primitives.elementwise import bits as _bits  # noqa: F401 (any trace may call its ufuncs)
+from transpile.trace.bytecode.call_resolution import of_package
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
 from transpile.util.lazy.registry import Table
@@ -140,9 +141,13 @@ def call(
         rule = _row_rule
     if rule is None:
         if getattr(np, name, None) is not ufunc:
+            ours = of_package(ufunc, "scipy")
+            if ours is not None:
+                settings = {"where": where, "dtype": dtype, "casting": casting}
+                return ours(*operands, **settings)
             raise unsupported(
                 f"{name!r} is a ufunc of another package than NumPy, which only computes with "
-                f"values. transpile.scipy.special has those of SciPy that can be traced."
+                f"values. docs/scipy.md has those of SciPy that can be traced."
             )
         raise unsupported(f"numpy.{name} is not supported on traced arrays yet")
     loop = resolve(ufunc, values, dtype, casting, sig if signature is None else signature)

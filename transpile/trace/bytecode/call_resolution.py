@@ -33,6 +33,7 @@ from transpile.trace.bytecode.rewriting import Marker, original, rewritten
 from transpile.trace.static_lookup import in_class
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
+from transpile.util.lazy.imports import imported
 
 # By id: a callable, or what is written with brackets, and what takes its place in traced code.
 SUBSTITUTES: dict[int, tuple[Any, Any]] = {}
@@ -41,6 +42,8 @@ OF_INSTANCES: dict[type, Callable[[Any], Callable[..., Any]]] = {}
 
 # By class: what is called in the place of its methods.
 OF_METHODS: dict[type, Callable[[Any], Callable[..., Any]]] = {}
+# By package: the module whose `substitute` says what is called in the place of its callables.
+_OF_PACKAGES = {"scipy": "transpile.scipy.calls"}
 
 _WRAPPERS = frozenset(("contextlib", "functools"))
 _NOT_COPIED = (sys.stdlib_module_names - _WRAPPERS - {"__main__"}) | {"numpy", "transpile"}
@@ -92,8 +95,13 @@ def resolved(callee: Any) -> Any:
     if THREAD.python is not None and id(callee) in THREAD.python.substitutes:
         return THREAD.python.substitutes[id(callee)][1]
     kind = type(callee)
+    if kind is FunctionType and id(callee) in SUBSTITUTES:
+        return SUBSTITUTES[id(callee)][1]
+    ours = of_package(callee)
+    if ours is not None:
+        return ours
     if kind is FunctionType:
-        return SUBSTITUTES[id(callee)][1] if id(callee) in SUBSTITUTES else _copy(callee)
+        return _copy(callee)
     if kind is MethodType:
         function = resolved(callee.__func__)
         return callee if function is callee.__func__ else MethodType(function, callee.__self__)
@@ -115,6 +123,14 @@ def resolved(callee: Any) -> Any:
     if type(method) is FunctionType and _is_copied(method):
         return MethodType(_copy(method), callee)
     return callee
+
+
+def of_package(callee: Any, package: str | None = None) -> Any:
+    """What the package of a callable has in its place; None where it has nothing. A ufunc does not
+    tell its package."""
+    name = package or getattr(callee, "__module__", None)
+    module = _OF_PACKAGES.get(name.partition(".")[0]) if type(name) is str else None
+    return None if module is None else imported(module).substitute(callee)
 
 
 def _is_copied(function: FunctionType) -> bool:
