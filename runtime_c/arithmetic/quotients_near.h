@@ -1,5 +1,5 @@
 /* numpy.fmod, numpy.remainder and numpy.floor_divide of floats for ordinary quotients: |x / y| up to
-   2^28, or NaN. The operations of fmod, remainder and floor_divide without branches, so that they
+   2^28, or NaN, or y is 0. The operations of fmod, remainder and floor_divide without branches, so that they
    run in vector lanes: the results are the same to the bit. The caller has checked the range. */
 static inline float fmod_near_f32(float x, float y)
 {
@@ -35,5 +35,6 @@ static inline F floor_divide_near_F(F x, F y)
     quotient -= (F)((rest != 0) & ((y < 0) != (rest < 0)));
     F whole = floor_F(quotient);
     whole += (F)(quotient - whole > (F)0.5);
+    whole = y == 0 ? x / y : whole;
     return quotient == 0 ? copysign_F((F)0, x / y) : whole;
 }

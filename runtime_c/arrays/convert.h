@@ -82,3 +82,14 @@ static inline uint64_t convert_f64_u64(double x)
     return x >= 9223372036854775808.0 ? (uint64_t)convert_f64_i64(x - 9223372036854775808.0) + (UINT64_C(1) << 63)
                       : (uint64_t)convert_f64_i64(x);
 }
+
+/* numpy.ndarray.astype from bool to complex: gcc has no lanes for a choice of complex numbers. */
+static inline float complex convert_bool_c64(bool x)
+{
+    return float_from_bits_f32((0u - (uint32_t)x) & 0x3f800000u);
+}
+
+static inline double complex convert_bool_c128(bool x)
+{
+    return float_from_bits_f64((0u - (uint64_t)x) & 0x3ff0000000000000u);
+}

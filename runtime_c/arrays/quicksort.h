@@ -1,7 +1,8 @@
 /* Quicksort of unsigned keys in vector registers; not stable, as equal keys are the same.
 
    Method: a vector of keys is compared with the pivot, and those that are less are compressed to
-   the front of the array, the others into scratch memory. Up to 16 vectors of keys are sorted by a
+   the front of the array, the others into scratch memory: four vectors at a time, whose counts are
+   known before the first of them is stored. Up to 32 vectors of keys are sorted by a
    network: first the column of keys in each lane, then by bitonic merges two columns, four, ...
    A pivot that is the least key takes all that equal it away, so that few distinct keys take few
    passes. Where pivots are bad ones again and again, the radix sort takes over. Sources: B. Bramas,
@@ -17,35 +18,54 @@ enum { SORT_WIDE_BYTES = 16 };
 #endif
 
 /* The vectors of keys that a network sorts. */
-enum { SORT_ROWS = 16 };
+enum { SORT_ROWS = 32 };
 
 enum { SORT_WIDE_U = SORT_WIDE_BYTES / sizeof(U), SORT_NETWORK_U = SORT_ROWS * SORT_WIDE_U };
+
+/* Narrower keys take the radix sort: without an instruction that compresses vectors of them it
+   has fewer passes. */
+#if defined(__AVX512VBMI2__) && !defined(__clang__)
+enum { SORT_NARROWEST = 16 };
+#else
+enum { SORT_NARROWEST = 32 };
+#endif
 
 /* From this number of keys on, the pivot is the median of 27 of them, below of nine. */
 enum { SORT_SAMPLED = 2048 };
 
 typedef U sort_wide_U __attribute__((vector_size(SORT_WIDE_BYTES), aligned(sizeof(U)), may_alias));
 
+typedef int16_t sort_wide_i16 __attribute__((vector_size(SORT_WIDE_BYTES)));
+
 typedef int32_t sort_wide_i32 __attribute__((vector_size(SORT_WIDE_BYTES)));
 
 typedef long long sort_wide_i64 __attribute__((vector_size(SORT_WIDE_BYTES)));
 
+/* The number of each lane. */
+static inline sort_wide_U sort_lane_numbers_U(void)
+{
+    static const U numbers[64] = {
+        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63,
+    };
+    sort_wide_U result;
+    memcpy(&result, numbers, sizeof result);
+    return result;
+}
+
 /* The lanes of x in the order 0 ^ with, 1 ^ with, ... */
 static inline sort_wide_U sort_exchanged_U(sort_wide_U x, int with)
 {
-    sort_wide_U result = x;
 #if defined(__clang__)
+    sort_wide_U result = x;
     for (int lane = 0; lane < SORT_WIDE_U; lane++) {
         result[lane] = x[lane ^ with];
     }
-#else
-    #pragma GCC unroll 64
-    for (int lane = 0; lane < SORT_WIDE_U; lane++) {
-        result[lane] = (U)(lane ^ with);
-    }
-    result = __builtin_shuffle(x, result);
-#endif
     return result;
+#else
+    return __builtin_shuffle(x, sort_lane_numbers_U() ^ (U)with);
+#endif
 }
 
 static inline sort_wide_U sort_smaller_U(sort_wide_U x, sort_wide_U y)
@@ -71,11 +91,7 @@ static inline sort_wide_U sort_larger_U(sort_wide_U x, sort_wide_U y)
 /* y in the lanes whose number has the bit `of_y`, x in the others. */
 static inline sort_wide_U sort_blended_U(sort_wide_U x, sort_wide_U y, int of_y)
 {
-    sort_wide_U mask = x;
-    #pragma GCC unroll 64
-    for (int lane = 0; lane < SORT_WIDE_U; lane++) {
-        mask[lane] = lane & of_y ? MAX_U : 0;
-    }
+    const sort_wide_U mask = (sort_wide_U)((sort_lane_numbers_U() & (U)of_y) != 0);
     return (y & mask) | (x & ~mask);
 }
 
@@ -171,60 +187,107 @@ static void sort_network_U(int64_t n, U *x)
     memcpy(x, sorted, (size_t)n * sizeof *x);
 }
 
-/* Stores the keys of the vector at x that are less than the pivot to `low`, the others to `high`,
-   a vector each, which may begin before x or at it; gives the number of the former. */
-static inline int64_t sort_split_lanes_U(const U *x, sort_wide_U pivot, U *low, U *high)
+/* Stores the keys of `count` vectors at x that are less than the pivot to `low`, the others to
+   `high`; what lies behind them there, up to as many vectors, is overwritten. `low` may be x or
+   begin before it. Gives the number of the former. */
+static inline int64_t sort_split_lanes_U(int count, const U *x, sort_wide_U pivot, U *low, U *high)
 {
-    int64_t count = 0;
-    for (int64_t lane = 0; lane < SORT_WIDE_U; lane++) {
-        const U key = x[lane];
-        low[count] = key;
-        high[lane - count] = key;
-        count += key < pivot[0];
+    int64_t less = 0;
+    for (int64_t i = 0; i < count * SORT_WIDE_U; i++) {
+        const U key = x[i];
+        low[less] = key;
+        high[i - less] = key;
+        less += key < pivot[0];
     }
-    return count;
+    return less;
 }
 
-/* sort_split_lanes, by the instruction that compresses a vector where there is one. */
-static inline int64_t sort_split_u8(const uint8_t *x, sort_wide_u8 pivot, uint8_t *low,
+/* sort_split_lanes of up to four vectors, by the instruction that compresses a vector where there
+   is one. All counts are known before the first store, for which the others do not wait then. */
+static inline int64_t sort_split_u8(int count, const uint8_t *x, sort_wide_u8 pivot, uint8_t *low,
                                     uint8_t *high)
 {
-    return sort_split_lanes_u8(x, pivot, low, high);
+    return sort_split_lanes_u8(count, x, pivot, low, high);
 }
 
-static inline int64_t sort_split_u16(const uint16_t *x, sort_wide_u16 pivot, uint16_t *low,
-                                     uint16_t *high)
+static inline int64_t sort_split_u16(int count, const uint16_t *x, sort_wide_u16 pivot,
+                                     uint16_t *low, uint16_t *high)
 {
-    return sort_split_lanes_u16(x, pivot, low, high);
-}
-
-static inline int64_t sort_split_u32(const uint32_t *x, sort_wide_u32 pivot, uint32_t *low,
-                                     uint32_t *high)
-{
-#if defined(__AVX512F__) && !defined(__clang__)
-    const sort_wide_i32 keys = (sort_wide_i32)*(const sort_wide_u32 *)x, zeros = {0};
-    const uint16_t less = __builtin_ia32_ucmpd512_mask(keys, (sort_wide_i32)pivot, 1, 0xffff);
-    *(sort_wide_u32 *)low = (sort_wide_u32)__builtin_ia32_compresssi512_mask(keys, zeros, less);
-    *(sort_wide_u32 *)high =
-        (sort_wide_u32)__builtin_ia32_compresssi512_mask(keys, zeros, (uint16_t)~less);
-    return __builtin_popcount(less);
+#if defined(__AVX512VBMI2__) && !defined(__clang__)
+    const sort_wide_i16 zeros = {0};
+    sort_wide_i16 keys[4];
+    uint32_t less[4];
+    int64_t all = 0;
+    #pragma GCC unroll 4
+    for (int k = 0; k < count; k++) {
+        keys[k] = (sort_wide_i16)((const sort_wide_u16 *)x)[k];
+        less[k] = __builtin_ia32_ucmpw512_mask(keys[k], (sort_wide_i16)pivot, 1, 0xffffffff);
+    }
+    #pragma GCC unroll 4
+    for (int k = 0; k < count; k++) {
+        *(sort_wide_u16 *)(low + all) =
+            (sort_wide_u16)__builtin_ia32_compresshi512_mask(keys[k], zeros, less[k]);
+        *(sort_wide_u16 *)(high + k * SORT_WIDE_u16 - all) =
+            (sort_wide_u16)__builtin_ia32_compresshi512_mask(keys[k], zeros, (uint32_t)~less[k]);
+        all += __builtin_popcount(less[k]);
+    }
+    return all;
 #else
-    return sort_split_lanes_u32(x, pivot, low, high);
+    return sort_split_lanes_u16(count, x, pivot, low, high);
 #endif
 }
 
-static inline int64_t sort_split_u64(const uint64_t *x, sort_wide_u64 pivot, uint64_t *low,
-                                     uint64_t *high)
+static inline int64_t sort_split_u32(int count, const uint32_t *x, sort_wide_u32 pivot,
+                                     uint32_t *low, uint32_t *high)
 {
 #if defined(__AVX512F__) && !defined(__clang__)
-    const sort_wide_i64 keys = (sort_wide_i64)*(const sort_wide_u64 *)x, zeros = {0};
-    const uint8_t less = __builtin_ia32_ucmpq512_mask(keys, (sort_wide_i64)pivot, 1, 0xff);
-    *(sort_wide_u64 *)low = (sort_wide_u64)__builtin_ia32_compressdi512_mask(keys, zeros, less);
-    *(sort_wide_u64 *)high =
-        (sort_wide_u64)__builtin_ia32_compressdi512_mask(keys, zeros, (uint8_t)~less);
-    return __builtin_popcount(less);
+    const sort_wide_i32 zeros = {0};
+    sort_wide_i32 keys[4];
+    uint16_t less[4];
+    int64_t all = 0;
+    #pragma GCC unroll 4
+    for (int k = 0; k < count; k++) {
+        keys[k] = (sort_wide_i32)((const sort_wide_u32 *)x)[k];
+        less[k] = __builtin_ia32_ucmpd512_mask(keys[k], (sort_wide_i32)pivot, 1, 0xffff);
+    }
+    #pragma GCC unroll 4
+    for (int k = 0; k < count; k++) {
+        *(sort_wide_u32 *)(low + all) =
+            (sort_wide_u32)__builtin_ia32_compresssi512_mask(keys[k], zeros, less[k]);
+        *(sort_wide_u32 *)(high + k * SORT_WIDE_u32 - all) =
+            (sort_wide_u32)__builtin_ia32_compresssi512_mask(keys[k], zeros, (uint16_t)~less[k]);
+        all += __builtin_popcount(less[k]);
+    }
+    return all;
 #else
-    return sort_split_lanes_u64(x, pivot, low, high);
+    return sort_split_lanes_u32(count, x, pivot, low, high);
+#endif
+}
+
+static inline int64_t sort_split_u64(int count, const uint64_t *x, sort_wide_u64 pivot,
+                                     uint64_t *low, uint64_t *high)
+{
+#if defined(__AVX512F__) && !defined(__clang__)
+    const sort_wide_i64 zeros = {0};
+    sort_wide_i64 keys[4];
+    uint8_t less[4];
+    int64_t all = 0;
+    #pragma GCC unroll 4
+    for (int k = 0; k < count; k++) {
+        keys[k] = (sort_wide_i64)((const sort_wide_u64 *)x)[k];
+        less[k] = __builtin_ia32_ucmpq512_mask(keys[k], (sort_wide_i64)pivot, 1, 0xff);
+    }
+    #pragma GCC unroll 4
+    for (int k = 0; k < count; k++) {
+        *(sort_wide_u64 *)(low + all) =
+            (sort_wide_u64)__builtin_ia32_compressdi512_mask(keys[k], zeros, less[k]);
+        *(sort_wide_u64 *)(high + k * SORT_WIDE_u64 - all) =
+            (sort_wide_u64)__builtin_ia32_compressdi512_mask(keys[k], zeros, (uint8_t)~less[k]);
+        all += __builtin_popcount(less[k]);
+    }
+    return all;
+#else
+    return sort_split_lanes_u64(count, x, pivot, low, high);
 #endif
 }
 
@@ -234,8 +297,11 @@ static int64_t sort_partition_U(int64_t n, U *x, U *other, U pivot)
 {
     const sort_wide_U pivots = (sort_wide_U){0} + pivot;
     int64_t i = 0, low = 0;
+    for (; i + 4 * SORT_WIDE_U <= n; i += 4 * SORT_WIDE_U) {
+        low += sort_split_U(4, x + i, pivots, x + low, other + (i - low));
+    }
     for (; i + SORT_WIDE_U <= n; i += SORT_WIDE_U) {
-        low += sort_split_U(x + i, pivots, x + low, other + (i - low));
+        low += sort_split_U(1, x + i, pivots, x + low, other + (i - low));
     }
     for (; i < n; i++) {
         const U key = x[i];
@@ -247,6 +313,8 @@ static int64_t sort_partition_U(int64_t n, U *x, U *other, U pivot)
     return low;
 }
 
+/* The lanes of a vector of keys that are less than the pivot, as bits; and those of `which` lanes,
+   in front. Not for processors without such instructions. */
 static inline U sort_median_U(U a, U b, U c)
 {
     const U low = a < b ? a : b, high = a < b ? b : a, upper = high < c ? high : c;

@@ -1,12 +1,13 @@
 /* numpy.sort(x, axis, kind="stable") of real numbers, for rows along any axis.
 
    Method: an order-preserving map of numbers to unsigned keys, then quicksort.h for those of 32 and
-   64 bits, and for others a radix sort, least significant digit first (D. E. Knuth, "The Art of
-   Computer Programming", volume 3, section 5.2.5); a digit that is the same in all keys costs no
-   pass. Keys count from the least one; wide ones, of positions and their keys, are sorted by their
-   upper digits, then only runs of equal ones by the others. Few keys take an insertion sort. Short
-   rows are sorted many at a time, one in each lane, by the merge exchange network of K. E. Batcher
-   (ibid., section 5.2.2, algorithm M), whose comparisons do not depend on the keys.
+   64 bits, and of 16 where vectors of them are compressed, and for others a radix sort, least
+   significant digit first (D. E. Knuth, "The Art of Computer Programming", volume 3, section
+   5.2.5); a digit that is the same in all keys costs no pass. Keys count from the least one; wide
+   ones, of positions and their keys, are sorted by their upper digits, then only runs of equal ones
+   by the others. Few keys take an insertion sort. Short rows are sorted many at a time, one in each
+   lane, by the merge exchange network of K. E. Batcher (ibid., section 5.2.2, algorithm M), whose
+   comparisons do not depend on the keys.
 
    The text is written once for the C type U of the keys; elements are read as their bits. `format`
    says how bits map to keys: SORT_UNSIGNED, SORT_SIGNED, or for floats the number of bits of their
@@ -157,11 +158,11 @@ static inline int64_t sort_pick_U(int64_t format, int64_t n, const char *x, int6
     return count;
 }
 
-/* Sorts the keys of a row, scratch[n], with as much memory behind them; gives where they are. Those
-   of 32 and 64 bits need no stable sort: equal ones are the same. */
+/* Sorts the keys of a row, scratch[n], with as much memory behind them; gives where they are. They
+   need no stable sort: equal ones are the same. */
 static inline U *sort_row_keys_U(int64_t n, U *scratch)
 {
-    if (BITS_U >= 32) {
+    if (BITS_U >= SORT_NARROWEST) {
         sort_unstable_U(n, scratch, scratch + n);
         return scratch;
     }

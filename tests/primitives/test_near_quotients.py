@@ -33,9 +33,9 @@ def assert_bits(name, x, y):
 
 
 def ordinary(x, y):
-    """The pairs whose quotients are ordinary, again and again to fill the length."""
+    """The pairs whose quotients are ordinary, or by 0, again and again to fill the length."""
     with np.errstate(all="ignore"):
-        kept = np.flatnonzero(~(np.abs(x / y) > 2.0**28))
+        kept = np.flatnonzero(~(np.abs(x / y) > 2.0**28) | (y == 0))
     kept = np.resize(kept, LENGTH)
     return x[kept], y[kept]
 

@@ -147,7 +147,7 @@ def conversion(source: DType, target: DType) -> str:
     """The helper for a conversion without an intermediate dtype; `""` for a cast."""
     if source.kind == "c":
         source = np.dtype(f"f{source.itemsize // 2}")
-    if is_half(source) or is_half(target) or (source.kind == "f" and target.kind in "iu"):
+    if source.kind + target.kind in ("fi", "fu", "bc") or is_half(source) or is_half(target):
         return f"convert_{suffix(source)}_{suffix(target)}"
     return ""
 

@@ -252,6 +252,8 @@ class Machine:
     # therefore the same on every machine, and how many blocks are worth the trouble.
     sum_block: int = 4096
     fewest_sum_blocks: int = 4
+    # Numbers of a product in order between which it is asked whether it is 0 or infinite already.
+    product_block: int = 256
 
     # Private tables of a scatter: a table has at most one element for so many updates of its part;
     # fewer updates than this are not worth the tables; subscripts that take more work than this are

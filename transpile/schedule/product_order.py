@@ -276,12 +276,12 @@ def _in_order(
         return in_order
     if is_inner:
         return _with_lanes_after(in_order, statement, target, names)
-    if statement.limit is not None or trips(statement) <= machine.sum_block:
+    if statement.limit is not None or trips(statement) <= machine.product_block:
         return in_order
-    number = -(-trips(statement) // machine.sum_block)
+    number = -(-trips(statement) // machine.product_block)
     block = Symbol(names.inner().new("block"), 0, number)
-    first = Dim.of(block) * machine.sum_block + statement.start
-    piece = {"start": first, "stop": first + machine.sum_block, "limit": statement.stop}
+    first = Dim.of(block) * machine.product_block + statement.start
+    piece = {"start": first, "stop": first + machine.product_block, "limit": statement.stop}
     in_order, statement = replace(in_order, **piece), replace(statement, **piece)
     body = (_with_lanes_after(in_order, statement, target, names),)
     return For(block, number, body, ordered=True)

@@ -167,9 +167,14 @@ def _pays(loop: For, limits: Mapping[Expr, float], machine: Machine) -> bool:
 
 
 def _is_far(angle: Expr, limit: float, flag: np.dtype[Any]) -> Expr:
-    """1 for an angle that is too large, 0 for others and for NaN."""
+    """1 for an angle that is too large, 0 for others and for NaN; and for the quotient by 0, of
+    which both versions give the same, as 0 is no rare divisor among integers."""
     most = Literal(angle.dtype.type(limit), angle.dtype)
     is_far = Apply("greater", (Apply("absolute", (angle,), angle.dtype), most), BOOL)
+    if isinstance(angle, Apply) and angle.op == "divide":
+        zero = Literal(angle.dtype.type(0), angle.dtype)
+        divides = Apply("not_equal", (angle.args[1], zero), BOOL)
+        is_far = Apply("logical_and", (is_far, divides), BOOL)
     # A choice of 1 or 0 would keep a function that is called out of lanes.
     return Apply("convert_element_type", (is_far,), flag)
 
