@@ -127,8 +127,14 @@ def at_most(further):
 
 
 def with_copies(function, results, arguments):
-    """The function with copies of those results that are views of an argument, as ours are not."""
-    views = [k for k, r in enumerate(results) if any(np.may_share_memory(r, x) for x in arguments)]
+    """The function with copies of those results that are views of an argument, or of an earlier
+    result, as ours are not."""
+    owners = [(*arguments, *results[:k]) for k in range(len(results))]
+    views = [
+        k
+        for k, (result, others) in enumerate(zip(results, owners, strict=True))
+        if any(np.may_share_memory(result, x) for x in others)
+    ]
     if not views:
         return function
 

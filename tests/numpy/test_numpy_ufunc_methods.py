@@ -100,6 +100,24 @@ def test_methods_of_a_ufunc_are_numpys(ufunc):
             assert_same(quietly(f), x, tolerance=TOLERANCE)
 
 
+PIECES = {
+    "of one length": np.arange(1, 400, 3),
+    "of two lengths": np.arange(400).reshape(-1, 5)[:, [0, 2]].ravel(),
+    "of any length": np.arange(0, 400)[np.random.default_rng(3).random(400) < 0.3],
+    "in any order": np.random.default_rng(4).integers(0, 400, 90),
+}
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+@pytest.mark.parametrize(
+    "ufunc", [np.add, np.minimum, np.logical_and, np.bitwise_and, np.fmax, np.subtract]
+)
+def test_reduceat_of_many_pieces_is_numpys(ufunc, pieces):
+    x = ordinary("i4" if ufunc == np.bitwise_and else "f8", (2, 400), 5)
+    assert_same(lambda a: ufunc.reduceat(a, PIECES[pieces], axis=1), x, tolerance=TOLERANCE)
+    assert_same(lambda a: ufunc.reduceat(a.T, PIECES[pieces]), x, tolerance=TOLERANCE)
+
+
 @settings(max_examples=120)
 @given(
     st.sampled_from([np.bitwise_xor, np.gcd, np.fmax, np.hypot, np.subtract, np.logical_xor]),

@@ -252,7 +252,7 @@ def test_rows_that_ascend_up_to_an_element_are_sorted(library, dtype, seed, span
 @pytest.fixture(scope="module")
 def quicksorts(tmp_path_factory):
     """Libraries with the quicksorts in the vectors of this processor, and in the least ones."""
-    bits = (32, 64)
+    bits = (16, 32, 64)
     texts = c_helpers.collect([f"sort_{name}_u{b}" for name in ("quick", "unstable") for b in bits])
     kinds = [("quick", f"int64_t, uint{b}_t *, uint{b}_t *, int64_t", b) for b in bits]
     kinds += [("unstable", f"int64_t, uint{b}_t *, uint{b}_t *", b) for b in bits]
@@ -291,7 +291,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["u4", "u8"])
+@pytest.mark.parametrize("dtype", ["u2", "u4", "u8"])
 @pytest.mark.parametrize("order", ORDERS)
 def test_keys_in_every_order_are_sorted(quicksorts, order, dtype):
     random, most = np.random.default_rng(0), np.iinfo(dtype).max
@@ -304,7 +304,7 @@ def test_keys_in_every_order_are_sorted(quicksorts, order, dtype):
 @pytest.mark.parametrize("partitions", [0, 1, 3])
 def test_after_bad_pivots_the_radix_sort_takes_over(quicksorts, partitions):
     x = np.random.default_rng(1).integers(0, 1 << 63, 30000, np.uint64)
-    for keys in (x, (x >> 32).astype("u4")):
+    for keys in (x, (x >> 32).astype("u4"), (x >> 47).astype("u2")):
         for library in quicksorts:
             np.testing.assert_array_equal(quicksorted(library, keys, partitions), np.sort(keys))
 

@@ -230,9 +230,9 @@ class Machine:
     fewest_strips: int = 4
     fewest_columns: int = 8
 
-    # Short rows, one in each lane: the numbers of a row, and how many rows go together: one of
-    # these numbers if they are a multiple of it, else the first.
-    longest_short_row: int = 24
+    # Short rows, one in each lane: the numbers of a row, or of a table that all rows read, and how
+    # many rows go together: one of these numbers if they are a multiple of it, else the first.
+    longest_short_row, longest_shared_row = 24, 256
     row_strips: tuple[int, ...] = (32, 16, 24, 40, 48)
     fewest_row_strips: int = 4
 
@@ -249,10 +249,10 @@ class Machine:
     usual_extent: int = 64
 
     # Sums in blocks: the elements of a block, on which the bits of a result depend and which is
-    # therefore the same on every machine, and how many blocks are worth the trouble.
+    # therefore the same on every machine, and how many blocks are worth the trouble. Products that
+    # are computed in order: the numbers after which it is asked whether they are 0 or infinite.
     sum_block: int = 4096
     fewest_sum_blocks: int = 4
-    # Numbers of a product in order between which it is asked whether it is 0 or infinite already.
     product_block: int = 256
 
     # Private tables of a scatter: a table has at most one element for so many updates of its part;

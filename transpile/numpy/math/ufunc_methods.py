@@ -53,12 +53,16 @@ from transpile.numpy.core.reductions import all as all_of
 from transpile.numpy.core.reductions import any as any_of
 from transpile.numpy.core.scans import scan
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.subscripts.take import take
 from transpile.primitives import axes as views
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import UFUNC_METHODS, Tracer
 
+Pieces = list[tuple[int, int]]
+# The runs, and lengths, of pieces whose reductions are written one after the other.
+_MOST_RUNS, _MOST_LENGTHS = 64, 8
 _SUMS: dict[Any, Any] = {np.add: sum, np.multiply: prod}
 _EXTREMES: dict[Any, Any] = {np.maximum: max, np.minimum: min}
 _LOGIC: dict[Any, Any] = {np.logical_and: all_of, np.logical_or: any_of}
@@ -329,13 +333,68 @@ def _reduceat(
             raise located(
                 IndexError, f"index {start} out-of-bounds in {ufunc.__name__}.reduceat [0, {size})"
             )
-    parts = []
-    for first, following in zip(starts, [*starts[1:], size][: len(starts)], strict=True):
-        piece = slice_axis(x, number, first, following if following > first else first + 1)
-        parts.append(_from_first(ufunc, piece, number, accumulated))
-    if not parts:
+    ends = [*starts[1:], size][: len(starts)]
+    pieces = [(a, b - a if b > a else 1) for a, b in zip(starts, ends, strict=True)]
+    if not pieces:
         return fill(0, (*x.shape[:number], 0, *x.shape[number + 1 :]), accumulated)
-    return concatenate_along(parts, number)
+    return _of_pieces(ufunc, x, pieces, number, accumulated)
+
+
+def _of_pieces(ufunc: Any, x: Any, pieces: Pieces, axis: int, dtype: DType) -> Any:
+    """The reduction of each piece (first, length) of an axis.
+
+    Pieces of one length that follow each other are rows of a reshaped slice. Where there are more
+    than a few such runs, those of each length are gathered; and where there are more lengths than a
+    few, those of lengths up to a power of two, with the neutral element, if there is one, behind
+    the shorter.
+    """
+    runs: list[tuple[int, int, int]] = []
+    for first, length in pieces:
+        before, known, count = runs[-1] if runs else (0, 0, 0)
+        if known == length and before + known * count == first:
+            runs[-1] = before, known, count + 1
+        else:
+            runs.append((first, length, 1))
+    if len(runs) <= _MOST_RUNS:
+        return concatenate_along([_of_run(ufunc, x, run, axis, dtype) for run in runs], axis)
+    longest = {length: length for _, length in pieces}
+    has_neutral = ufunc in _EXTREMES or (ufunc in _REORDERABLE and ufunc.identity is not None)
+    if len(longest) > _MOST_LENGTHS and has_neutral:
+        longest = {length: 1 << (length - 1).bit_length() for length in longest}
+    groups: dict[int, list[int]] = {}
+    for number, (_, length) in enumerate(pieces):
+        groups.setdefault(longest[length], []).append(number)
+    table = np.array(pieces, INT64)
+    parts = [_gathered(ufunc, x, table[g], n, axis, dtype) for n, g in groups.items()]
+    back = np.argsort(np.concatenate([*groups.values()]))
+    return take(concatenate_along(parts, axis), back, axis)
+
+
+def _of_run(ufunc: Any, x: Any, run: tuple[int, int, int], axis: int, dtype: DType) -> Any:
+    """The reductions of pieces of one length that follow each other."""
+    first, length, count = run
+    piece = slice_axis(x, axis, first, first + length * count)
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    rows = reshape_to(piece, (*before, count, length, *after))
+    return reshape_to(_from_first(ufunc, rows, axis + 1, dtype), (*before, count, *after))
+
+
+def _gathered(ufunc: Any, x: Any, table: Any, longest: int, axis: int, dtype: DType) -> Any:
+    """The reductions of pieces of up to so many elements."""
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    shape = len(table), longest
+    steps = bind(views.iota, shape=shape, dimension=1, dtype=INT64)
+    starts, lengths = (broadcast_in_dim(table[:, k], shape, (0,)) for k in (0, 1))
+    is_ragged = bool(np.any(table[:, 1] < longest))
+    if is_ragged:
+        inside = call(np.less, steps, lengths)
+        if np.any(table[:, 0] + longest > x.shape[axis]):
+            steps = call(np.minimum, steps, call(np.subtract, lengths, 1))
+    rows = take(x, call(np.add, starts, steps), axis)
+    if is_ragged:
+        inside = broadcast_in_dim(inside, rows.shape, (axis, axis + 1))
+        rows = masked(convert(rows, dtype), inside, _neutral(ufunc, dtype))
+    return reshape_to(_from_first(ufunc, rows, axis + 1, dtype), (*before, len(table), *after))
 
 
 def _from_first(ufunc: Any, x: Any, axis: int, dtype: DType) -> Any:

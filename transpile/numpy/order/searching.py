@@ -31,6 +31,8 @@ from transpile.trace.tracer import Tracer, add_method
 
 # In arrays of more elements a search is a loop, not a chain of choices.
 _LONGEST_CHAIN = 256
+# In vector lanes, all elements are compared sooner than a few of them are gathered.
+_LONGEST_COUNTED = 64
 
 
 def take(x: Any, indices: Any, mode: str = PROMISED) -> Any:
@@ -96,12 +98,34 @@ def _check_search(x: Any, side: Any, sorter: Any) -> None:
 def count_before(x: Any, values: Any, inclusive: bool) -> Any:
     """The number of elements of a sorted array that precede each value, those equal to it included
     or not. The array is not empty, or has a runtime size."""
+    if kind_letter(x.dtype) != "f":
+        return _count(x, values, inclusive)
+    # No comparison with a NaN holds: elements that are NaN are behind all, and for values that are
+    # it is asked once, not at each step.
+    numbers: Any = x.shape[0]
+    if not inclusive and (isinstance(x, Tracer) or np.isnan(x).any()):
+        numbers = np.sum(~np.isnan(x), dtype=INT64)
+    elif isinstance(numbers, Dim):
+        numbers = _size(numbers)
+    return np.where(np.isnan(values), numbers, _count(x, values, inclusive))
+
+
+def _count(x: Any, values: Any, inclusive: bool) -> Any:
+    """The same; values that are NaN have any number."""
     shape, size = tuple(values.shape), x.shape[0]
 
-    def is_before(x: Any, values: Any, place: Any) -> Any:
-        element = take(x, place, PROMISED)
-        return ~sorts_before(values, element) if inclusive else sorts_before(element, values)
+    def precedes(element: Any, values: Any) -> Any:
+        if kind_letter(x.dtype) == "c":
+            before = sorts_before
+            return ~before(values, element) if inclusive else before(element, values)
+        return element <= values if inclusive else element < values
 
+    def is_before(x: Any, values: Any, place: Any) -> Any:
+        return precedes(take(x, place, PROMISED), values)
+
+    if not isinstance(size, Dim) and size <= _LONGEST_COUNTED and x.dtype.kind != "c":
+        narrow = np.dtype(f"i{x.dtype.itemsize}")
+        return convert(np.sum(precedes(x, values[..., None]), axis=-1, dtype=narrow), INT64)
     count = fill(0, shape, INT64)
     if isinstance(size, Dim) or size > _LONGEST_CHAIN:
         return _count_in_loop(x, values, count, is_before)

@@ -8,7 +8,11 @@ of a structure of arrays, made once before the loops, is read contiguously:
     for c: for j: columns[c, j] = points[j, c];  for i: for j: ... columns[0, j] - points[i, 0] ...
 
 Only arrays that the loops do not write, with rows of at most `longest_short_row` elements, read at
-least `reads_worth_a_copy` times.
+least `reads_worth_a_copy` times. Of longer rows a column that is the same in all iterations is
+copied alone:
+
+    for i: for j: out[i] += a[i, j] * b[j, 0]
+    for j: column[j] = b[j, 0];  for i: for j: out[i] += a[i, j] * column[j]
 """
 
 from __future__ import annotations
@@ -60,8 +64,9 @@ def aos_to_soa(program: Program, options: Options) -> Program:
     )
 
 
-# A buffer, and the axis that the lanes of a loop run along.
-Rows = tuple[str, int]
+# A buffer, the axis that the lanes of a loop run along, and the other subscripts (0 for that axis):
+# none where all columns are copied.
+Rows = tuple[str, int, Shape]
 
 
 class _Transposer:
@@ -96,43 +101,54 @@ class _Transposer:
     def _arrays_worth_a_copy(self, statement: For) -> list[Rows]:
         """The arrays that the loop leaves unchanged and loads with a lane stride often enough to
         transpose them."""
-        changing = {name for s in walk((statement,)) for name in written(s)}
+        inside = list(walk((statement,)))
+        changing = {name for s in inside for name in written(s)}
+        symbols = {s.symbol for s in inside if isinstance(s, For | Declare)}
         read: dict[Rows, int] = {}
         for loop, times in _innermost(statement, 1, self.machine):
             for load in (load for s in loop.body for load in loads(s)):
-                axis = self._axis(load, loop.symbol)
-                if axis is not None and load.buffer not in changing:
-                    rows = load.buffer, axis
+                rows = self._rows(load, loop.symbol)
+                is_fixed = rows is not None and symbols.isdisjoint(_symbols(rows[2]))
+                if rows is not None and is_fixed and load.buffer not in changing:
                     read[rows] = read.get(rows, 0) + times
         worth = self.machine.reads_worth_a_copy
-        return [rows for rows, times in read.items() if times >= worth * self._size(rows[0])]
+        return [rows for rows, times in read.items() if times >= worth * self._size(*rows)]
 
-    def _size(self, name: str) -> int:
-        """The number of elements of an array, at most."""
-        return math.prod(_at_most(extent, self.machine) for extent in self.buffers[name].shape)
+    def _size(self, name: str, axis: int, others: Shape) -> int:
+        """The number of elements of a copy, at most."""
+        shape = self.buffers[name].shape
+        copied = (shape[axis],) if others else shape
+        return math.prod(_at_most(extent, self.machine) for extent in copied)
 
-    def _axis(self, load: Load, lane: Symbol) -> int | None:
-        """The axis that the lanes of a load run along, with stride one row; None if they are
-        contiguous already, or rows are long."""
+    def _rows(self, load: Load, lane: Symbol) -> Rows | None:
+        """What the lanes of a load run along, with stride one row; None if they are contiguous
+        already."""
         axes = [a for a, i in enumerate(load.index) if lane in symbols_of(i)]
         if load.buffer not in self.buffers or len(axes) != 1 or axes[0] == len(load.index) - 1:
             return None
-        width = product(self.buffers[load.buffer].shape[axes[0] + 1 :])
-        is_short = isinstance(width, int) and 1 < width <= self.machine.longest_short_row
-        is_next = lane not in symbols_of(load.index[axes[0]] - Dim.of(lane))
-        return axes[0] if is_short and is_next else None
+        axis = axes[0]
+        width = product(self.buffers[load.buffer].shape[axis + 1 :])
+        if width == 1 or lane in symbols_of(load.index[axis] - Dim.of(lane)):
+            return None
+        if isinstance(width, int) and width <= self.machine.longest_short_row:
+            return load.buffer, axis, ()
+        return load.buffer, axis, (*load.index[:axis], 0, *load.index[axis + 1 :])
 
-    def _new_copy(self, name: str, axis: int) -> Buffer:
+    def _new_copy(self, name: str, axis: int, others: Shape) -> Buffer:
         rows = self.buffers[name]
-        copy = Buffer(
-            self.names.new(f"{name}_columns"), _with_axis_last(rows.shape, axis), rows.dtype
-        )
+        shape = (rows.shape[axis],) if others else _with_axis_last(rows.shape, axis)
+        copy = Buffer(self.names.new(f"{name}_column{'' if others else 's'}"), shape, rows.dtype)
         self.copies.append(copy)
         return copy
 
-    def _copy(self, name: str, axis: int, columns: Buffer) -> Statement:
+    def _copy(self, name: str, axis: int, others: Shape, columns: Buffer) -> Statement:
         """The loops that transpose an array into its copy."""
         names = self.names.inner()
+        if others:
+            row = Symbol(names.new("row"), 0, columns.shape[0])
+            place = Dim.of(row)
+            column = Load(name, (*others[:axis], place, *others[axis + 1 :]), columns.dtype)
+            return For(row, columns.shape[0], (Store(columns.name, (place,), column),))
         symbols = [
             Symbol(names.new("row" if a == axis else "column"), 0, extent)
             for a, extent in enumerate(self.buffers[name].shape)
@@ -159,11 +175,12 @@ class _Transposer:
         def column(expr: Expr) -> Expr:
             if not isinstance(expr, Load):
                 return expr
-            axis = self._axis(expr, statement.symbol)
-            if axis is None or (expr.buffer, axis) not in copies:
+            rows = self._rows(expr, statement.symbol)
+            if rows is None or rows not in copies:
                 return expr
-            copy = copies[expr.buffer, axis]
-            return Load(copy.name, _with_axis_last(expr.index, axis), expr.dtype)
+            _, axis, others = rows
+            index = (expr.index[axis],) if others else _with_axis_last(expr.index, axis)
+            return Load(copies[rows].name, index, expr.dtype)
 
         return map_statement(statement, column, lambda index: index)
 
@@ -190,6 +207,10 @@ def _at_most(extent: Index, machine: Machine) -> int:
     """An upper bound of an extent; the usual one where none is known."""
     high = bounds(extent)[1]
     return max(high, 0) if high is not None and high < UNBOUNDED // 2 else machine.usual_extent
+
+
+def _symbols(subscripts: Shape) -> frozenset[Symbol]:
+    return frozenset[Symbol]().union(*map(symbols_of, subscripts))
 
 
 def _with_axis_last(index: Shape, axis: int) -> Shape:

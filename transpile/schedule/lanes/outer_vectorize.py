@@ -151,9 +151,23 @@ def _has_short_rows(loop: For, fewest: int, machine: Machine) -> bool:
     if not any(isinstance(s, Declare) for s in loop.body):
         return False
     nests = [s for s in loop.body if isinstance(s, For)]
-    if not nests or _is_one_sum(nests):
+    is_shared = not any(_reads_rows(s, loop.symbol) for s in nests)
+    if not nests or (_is_one_sum(nests) and not is_shared):
         return False
-    return all(_is_short(s, loop.symbol, machine) for s in nests)
+    longest = machine.longest_shared_row if is_shared else machine.longest_short_row
+    return all(_is_short(s, loop.symbol, longest) for s in nests)
+
+
+def _reads_rows(nest: For, row: Symbol) -> bool:
+    """True if a nest accesses elements of the row: what all rows share is the same for all lanes
+    where these are rows, and is in the way nowhere else."""
+    inner = {s.symbol for s in walk((nest,)) if isinstance(s, For)}
+    for statement in walk((nest,)):
+        for _, subscripts in accesses(statement):
+            symbols = frozenset[Symbol]().union(*map(symbols_of, subscripts))
+            if row in symbols and not inner.isdisjoint(symbols):
+                return True
+    return False
 
 
 def _is_one_sum(nests: list[For]) -> bool:
@@ -173,14 +187,14 @@ def _adds(update: Update) -> bool:
     return primitive.may_combine(update.target.dtype)
 
 
-def _is_short(nest: For, row: Symbol, machine: Machine) -> bool:
+def _is_short(nest: For, row: Symbol, longest: int) -> bool:
     """True if a nest has few iterations, the same number for each row."""
     loops = [s for s in walk((nest,)) if isinstance(s, For)]
     ends = [i for s in loops for i in (s.start, s.stop, s.limit) if i is not None]
     return (
         not any(row in symbols_of(i) for i in ends)
         and not any(s.ordered for s in loops)
-        and math.prod(map(trips, loops)) <= machine.longest_short_row
+        and math.prod(map(trips, loops)) <= longest
     )
 
 
