@@ -46,6 +46,11 @@ SciPy's own, while the function is traced. Arguments that only say how SciPy is 
 (`overwrite_a`, `check_finite`, `workers`, `lapack_driver`) change nothing; the error of any other
 that is not supported names it. SciPy's other functions are traced as helpers are, which works for
 those that are NumPy all through (`integrate.simpson`, `signal.welch`), and refused otherwise.
+
+Interpolators and sparse matrices that SciPy has made of known values take traced ones: `curve(x)`,
+`A @ x`, `x @ A`, `A.dot(x)`, `splu(A).solve(b)`. Products and solutions walk the rows of the
+matrix, as SciPy does, and their derivatives those of the transposed one. Matrices that are made of
+traced values are refused, and so are products that give sparse ones.
 """
 NOTES = """
 ## What is different

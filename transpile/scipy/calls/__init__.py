@@ -13,13 +13,15 @@ from typing import Any
 from transpile.scipy.calls.distributions import distribution
 from transpile.scipy.calls.functions import function
 from transpile.scipy.calls.interpolators import interpolator
+from transpile.scipy.calls.sparse import operand, sparse
 
-__all__ = ["substitute"]
+__all__ = ["operand", "substitute"]
 
 _KINDS: tuple[Callable[[Any], Callable[..., Any] | None], ...] = (
     function,
     distribution,
     interpolator,
+    sparse,
 )
 
 

@@ -18,6 +18,8 @@ import numpy as np
 
 from transpile.numpy.core.promotion import as_array, has_tracer, unsupported
 from transpile.numpy.core.promotion import error as located
+from transpile.scipy.calls.sparse import is_sparse
+from transpile.scipy.sparse import rows
 from transpile.trace.tracer import Tracer
 from transpile.util.lazy.imports import imported
 
@@ -160,7 +162,9 @@ def _needed(
 
 
 def _array(value: Any) -> Any:
-    """A list of numbers, or of lists of them, as an array."""
+    """A list of numbers, or of lists of them, as an array; a sparse matrix as its product."""
+    if is_sparse(value):
+        return functools.partial(rows.product, value)
     return as_array(value) if isinstance(value, list | tuple) and _is_numeric(value) else value
 
 

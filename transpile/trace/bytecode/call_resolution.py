@@ -13,6 +13,7 @@ not copied; transpile asks here for the functions that users hand to it.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import itertools
 import operator
@@ -42,7 +43,8 @@ OF_INSTANCES: dict[type, Callable[[Any], Callable[..., Any]]] = {}
 
 # By class: what is called in the place of its methods.
 OF_METHODS: dict[type, Callable[[Any], Callable[..., Any]]] = {}
-# By package: the module whose `substitute` says what is called in the place of its callables.
+# By package: the module whose `substitute` says what is called in the place of its callables, and
+# whose `operand` what is multiplied in the place of its matrices.
 _OF_PACKAGES = {"scipy": "transpile.scipy.calls"}
 
 _WRAPPERS = frozenset(("contextlib", "functools"))
@@ -81,6 +83,16 @@ class Resolver(Marker):
         """What has the attribute `at` in the place of an object: of an array, a traced one."""
         is_array = THREAD.traces and isinstance(value, np.ndarray | np.generic)
         return THREAD.traces[-1].lifted(value) if is_array else value
+
+    def __mod__(self, operands: tuple[Any, Any]) -> Any:
+        """What is multiplied in the place of the left operand of a product `@`."""
+        left = operands[0]
+        if THREAD.traces:
+            for value in operands:
+                module = _module_of(type(value).__module__)
+                if module is not None:
+                    return module.operand(*operands)
+        return left
 
     def __xor__(self, assigned: tuple[Any, ...]) -> None:
         """What is done before an assignment of (value, container, index ...)."""
@@ -128,9 +140,22 @@ def resolved(callee: Any) -> Any:
 def of_package(callee: Any, package: str | None = None) -> Any:
     """What the package of a callable has in its place; None where it has nothing. A ufunc does not
     tell its package."""
-    name = package or getattr(callee, "__module__", None)
-    module = _OF_PACKAGES.get(name.partition(".")[0]) if type(name) is str else None
-    return None if module is None else imported(module).substitute(callee)
+    module = _module_of(package or getattr(callee, "__module__", None) or _package_in_c(callee))
+    return None if module is None else module.substitute(callee)
+
+
+def _package_in_c(method: Any) -> str | None:
+    """The package of a method in C whose class says that it is Python's own, and is not: `splu` of
+    SciPy gives an object of such a class."""
+    cls = type(getattr(method, "__self__", None))
+    is_pythons = cls.__module__ != "builtins" or getattr(builtins, cls.__name__, None) is cls
+    return None if is_pythons or cls.__name__ != "SuperLU" else "scipy"
+
+
+def _module_of(name: Any) -> Any:
+    """Our module of the package that a module of this name is of; None where there is none."""
+    ours = _OF_PACKAGES.get(name.partition(".")[0]) if type(name) is str else None
+    return None if ours is None else imported(ours)
 
 
 def _is_copied(function: FunctionType) -> bool:

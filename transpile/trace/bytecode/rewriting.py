@@ -1,12 +1,13 @@
 """Rewrite code objects such that each call first asks which function to call.
 
 Before each call instruction the callee, which is on the stack, is replaced by `RESOLVER @ callee`;
-before a subscript is read, its container by `RESOLVER | (container, index)`; before an attribute
-`at` is read, its object by `RESOLVER & object`; and before an assignment `RESOLVER ^ (value,
-container, *index)` is computed, for what it raises. The call itself stays an instruction of the
-same frame: tracebacks, `locals()`, `super()`, lines and columns are those of the original. Nested
-code is rewritten with it. The rewritten code shares globals and closures with the original, which
-nothing is changed in.
+before a subscript is read, its container by `RESOLVER | (container, index)`; before a product
+`left @ right`, its left operand by `RESOLVER % (left, right)`; before an attribute `at` is read,
+its object by `RESOLVER & object`; and before an assignment `RESOLVER ^ (value, container,
+*index)` is computed, for what it raises. The call itself stays an instruction of the same frame:
+tracebacks, `locals()`, `super()`, lines and columns are those of the original. Nested code is
+rewritten with it. The rewritten code shares globals and closures with the original, which nothing
+is changed in.
 
 CPython 3.13 has the callee at the same depth below the arguments in every call. Before that it is
 there only where a method was found by `LOAD_METHOD`, with `self` above, or in a decorator;
@@ -30,7 +31,8 @@ _EXTENDED = _OPCODES["EXTENDED_ARG"]
 _IS_CALLEE_FIRST = sys.version_info >= (3, 13)  # [callee, self or NULL, *arguments]
 _OPERATORS = [symbol for _, symbol in opcode._nb_ops]  # type: ignore[attr-defined]
 # What the resolver is asked about, by operator.
-_CALLEE, _SUBSCRIPTED, _ASSIGNED, _UPDATED = map(_OPERATORS.index, ("@", "|", "^", "&"))
+_CALLEE, _SUBSCRIPTED, _ASSIGNED, _UPDATED, _MULTIPLIED = map(_OPERATORS.index, "@|^&%")
+_PRODUCT = _OPERATORS.index("@")
 _SUBSCRIPT = _OPERATORS.index("[]") if "[]" in _OPERATORS else None  # from Python 3.14 on
 _MORE_STACK = 5  # copies of what is asked about, the resolver, and a NULL
 _CACHES: dict[int, int] = {  # by instruction, how many units of inline cache follow
@@ -85,7 +87,7 @@ def rewritten(code: CodeType, filename: str, resolver: Any) -> CodeType:
     """The code with its calls resolved. The last constant is `resolver(code)`.
 
     `filename` is that of the code: equal code of two files is not the same. `resolver` is a
-    subclass of Marker that has the four operators.
+    subclass of Marker that has the operators.
     """
     constants = [
         rewritten(c, c.co_filename, resolver) if isinstance(c, CodeType) else c
@@ -104,6 +106,8 @@ def rewritten(code: CodeType, filename: str, resolver: Any) -> CodeType:
             (dis.opname[instruction.code], instruction.argument) == ("BINARY_OP", _SUBSCRIPT)
         ):
             emitted.replace(2, _SUBSCRIPTED, (2, 1), instruction.position)
+        elif (dis.opname[instruction.code], instruction.argument) == ("BINARY_OP", _PRODUCT):
+            emitted.replace(2, _MULTIPLIED, (2, 1), instruction.position)
         elif _attribute(instruction, code.co_names) == "at":
             emitted.replace(1, _UPDATED, (1,), instruction.position)
         else:

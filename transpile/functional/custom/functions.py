@@ -1,5 +1,4 @@
-"""Functions with custom derivatives, and marks on values and computations: custom_jvp, custom_vjp,
-custom_gradient, closure_convert, stop_gradient, named_call.
+"""Functions with custom derivatives: custom_jvp, custom_vjp, custom_gradient, closure_convert.
 
 Names, arguments and errors are JAX's. Outside a trace, on values, all of these only call the
 function.
@@ -9,32 +8,26 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from transpile import errors, tree
-from transpile.functional.custom_rules import Call, JvpRule, VjpRule, check_takes
+from transpile.functional.custom.calls import Function, bind_function, finished
+from transpile.functional.custom.marks import stopped
+from transpile.functional.custom.rules import Call, JvpRule, VjpRule, check_takes
 from transpile.functional.flatten_fun import flatten_function, is_inexact, value_type, zero
 from transpile.functional.placeholders import Parts, zero_like
 from transpile.ir.graph import Graph
-from transpile.ir.primitive import Primitive
-from transpile.ir.source_info import function_source, shown, user_source
-from transpile.ir.types import PYTHON_SCALARS
+from transpile.ir.source_info import user_source
 from transpile.primitives.control.calls import custom_jvp_call, custom_vjp_call
-from transpile.primitives.control.calls import named_call as named_call_primitive
-from transpile.primitives.rules import apply, bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import parameters
-from transpile.trace.call_key import has_values
-from transpile.trace.call_signature import function_name, inner, place_of
-from transpile.trace.lengths import own_lengths, with_outer_lengths
-from transpile.trace.trace import current_trace, the_trace, trace_nested
+from transpile.trace.call_signature import function_name, place_of
+from transpile.trace.trace import current_trace, trace_nested
 from transpile.trace.tracebacks import api_boundary
-from transpile.trace.tracer import Tracer, named
+from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import Closed
-
-Function = Callable[..., Any]
 
 
 class _Custom:
@@ -121,32 +114,6 @@ def _resolved(fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
     return bound.args
 
 
-def bind_function(
-    fun: Function, primitive: Primitive, operands: Sequence[Any], **params: Any
-) -> list[Any]:
-    """Bind a call of `fun` as an equation, at the user's line.
-
-    Where the trace is of this very function, no line of it calls it: the one found would be that of
-    who called the jitted function, and the program would depend on it.
-    """
-    source, trace = function_source(inner(fun)), the_trace()
-    if any(isinstance(value, Graph) and own_lengths(value) for value in params.values()):
-        raise errors.UnsupportedError(
-            f"{user_source()}: {function_name(inner(fun))} has a rule of its own and gives an "
-            "array whose length depends on values. numpy.where(mask, x, 0) keeps the shape of x."
-        )
-    if trace.source != source:
-        return bind_call(primitive, *operands, **params)
-    with trace.at(source):
-        return bind_call(primitive, *operands, **params)
-
-
-def finished(fun: Function, result: Any) -> Any:
-    """The result of a call of `fun`; a single value has the name that the user's line gives it."""
-    is_whole = the_trace().source == function_source(inner(fun))
-    return named(result) if isinstance(result, Tracer) and not is_whole else result
-
-
 # ----------------------------------------------------------------------------------- forward mode
 
 
@@ -223,7 +190,7 @@ class custom_jvp(_Custom):  # a decorator, like JAX's
         if current_trace() is None:
             return resolved(self.fun)(*args)
         args = tuple(
-            tree.map(_stopped, x) if i in self.nondiff_argnums else x for i, x in enumerate(args)
+            tree.map(stopped, x) if i in self.nondiff_argnums else x for i, x in enumerate(args)
         )
         static, values, chosen = self._split(args)
         function = self._merged(self.fun, args, chosen)
@@ -432,68 +399,3 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
 
 
 # ------------------------------------------------------------------------------- marks on values
-
-
-def stop_gradient(x: Any) -> Any:
-    """The arrays of a pytree, as constants to every derivative: the identity, with derivative zero.
-
-    Integers, and values that are not traced, are returned as they are. Raises TypeError for leaves
-    that are no arrays.
-    """
-    return tree.map(_stopped_array, x)
-
-
-def _stopped(leaf: Any) -> Any:
-    if isinstance(leaf, Tracer) and is_inexact(leaf.type):
-        return named(apply("stop_gradient", leaf))
-    return leaf
-
-
-def _stopped_array(leaf: Any) -> Any:
-    if type(leaf) not in PYTHON_SCALARS and not hasattr(leaf, "dtype") and not has_values(leaf):
-        raise TypeError(
-            f"{user_source()}: Value {shown(leaf)} with type {type(leaf)} is not a valid transpile "
-            "type"
-        )
-    return _stopped(leaf)
-
-
-def named_call(fun: Function, *, name: str | None = None) -> Function:
-    """The function, with its computations under a name in the graph, its own by default; results
-    are unchanged."""
-    label = function_name(fun) if name is None else name
-
-    @functools.wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is None:
-            return resolved(fun)(*args, **kwargs)
-        closed, operands, out_parts = traced_call(fun, args, kwargs, label)
-        if own_lengths(closed.graph):  # of results, which outlive it
-            return resolved(fun)(*args, **kwargs)
-        results = bind_function(fun, named_call_primitive, operands, graph=closed.graph, name=label)
-        return finished(fun, out_parts.join(results))
-
-    return call
-
-
-def traced_call(
-    fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
-) -> tuple[Closed, list[Tracer], Parts]:
-    """The graph of a call on its traced leaves alone, the operands of an equation of it, and what
-    makes the result of the graph's results."""
-    leaves, parts = Parts.of((args, kwargs))
-
-    def on_leaves(*tracers: Tracer) -> tuple[list[Tracer], Parts]:
-        given, named_given = parts.join(tracers)
-        return Parts.of(resolved(fun)(*given, **named_given))
-
-    graph, captured, out_parts = trace_nested(
-        on_leaves,
-        [x.type for x in leaves],
-        [x.variable.name for x in leaves],
-        name=name,
-        source=function_source(inner(fun)),
-        known=leaves,
-    )
-    graph, outer = with_outer_lengths(graph, captured)
-    return Closed(graph, tuple(outer)), [*outer, *leaves], out_parts
