@@ -14,6 +14,9 @@ from graphs import random_graph
 from primitive_programs import array_program, elementwise_program
 from test_cuda_effects import CODES
 from test_cuda_effects import X as NUMBERS
+from test_cuda_epilogues import DTYPES as DTYPES_OF_EPILOGUES
+from test_cuda_epilogues import FUNCTIONS as WITH_EPILOGUES
+from test_cuda_epilogues import check_epilogue, text_of
 from test_cuda_lengths import FUNCTIONS
 from test_cuda_primitives import BY_NAME, check_arrays, check_elementwise, some
 from test_cuda_programs import GPUS, PROGRAMS, check_drawn, check_program
@@ -132,6 +135,26 @@ def test_routines(name, dtype, generation, tmp_path):
     compiled(text, tmp_path, generation)
 
 
+EPILOGUES = {
+    "float32": lambda x: np.tanh(x @ x + x[0]),
+    "float64": lambda x: (x + x @ x, np.moveaxis((x @ x.T).reshape(8, 16, 128), 2, 1) * 2),
+    "float16": lambda x: np.maximum(x @ x + x[0], 0),
+    "complex64": lambda x: np.exp(x @ x) + x,
+    "tensor floats": lambda x: lax.dot(x, x, precision="high") * 2,
+}
+
+
+@each("generation", ("sm_80", "sm_90"), ordinary=("sm_90",))
+@each("gpu", ("usual", "large"), ordinary=("large",))
+@each("name", tuple(EPILOGUES), ordinary=("float32", "float16"))
+def test_epilogues(name, gpu, generation, tmp_path):
+    x = np.ones((128, 128), "float32" if name == "tensor floats" else name)
+    stage = transpile.jit(EPILOGUES[name]).lower(x)
+    text = text_of(stage, {"usual": USUAL, "large": LARGE}[gpu])
+    assert "_then_" in text
+    compiled(text, tmp_path, generation)
+
+
 @each("gpu", ("usual", *GPUS), ordinary=("wide",))
 @each("name", tuple(BY_NAME), ordinary=("f64", "bool", "f16", "c64"))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -233,6 +256,14 @@ def test_products_on_a_gpu(dtype):
 def test_products_on_tensor_cores_of_a_gpu(order):
     check_tensor_floats((300, 260, 515), order, run_on_device, USUAL)
     check_tensor_floats((300, 260, 515), order, run_on_device, LARGE)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", DTYPES_OF_EPILOGUES[:-1])
+@pytest.mark.parametrize("name", WITH_EPILOGUES)
+def test_epilogues_on_a_gpu(name, dtype):
+    launches = 3 if (name, dtype) == ("a network", "bfloat16") else None
+    check_epilogue(name, dtype, run_on_device, LARGE, launches)
 
 
 @on_a_gpu

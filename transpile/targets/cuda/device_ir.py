@@ -39,6 +39,7 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import indices_in, loads, loads_of, symbols_read, walk, written
+from transpile.targets.cuda.products.finish import Finish
 from transpile.util.frozen_records import dataclass, replace
 
 
@@ -194,6 +195,7 @@ class TeamCall:
     suffix     that of the dtype for which it is made
     reads      the buffers that it reads
     writes     those that it writes
+    finish     what becomes of each result of a product
     """
 
     routine: str
@@ -202,6 +204,7 @@ class TeamCall:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     is_shared_out: bool = False
+    finish: Finish | None = None
 
 
 @dataclass(frozen=True)
@@ -287,6 +290,9 @@ def walk_device(body: Body) -> Iterator[DeviceStatement]:
                     yield from walk_device(inner)
             case For() | If() | While():
                 yield from walk((statement,))
+            case TeamCall(finish=Finish(body=inner)):
+                yield statement
+                yield from walk_device(inner)
             case _:
                 yield statement
 

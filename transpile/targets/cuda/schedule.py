@@ -46,6 +46,7 @@ from transpile.targets.cuda.mapping.flatten import flatten, without_single_itera
 from transpile.targets.cuda.mapping.grid import Mapper
 from transpile.targets.cuda.mapping.launches import cut_at_wide_nests
 from transpile.targets.cuda.mapping.slices import split_reductions
+from transpile.targets.cuda.products.epilogues import with_epilogues
 from transpile.targets.cuda.routines.compactions import with_compactions
 from transpile.targets.cuda.routines.half_results import with_half_results
 from transpile.targets.cuda.routines.several_launches import several_launches
@@ -88,7 +89,8 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     failures = Failures(flat, temporaries, names, lengths.requirements)
     steps = failures.whole(steps)
     mapper = Mapper(names, gpu, flat.buffers())
-    mapped = (_mapped(step, mapper, lengths, failures) for step in steps)
+    joined = with_epilogues(steps, flat, mapper)
+    mapped = (_mapped(step, mapper, lengths, failures) for step in joined)
     steps = side_by_side(mapped, gpu, mapper.names)
     used = set[str]().union(*map(used_in, steps))
     there = (b for b in (*temporaries, *failures.records, *mapper.temporaries) if b.name in used)
@@ -120,6 +122,8 @@ def _mapped(step: Step, mapper: Mapper, lengths: Lengths, failures: Failures) ->
     if isinstance(step, Kernel):
         library = mapper.library_call(step)
         return library or failures.guard(lengths.read(_with_slots(mapper.kernel(step))))
+    if isinstance(step, DeviceKernel):
+        return failures.guard(step)
     return with_steps(
         step, lambda steps: tuple(_mapped(inner, mapper, lengths, failures) for inner in steps)
     )

@@ -61,6 +61,7 @@ from transpile.targets.cuda.device_ir import (
 from transpile.targets.cuda.gpu import WARP
 from transpile.targets.cuda.mapping.counters import fit_ints
 from transpile.targets.cuda.routines.tiles import (
+    FINISHES,
     TENSOR_FLOATS,
     HalfTiles,
     Tiles,
@@ -344,6 +345,15 @@ class DeviceScope(Scope):
         """How so many threads share a tile of a product."""
         return tiles_of(dtype, threads, suffix)
 
+    def finishes(self, suffix: str) -> str:
+        """Of a product with a suffix, who has its results: "" for memory, else a `Finish`, "then"
+        the numbers that memory would have, "sums" those of halves in float32."""
+        return next((who for who, word in FINISHES.items() if suffix.startswith(word)), "")
+
+    def of_factors(self, suffix: str) -> str:
+        """The suffix of a product without that."""
+        return suffix.removeprefix(FINISHES.get(self.finishes(suffix), ""))
+
     def has_tensor_floats(self, suffix: str) -> bool:
         """True for products of float32 on tensor cores."""
         return suffix == TENSOR_FLOATS
@@ -388,6 +398,8 @@ class DeviceScope(Scope):
 
     def call(self, statement: TeamCall) -> tuple[str, list[str]]:
         """The function of a routine, and its arguments behind the first ones."""
+        if statement.finish is not None:
+            self.uses("finishing", "")
         self.teams.routines[statement.routine, statement.suffix] = None
         return f"block_{statement.routine}_{statement.suffix}", [
             a

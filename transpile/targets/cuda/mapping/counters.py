@@ -43,9 +43,11 @@ def fit_ints(kernel: DeviceKernel) -> bool:
     loops = [loop for s in statements for loop in _loops(s)]
     counted = {loop.symbol for loop in loops}
     counted |= {s.turn for s in statements if isinstance(s, Spread) and s.turn is not None}
+    finishes = [s.finish for s in statements if isinstance(s, TeamCall) and s.finish is not None]
+    counted |= {symbol for finish in finishes for symbol in (finish.row, finish.column)}
     every = [index for s in statements for index in _indices(s)]
     every += [end for f in loops for end in (f.start, f.stop, f.limit) if end is not None]
-    every += [Dim.of(loop.symbol) for loop in loops]
+    every += [Dim.of(symbol) for symbol in counted]
     every += [product(f.extent for f in s.loops) for s in statements if isinstance(s, Spread)]
     return all(_largest(index, counted) <= _MOST for index in every)
 

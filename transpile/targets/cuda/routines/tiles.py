@@ -14,6 +14,9 @@ SIDE = 64
 NARROW = 16
 # The suffix of products of float32 on tensor cores, which read ten bits of mantissa.
 TENSOR_FLOATS = "tf32_f32"
+# What stands in front of the suffix of products whose results are not stored as they are: those of
+# their dtype, and sums of halves in float32.
+FINISHES = {"sums": "then_sums_", "then": "then_"}
 # The rows and columns of threads of a warp.
 LANES = 4, 8
 _MOST_DOWN = 4

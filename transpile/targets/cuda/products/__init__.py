@@ -1,0 +1,1 @@
+"""What is computed with matrix products in one launch."""
