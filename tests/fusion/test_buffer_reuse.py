@@ -56,6 +56,40 @@ def test_an_update_of_what_is_read_later_may_not():
     assert not change_of(answer(f, X, np.array([3, 5]))).is_last
 
 
+def test_what_is_read_later_may_be_updated_where_nothing_later_reads():
+    def f(x, *places):
+        y = np.sin(x)
+        z = y.at[places[0]].set(0.0).at[places[1]].set(1.0)
+        return z, y[2] * z[5]
+
+    def takes(*places):
+        found = answer(lambda x: f(x, *places), X)
+        first, second = (n for n in found.order if isinstance(n, Scatter))
+        return [c.is_last for n in (first, second) for c in found.changes[n]]
+
+    assert takes(3, 4) == [True, True]
+    assert takes(2, 4) == [False, True]
+    assert takes(3, 2) == [False, True]
+
+
+def test_a_carry_is_settled_if_elements_are_read_before_they_are_updated():
+    def quarter(_, c):
+        (x,) = c
+        first = x.at[0].add(x[4])
+        second = first.at[1].add(first[5] * first[0])
+        return (second.at[5].set(second[2] - second[1]),)
+
+    found = looped(quarter, X)
+    assert len(found.settled) == 1
+
+    def read_late(_, c):
+        (x,) = c
+        return (x.at[0].add(x[4]).at[1].set(x[0]),)
+
+    (first, *_) = looped(read_late, X).order
+    assert not isinstance(first, Scatter)  # the element is read before it is changed
+
+
 def test_an_update_of_a_result_may_not():
     def f(x, i):
         y = np.sin(x)

@@ -8,14 +8,12 @@ inequalities between scalars (`linear_facts.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isqrt
 from typing import Any
 
-import numpy as np
-
 from transpile.analysis import linear_facts
-from transpile.analysis.linear_facts import Linear, Sums
+from transpile.analysis.linear_facts import Linear, Sums, names_of, scalar_of
 from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of, terms_of
 from transpile.ir.indices import intervals
 from transpile.ir.indices.intervals import (
@@ -26,23 +24,14 @@ from transpile.ir.indices.intervals import (
     is_integer,
     meet,
 )
-from transpile.ir.loop_ir import Apply, Buffer, Expr, IndexValue, Literal, Load, Ref, Within
-from transpile.ir.loop_rewrite import indices_in, subexpressions
+from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Ref, Within
+from transpile.ir.loop_rewrite import loads_of
 from transpile.ir.types import BOOL, INT64
 
 _SIGNS = (-1, 0, 1)
 _DEEPEST = 1  # of assumptions that are made to settle another one
 _MOST_BITS = 62  # of a factor that a shift is
 _MOST_NARROWED = 64  # scalars in an assumption: each may be made of two others, and these of others
-
-
-def constant_ranges(buffers: Mapping[str, Buffer]) -> Mapping[str, Interval]:
-    """The intervals of the elements of constant arrays of integers."""
-    return {
-        name: (int(np.min(b.value)), int(np.max(b.value)))
-        for name, b in buffers.items()
-        if b.value is not None and is_integer(b.dtype) and np.size(b.value)
-    }
 
 
 class Facts(Sums):
@@ -54,6 +43,7 @@ class Facts(Sums):
     values   the expressions of constants, of scalars that have not changed since
     readers  the constants that were made of a scalar, and some that are others by now
     origins  the sums that scalars were when they were assigned last, of what has not changed since
+    assumed  the intervals of choices that assumptions have told
     shifts   by how much a scalar has changed since the iteration of the innermost loop began; None
              where that is unknown
     """
@@ -64,6 +54,7 @@ class Facts(Sums):
         self._depth = depth  # of assumptions in assumptions
         self.readers: dict[str, tuple[str, ...]] = {}
         self.origins: Mapping[str, Linear] = {}
+        self.assumed: Mapping[Apply, Interval] = {}
         self.shifts: dict[str, Interval | None] = {}
         self._left = _MOST_NARROWED
         self._memo: dict[Apply, Interval] = {}  # of expressions, until something changes
@@ -75,6 +66,7 @@ class Facts(Sums):
         other.values = dict(self.values)
         other.readers = dict(self.readers)
         other.origins = self.origins
+        other.assumed = self.assumed
         other.shifts = dict(self.shifts)
         other.relations = self.relations
         return other
@@ -104,7 +96,8 @@ class Facts(Sums):
     def _range_of_result(self, expr: Apply) -> Interval:
         whole = full(expr.dtype)
         if expr.op == "select":
-            return self._range_of_choice(*expr.args)
+            chosen = self._range_of_choice(*expr.args)
+            return meet(chosen, self.assumed.get(expr, chosen)) or chosen
         if not all(is_integer(x.dtype) for x in expr.args):
             return whole
         if expr.primitive.signs:
@@ -260,7 +253,7 @@ class Facts(Sums):
 
     def _relate(self, x: Expr, y: Expr, gap: int) -> None:
         """Note that `x + gap <= y`."""
-        below, factor = self.sum_of(x), 1
+        below = self.sum_of(x)
         if below is None:
             return
         value = self._made_of(y)
@@ -268,18 +261,37 @@ class Facts(Sums):
             case Apply(op="minimum", args=parts):
                 for part in parts:
                     self._relate(x, part, gap)
-                return
-            case Apply(op="maximum", args=(one, other)):
-                least = self.range_of(x)[0] + gap
-                for part, rest in ((one, other), (other, one)):
-                    if self.range_of(rest)[1] < least:
-                        self._relate(x, part, gap)
-                return
+            case Apply(op="maximum", args=arms):
+                self._relate_to_choice(x, None, arms, gap)
+            case Apply(op="select", args=(test, *arms)):
+                self._relate_to_choice(x, test, arms, gap)
+            case Apply(op="subtract", args=(bound, rest)) if self.sum_of(value) is None:
+                self._relate_to_difference(below, bound, rest, gap)
             case Apply(op="right_shift", args=(shifted, Literal(value=bits))) if (
                 0 <= bits < _MOST_BITS
             ):
-                y, factor = shifted, 1 << int(bits)
-        self._relate_sums(below, self.sum_of(y), gap, factor)
+                self._relate_sums(below, self.sum_of(shifted), gap, 1 << int(bits))
+            case _:
+                self._relate_sums(below, self.sum_of(y), gap)
+
+    def _relate_to_choice(self, x: Expr, test: Expr | None, arms: Sequence[Expr], gap: int) -> None:
+        """Note the same of an integer and one of two, if the other one is less than the sum."""
+        least = self.range_of(x)[0] + gap
+        for part, rest, truth in zip(arms, reversed(arms), (True, False), strict=True):
+            is_part = self.range_of(rest)[1] < least
+            if is_part and (test is None or self._assume(test, truth)):
+                self._relate(x, part, gap)
+
+    def _relate_to_difference(self, below: Linear, bound: Expr, rest: Expr, gap: int) -> None:
+        """Note the same of a sum, and of a difference: of the least of two integers and `rest`."""
+        own = self.sum_of(rest)
+        exact = intervals.subtract(self.range_of(bound), self.range_of(rest))
+        if own is None or not is_inside(exact, full(bound.dtype)):
+            return
+        match self._made_of(bound):
+            case Apply(op="minimum", args=parts):
+                for part in parts:
+                    self._relate_sums(linear_facts.combined(below, own, 1), self.sum_of(part), gap)
 
     def _relate_sums(
         self, below: Linear | None, above: Linear | None, gap: int = 0, factor: int = 1
@@ -330,6 +342,11 @@ class Facts(Sums):
                 return name not in self.values or self._narrow(self.values[name], found)
             case IndexValue(index=index):
                 return self._narrow_symbol(index, found)
+            case Apply(op="select"):
+                if not any(load.index for load in loads_of(expr)):
+                    self.assumed = {**self.assumed, expr: found}
+                    self._memo = {}
+                return True
             case Apply():
                 return self._narrow_operands(expr, found)
             case _:
@@ -451,6 +468,8 @@ class Facts(Sums):
         self._memo = {}
         self._sums = {}
         self.relations = tuple(r for r in self.relations if name not in r)
+        if self.assumed:
+            self.assumed = {e: i for e, i in self.assumed.items() if name not in names_of(e)}
         if self.origins:
             self.origins = {n: s for n, s in self.origins.items() if n != name and name not in s}
         self.values.pop(name, None)
@@ -479,20 +498,3 @@ def decides(expr: Apply) -> bool | None:
         return None
     found = expr.primitive.absorbing(BOOL)
     return None if found is None else bool(found)
-
-
-def scalar_of(expr: Expr) -> str | None:
-    """The name of the scalar, symbol or array of one number that an expression is."""
-    match expr:
-        case Ref(name=name) | Load(buffer=name, index=()):
-            return name
-        case IndexValue(index=Dim(terms=(((Symbol() as symbol,), 1),))):
-            return symbol.name
-        case _:
-            return None
-
-
-def names_of(expr: Expr) -> frozenset[str]:
-    """The scalars, symbols and arrays of one number that an expression reads."""
-    names = {name for part in subexpressions(expr) if (name := scalar_of(part)) is not None}
-    return frozenset(names | {s.name for index in indices_in(expr) for s in symbols_of(index)})

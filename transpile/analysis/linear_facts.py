@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from transpile.ir.dims import Index, Symbol, terms_of
+from transpile.ir.dims import Dim, Index, Symbol, symbols_of, terms_of
 from transpile.ir.indices.intervals import Interval, full, is_inside, is_integer, meet
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Ref
+from transpile.ir.loop_rewrite import indices_in, subexpressions
 
 Linear = Mapping[str, int]  # coefficients by the names of scalars; the constant has no name
 CONSTANT = ""
@@ -210,3 +211,20 @@ def _of_sums(op: str, sums: Sequence[Linear]) -> Linear | None:
                 if not scalars_of(other):
                     return scaled(one, other.get(CONSTANT, 0))
     return None
+
+
+def scalar_of(expr: Expr) -> str | None:
+    """The name of the scalar, symbol or array of one number that an expression is."""
+    match expr:
+        case Ref(name=name) | Load(buffer=name, index=()):
+            return name
+        case IndexValue(index=Dim(terms=(((Symbol() as symbol,), 1),))):
+            return symbol.name
+        case _:
+            return None
+
+
+def names_of(expr: Expr) -> frozenset[str]:
+    """The scalars, symbols and arrays of one number that an expression reads."""
+    names = {name for part in subexpressions(expr) if (name := scalar_of(part)) is not None}
+    return frozenset(names | {s.name for index in indices_in(expr) for s in symbols_of(index)})

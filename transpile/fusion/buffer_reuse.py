@@ -1,16 +1,17 @@
 """Alias analysis: which values may be made in the memory of one that nothing reads any more.
 
-An update of an array needs no copy when it is the last to read it. A loop's carry needs one buffer,
-and not two, when an iteration is done with what it was handed before it writes what it hands on;
-the nodes of its body are then said to *settle* the carry. `aliases` answers for a program and for
-all bodies in it; where buffers are is decided by `transpile.lower.assign_storage`.
+An update of an array needs no copy when nothing later reads the elements that it changes. A loop's
+carry needs one buffer, and not two, when an iteration is done with what it was handed before it
+writes what it hands on; the nodes of its body are then said to *settle* the carry. `aliases`
+answers for a program and for all bodies in it; where buffers are is decided by
+`transpile.lower.assign_storage`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from transpile.fusion.in_place_updates import updates_in_time
+from transpile.fusion.in_place_updates import are_apart, updates_in_time
 from transpile.fusion.index_lambda import IndexLambda
 from transpile.fusion.nodes import (
     Branch,
@@ -36,8 +37,8 @@ CHANGING = (Scatter, Loop, Branch)
 
 @dataclass(frozen=True)
 class Change:
-    """A value of which a node makes its result: where it lies, if the node is the last to read the
-    value, and reads nothing that it has changed."""
+    """A value of which a node makes its result: where it lies, if neither the node nor a later one
+    reads elements of the value that have been changed by then."""
 
     operand: Atom
     result: Var
@@ -87,7 +88,10 @@ class _Analysis:
         self.position = {n: k for k, n in enumerate(self.order)}
         self.outputs = set(self.block.graph.outputs)
         self.inputs = {v: k for k, v in reversed([*enumerate(self.block.graph.inputs)])}
-        self.last = {key: node for node in self.order for key in node.reads}
+        self.readers: dict[str, list[Node]] = {}
+        for node in self.order:
+            for key in node.reads:
+                self.readers.setdefault(key, []).append(node)
 
     def answer(self, carry: Iterable[tuple[Var, Atom]]) -> Aliases:
         """The answers, for a body that is to settle a carry as far as it can."""
@@ -112,7 +116,7 @@ class _Analysis:
             self.loops,
             self.order,
             changes,
-            frozenset(self.last),
+            frozenset(self.readers),
             frozenset(settled),
             frozenset(late),
             inner,
@@ -176,9 +180,37 @@ class _Analysis:
         return (
             key in self.block.by_key
             and x not in self.outputs
-            and self.last.get(key) is node
+            and key in node.reads
             and self._reads_in_time(node, key)
+            and all(
+                self._reads_kept(reader, key, self._changing(x, node, reader))
+                for reader in self.readers[key]
+                if self.position[reader] > self.position[node]
+            )
         )
+
+    def _changing(self, x: Atom, first: Node, reader: Node) -> list[Node]:
+        """The nodes that may write the memory of a value before another one reads it."""
+        versions = {x}
+        nodes = []
+        for node in self.order[self.position[first] : self.position[reader] + 1]:
+            after = [result for before, result in self.pairs.get(node, ()) if before in versions]
+            if after:
+                versions.update(after)
+                nodes.append(node)
+        return nodes
+
+    def _reads_kept(self, reader: Node, key: str, writers: Iterable[Node]) -> bool:
+        """Tell whether a node reads only elements of a value that none of these nodes, which write
+        its memory, has changed by then."""
+        loads = reader.reads[key]
+        for writer in writers:
+            if writer is reader:
+                if not isinstance(reader, Scatter) or not updates_in_time(reader, key):
+                    return False
+            elif self.item[writer] <= self.item[reader] and not _are_apart(writer, loads):
+                return False
+        return True
 
     def _reads_in_time(self, node: Node, key: str) -> bool:
         """Tell whether a node reads nothing of a value that it has changed already."""
@@ -239,11 +271,12 @@ class _Analysis:
         if isinstance(head, Map) and head.value.is_copy and _reads(head.value, key):
             return frozenset()  # it writes what is there
         late: frozenset[Node] = frozenset()
-        for reader in (n for n in self.order if key in n.reads):
+        for reader in self.readers.get(key, ()):
             if self.item[reader] < self.item[head]:
                 continue
             if x is before:
-                if reader is not head or not self._reads_in_time(head, key):
+                is_in_time = reader is head and self._reads_in_time(head, key)
+                if not is_in_time and not self._reads_kept(reader, key, nodes):
                     return None
             elif self.item[reader] > self.item[head]:
                 return None
@@ -296,6 +329,13 @@ class _Analysis:
             for load in reader.reads[key]
             for i, target in zip(load.index, head.index, strict=True)
         )
+
+
+def _are_apart(writer: Node, loads: Iterable[Load]) -> bool:
+    """Tell whether a node is an update of elements that none of these loads reads."""
+    return isinstance(writer, Scatter) and all(
+        any(map(are_apart, load.index, writer.then.index)) for load in loads
+    )
 
 
 def _reads(value: IndexLambda, key: str) -> bool:

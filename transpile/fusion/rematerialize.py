@@ -147,13 +147,12 @@ def _first_of_views(block: Block, value: Var) -> Var:
 
 def _reads_earlier(block: Block, node: Scatter) -> bool:
     """Tell whether an update reads the array as it was before another update of it: the second
-    half of a swap. Of an argument it may read what the other one has not changed."""
+    half of a swap. It may read what the other one has not changed."""
     x = node.equation.inputs[0]
     while isinstance(before := block.node_of(x), Scatter):
         x = before.equation.inputs[0]
         for load in node.reads.get(block.key(x), ()):
-            kept = any(map(are_apart, load.index, before.then.index))
-            if block.scope.is_body or not kept:
+            if not any(map(are_apart, load.index, before.then.index)):
                 return True
     return False
 

@@ -53,6 +53,27 @@ def test_each_end_has_a_branch_and_the_next_iteration_waits_for_none():
             np.testing.assert_allclose(compiled(x, steps), marched(x, steps), rtol=1e-12)
 
 
+def first_free(used, n):
+    v = 1
+    tries = 0
+    while v <= n:
+        tries += 1
+        if not used & 1 << v:
+            break
+        v += 1
+    return v, tries
+
+
+def test_a_place_that_moves_until_the_end_moves_in_the_other_branch():
+    (loop,) = loops_of(first_free, 0, 9)
+    (branch,) = (s for s in loop.body if isinstance(s, If))
+    assert exits(loop) == 1 and [s.value.args[1].value for s in branch.orelse] == [1]
+    compiled = transpile.jit(first_free)
+    for used in (0, 2, 6, 0b1011110, -1):
+        for n in (-1, 0, 3, 9):
+            assert compiled(used, n) == first_free(used, n)
+
+
 def entangled(x, n):
     """Each variable is read by what sets the other, and the test by neither."""
     a, b = x, 1.0

@@ -357,3 +357,22 @@ def test_a_window_before_a_place_stays_inside():
         lowered_ = transpile.jit(f).lower(x, window)
         assert "subscript" not in lowered_.as_text("loops")
         assert lowered_.compile()(x, window) == f(x, window)
+
+
+def test_a_window_around_a_place_stays_inside():
+    """How far apart both bounds of a range are does not wrap around where it runs."""
+
+    def f(x, before, after):
+        total = 0.0
+        for i in range(len(x)):
+            for k in range(max(0, i - before), min(len(x), i + after)):
+                total += x[k] * (k - i)
+        return total
+
+    x = np.array([3.0, 1.0, 4.0, 1.5, 5.0, 0.5])
+    lowered_ = transpile.jit(f).lower(x, 1, 2)
+    text = lowered_.as_text("loops")
+    assert "subscript" not in text and "clip" not in text and " minimum(" not in text
+    compiled = lowered_.compile()
+    for before, after in ((0, 0), (1, 2), (9, 9), (-3, 5), (2, -1), (0, -(2**63) + 9)):
+        assert compiled(x, before, after) == f(x, before, after)

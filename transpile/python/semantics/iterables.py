@@ -64,6 +64,10 @@ class Range:
     def items(self) -> Items:
         """Its items; a traced step may be negative."""
         start, stop, step = self.start, self.stop, self.step
+        if isinstance(step, int) and abs(step) == 1 and not isinstance(start, int):
+            low, high = (start, stop) if step > 0 else (stop, start)
+            # Where there are no items, bounds may be so far apart that the difference wraps around.
+            return Items(np.where(low < high, high - low, 0), lambda k: start + k * step)
         if isinstance(step, int):
             span = stop - start if step > 0 else start - stop
             length = span if abs(step) == 1 else (span + (abs(step) - 1)) // abs(step)

@@ -5,6 +5,11 @@
                                                   } else {
                                                       t += d;
                                                   }
+    stop |= !(x & 1 << v);                        if (!(x & 1 << v)) {
+    v += (x & 1 << v) != 0;               ->          stop = true;
+                                                  } else {
+                                                      v += 1;
+                                                  }
 
 A loop ends once, so that this branch is predicted: the next iteration need not wait for the test,
 as it does where the test chooses what it begins with.
@@ -31,12 +36,13 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import map_bodies, names_read, walk, with_bodies
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL
 from transpile.options import Options
 from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
-_TRUE, _FALSE = (Literal(np.bool_(truth), BOOL) for truth in (True, False))
+_TRUE = Literal(np.bool_(True), BOOL)
 
 
 @contract(requires=(LANES_BOUND,), destroys=(SUBEXPRESSIONS_SHARED,))
@@ -74,7 +80,7 @@ def _with_exits(body: Body, flag: Ref) -> Body:
     """The body, or that of a branch in it, in which the flag is set by branches."""
     for number, statement in enumerate(body):
         match statement:
-            case Update(target=target, op="set") if target == flag:
+            case Update(target=target, op=op) if target == flag and _sets(op):
                 first, last = _run_around(body, number)
                 chosen = _by_branches(body[first:last], flag, statement.value)
                 return (*body[:first], *chosen, *body[last:])
@@ -83,6 +89,11 @@ def _with_exits(body: Body, flag: Ref) -> Body:
                 if after is not statement:
                     return (*body[:number], after, *body[number + 1 :])
     return body
+
+
+def _sets(op: str) -> bool:
+    """True for what leaves a flag that was false as what it is updated with."""
+    return op == "set" or bool(TABLE[op].absorbing(BOOL))
 
 
 def _run_around(body: Body, number: int) -> tuple[int, int]:
@@ -102,7 +113,7 @@ def _run_around(body: Body, number: int) -> tuple[int, int]:
 def _by_branches(run: Body, flag: Ref, value: Expr) -> Body:
     """Assignments one of which sets the flag, with a branch for each test that does."""
     tests = [test for test in _alternatives(value) if test != flag]
-    updates = [s for s in run if isinstance(s, Update)]
+    updates = [_as_assignment(s) for s in run if isinstance(s, Update)]
     choosing = [s for s in updates if s.target != flag and _chooses(s.value, tests)]
     others = [s for s in updates if s.target != flag and s not in choosing]
     if not choosing or not _are_apart(choosing, others, tests, flag):
@@ -110,10 +121,18 @@ def _by_branches(run: Body, flag: Ref, value: Expr) -> Body:
     note = next(s for s in updates if s.target == flag)
     rest = _under(choosing, tests, None)
     for test in reversed(tests):
-        arm = (changed(note, value=_TRUE), *_under(choosing, tests, test))
+        arm = (changed(note, op="set", value=_TRUE), *_under(choosing, tests, test))
         rest = (If(test, arm, rest),)
         tests = tests[:-1]
     return (*rest, *others)
+
+
+def _as_assignment(update: Update) -> Update:
+    """The same update, of an integer, as an assignment of a sum."""
+    target = update.target
+    if update.op == "set" or target.dtype.kind != "i":
+        return update
+    return changed(update, op="set", value=Apply(update.op, (target, update.value), target.dtype))
 
 
 def _alternatives(value: Expr) -> Iterator[Expr]:
@@ -126,12 +145,28 @@ def _alternatives(value: Expr) -> Iterator[Expr]:
             yield value
 
 
+def _plain(test: Expr) -> tuple[Expr, bool]:
+    """A truth without negations, and what it is where the test holds."""
+    match test:
+        case Apply(op="logical_not", args=(inner,)):
+            plain, truth = _plain(inner)
+            return plain, not truth
+    return test, True
+
+
 def _chooses(value: Expr, tests: Sequence[Expr]) -> bool:
-    """True if the outermost choice of a value is by one of the tests."""
+    """True if the outermost choice of a value, or whether a sum adds 1, is by one of the tests."""
+    test = _chosen_by(value)
+    return test is not None and _plain(test)[0] in [_plain(t)[0] for t in tests]
+
+
+def _chosen_by(value: Expr) -> Expr | None:
     match value:
         case Apply(op="select", args=(test, *_)):
-            return test in tests
-    return False
+            return test
+        case Apply(op="add", args=(_, Apply(op="convert_element_type", args=(test,)))):
+            return test if test.dtype == BOOL and value.dtype.kind == "i" else None
+    return None
 
 
 def _are_apart(
@@ -158,15 +193,26 @@ def _names(value: Expr) -> frozenset[str]:
 
 def _under(updates: Sequence[Update], tests: Sequence[Expr], holds: Expr | None) -> Body:
     """The assignments where one test holds, and those before it do not, or none does."""
-    known = dict.fromkeys(tests, _FALSE)
-    if holds is not None:
-        known[holds] = _TRUE
+    known: dict[Expr, bool] = {}
+    for test in tests:
+        plain, truth = _plain(test)
+        known[plain] = truth if test is holds else not truth
     after = [changed(s, value=_settled(s.value, known)) for s in updates]
     return tuple(s for s in after if s.value != s.target)
 
 
-def _settled(value: Expr, known: dict[Expr, Literal]) -> Expr:
+def _settled(value: Expr, known: dict[Expr, bool]) -> Expr:
+    test = _chosen_by(value)
+    plain, truth = (None, True) if test is None else _plain(test)
+    if plain not in known:
+        return value
+    holds = known[plain] is truth
     match value:
-        case Apply(op="select", args=(test, x, y)) if test in known:
-            return _settled(x if known[test].value else y, known)
+        case Apply(op="select", args=(_, x, y)):
+            return _settled(x if holds else y, known)
+        case Apply(op="add", args=(x, _)) if not holds:
+            return x
+        case Apply(op="add", args=(x, _)):
+            one = Literal(value.dtype.type(1), value.dtype)
+            return changed(value, args=(x, one))
     return value

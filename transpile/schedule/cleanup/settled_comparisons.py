@@ -12,11 +12,11 @@ That a counter does neither follows from its first value, its steps and the cond
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from transpile.analysis.integer_ranges import Facts, constant_ranges, decides
+from transpile.analysis.integer_ranges import Facts, decides
 from transpile.analysis.loop_fixpoint import settle_loop
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_DEAD_SCALARS
@@ -30,6 +30,7 @@ from transpile.ir.indices.intervals import (
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
+    Buffer,
     Declare,
     Expr,
     For,
@@ -81,7 +82,7 @@ def _settled(
 ) -> Program:
     if not any(_compares(p) for k in program.kernels for s in walk(k.body) for p in parts(s)):
         return program
-    known: Facts | None = Facts(constant_ranges(program.buffers()))
+    known: Facts | None = Facts(_constant_ranges(program.buffers()))
     kernels: list[Kernel] = []
     for kernel in program.kernels:
         exact = ExactIndices(kernel.body, program.sizes, names_symbols)
@@ -93,6 +94,15 @@ def _settled(
         if known is not None:
             _tell_lengths(program, kernel, known)
     return changed(program, kernels=same(program.kernels, tuple(kernels)))
+
+
+def _constant_ranges(buffers: Mapping[str, Buffer]) -> Mapping[str, Interval]:
+    """The intervals of the elements of constant arrays of integers."""
+    return {
+        name: (int(np.min(b.value)), int(np.max(b.value)))
+        for name, b in buffers.items()
+        if b.value is not None and is_integer(b.dtype) and np.size(b.value)
+    }
 
 
 def _tell_lengths(program: Program, kernel: Kernel, facts: Facts) -> None:
