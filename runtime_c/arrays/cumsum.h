@@ -11,7 +11,7 @@
    registers. Both passes run over a part of the groups that fits into a cache, then over the next
    part. */
 
-enum { CUMSUM_RUN = 1008, CUMSUM_LANES = 8, CUMSUM_PART = 32 };
+enum { CUMSUM_RUN = 1008, CUMSUM_LANES = 8, CUMSUM_PART = 32, CUMSUM_ROWS = 4 };
 
 /* With up to this number of elements, one thread is faster than several. */
 enum { CUMSUM_SHARED = 65536 };
@@ -95,6 +95,32 @@ static inline void cumsum_group_F(int64_t n, int64_t run, int64_t step, const F 
     }
 }
 
+/* Rows of one run each, some at a time: their additions do not wait for each other. */
+static inline void cumsum_short_F(int64_t rows, int64_t n, int64_t step, const F *x, F *out)
+{
+    int64_t row = 0;
+    for (; row + CUMSUM_ROWS <= rows; row += CUMSUM_ROWS) {
+        F sums[CUMSUM_ROWS];
+        #pragma GCC unroll 4
+        for (int64_t k = 0; k < CUMSUM_ROWS; k++)
+            sums[k] = (F)-0.0;
+        for (int64_t i = 0; i < n; i++) {
+            #pragma GCC unroll 4
+            for (int64_t k = 0; k < CUMSUM_ROWS; k++) {
+                sums[k] += x[(row + k) * n + i * step];
+                out[(row + k) * n + i * step] = sums[k];
+            }
+        }
+    }
+    for (; row < rows; row++) {
+        F sum = (F)-0.0;
+        for (int64_t i = 0; i < n; i++) {
+            sum += x[row * n + i * step];
+            out[row * n + i * step] = sum;
+        }
+    }
+}
+
 /* numpy.cumsum of each row of x[rows][n], from its end if `reverse`. `scratch` has room for a
    number for each run of each row. */
 static inline void cumsum_F(int64_t rows, int64_t n, int64_t reverse, const F *x, F *out,
@@ -104,6 +130,10 @@ static inline void cumsum_F(int64_t rows, int64_t n, int64_t reverse, const F *x
     const int64_t groups = (runs + CUMSUM_LANES - 1) / CUMSUM_LANES;
     const int64_t step = reverse ? -1 : 1, begin = reverse ? n - 1 : 0;
     F *starts = scratch, sum = (F)-0.0;
+    if (runs <= 1 && rows * n <= CUMSUM_SHARED) {
+        cumsum_short_F(rows, n, step, x + begin, out + begin);
+        return;
+    }
     for (int64_t part = 0; part < rows * groups; part += CUMSUM_PART) {
         const int64_t next = part + CUMSUM_PART, end = next < rows * groups ? next : rows * groups;
         #pragma omp parallel for NUM_THREADS schedule(static) if (rows * n > CUMSUM_SHARED)

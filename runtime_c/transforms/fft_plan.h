@@ -2,20 +2,23 @@
    twiddle factors of fft.h, made in the workspace before each call. transpile/library/fft.py makes
    those of known lengths, in the same order; what is said there is not repeated here.
 
-   A factor takes about as long as an element of a transform: one transform takes twice as long with
-   its plan, many take no longer. The largest error of a factor that was measured is 0.71 ulp.
+   A factor takes about as long as an element of a transform. Few are computed, and one transform
+   takes up to twice as long with its plan, one of 4096 elements or more 1.6 times at most. The largest error of a factor that was measured is 0.71 ulp.
    `limits` are thresholds of the machine, by these numbers. */
 enum {
     FFT_CORES, FFT_LONGEST_ACROSS, FFT_LONGEST_ALONG, FFT_LONGEST_STREAMED, FFT_LEAST_STREAMED,
     FFT_LEAST_INSIDE, FFT_LONGEST_TABLE, FFT_LONGEST_CACHED
 };
 
+/* The cost of a factor, relative to that of a pass of radix 2 per element. */
+enum { FFT_FACTOR_COST = 4 };
+
 /* Room for the integers of a plan: a length has at most FFT_MOST_PASSES passes. Columns of a block
    of factors of a long transform, and factors that may be read past the end. */
 enum { FFT_MOST_PASSES = 40, FFT_INTEGERS = 128, FFT_USUAL_BLOCK = 32, FFT_PADDING = 16 };
 
-/* Factors that are computed at a time. */
-enum { FFT_ROOTS = 64 };
+/* Factors that are computed at a time, a multiple of the lanes of any register. */
+enum { FFT_ROOTS = 64, FFT_ROOTS_IN_LANES = 8 };
 
 /* The sine and cosine of a quarter turn times part / whole, up to an eighth of a turn: by Taylor
    polynomials, whose remainders are below 2^-60, of an angle that is an unevaluated sum. */
@@ -54,13 +57,17 @@ static inline void fft_sine_f32(double part, double whole, double reciprocal, do
     *cosine = fma(t, even, 1.0);
 }
 
-/* exp(-2 pi i k / n) for `count` whole numbers 0 <= k <= n. Angles are folded into the first eighth
-   of a turn without rounding. */
+/* exp(-2 pi i k / n) for `count` whole numbers 0 <= k <= n, in arrays of FFT_ROOTS: some are computed
+   beyond them, so that all are in lanes. Angles are folded into the first eighth of a turn without
+   rounding. */
 __attribute__((noinline))
-static void fft_roots_F(int64_t count, const double *k, int64_t length, F *restrict re,
+static void fft_roots_F(int64_t count, double *restrict k, int64_t length, F *restrict re,
                         F *restrict im)
 {
     double n = (double)length, reciprocal = 1.0 / n;
+    for (; count % FFT_ROOTS_IN_LANES != 0; count++) {
+        k[count] = 0;
+    }
     for (int64_t i = 0; i < count; i++) {
         double quarter = floor(4.0 * k[i] * reciprocal), rest = 4.0 * k[i] - quarter * n;
         bool swap = 2.0 * rest > n;
@@ -73,8 +80,20 @@ static void fft_roots_F(int64_t count, const double *k, int64_t length, F *restr
     }
 }
 
+/* The same, and nothing beyond them. */
+static inline void fft_roots_to_F(int64_t count, double *k, int64_t length, F *re, F *im)
+{
+    F more_re[FFT_ROOTS], more_im[FFT_ROOTS];
+    bool whole = count % FFT_ROOTS_IN_LANES == 0;
+    fft_roots_F(count, k, length, whole ? re : more_re, whole ? im : more_im);
+    if (!whole) {
+        memcpy(re, more_re, (size_t)count * sizeof(F));
+        memcpy(im, more_im, (size_t)count * sizeof(F));
+    }
+}
+
 /* The same as pairs; returns their end. */
-static inline F *fft_root_pairs_F(int64_t count, const double *k, int64_t length, F *to)
+static inline F *fft_root_pairs_F(int64_t count, double *k, int64_t length, F *to)
 {
     F re[FFT_ROOTS], im[FFT_ROOTS];
     fft_roots_F(count, k, length, re, im);
@@ -103,6 +122,19 @@ static F *fft_products_F(int64_t first, int64_t rows, int64_t from, int64_t colu
         }
     }
     return count == 0 ? to : fft_root_pairs_F(count, k, length, to);
+}
+
+/* exp(-pi i k / half) for k <= half / 2, as pairs. Of a whole quarter turn the second half has the
+   numbers of the first. */
+static F *fft_quarter_F(int64_t half, F *to)
+{
+    int64_t last = half / 2, first = half % 2 == 0 ? last / 2 + 1 : last + 1;
+    fft_products_F(1, 2, 0, first, 2 * half, to);
+    for (int64_t k = first; k <= last; k++) {
+        to[2 * k] = -to[2 * (last - k) + 1];
+        to[2 * k + 1] = -to[2 * (last - k)];
+    }
+    return to + 2 * (last + 1);
 }
 
 /* The radices of the passes of a length, ending with 0: eights, fours and twos, then odd primes.
@@ -147,17 +179,33 @@ static double fft_cost(int64_t n, const int64_t *limits)
     return relative > 1 ? cost * sqrt(relative) : cost;
 }
 
-/* The cost of a split transform. */
-static double fft_split_cost(int64_t rows, int64_t columns, int64_t lanes, const int64_t *limits)
+/* Columns of a block of factors of a split: few where there are more, as those of the other blocks
+   follow from the first. */
+static int64_t fft_block(int64_t rows, int64_t columns, int64_t lanes, const int64_t *limits)
 {
+    if (rows * columns > limits[FFT_LONGEST_TABLE]) {
+        return fft_min(columns, FFT_USUAL_BLOCK);
+    }
+    return columns < 2 * lanes ? columns : lanes;
+}
+
+/* The cost of one of `total` split transforms, of those of transforms of its columns and rows, and
+   its part in that of factors. */
+static double fft_split_cost(int64_t rows, int64_t columns, int64_t lanes, int64_t total,
+                             double along_columns, double along_rows, const int64_t *limits)
+{
+    int64_t block = fft_block(rows, columns, lanes, limits);
+    int64_t factors = rows * (block + columns / block) + rows + columns;
     int64_t wide = (columns + lanes - 1) / lanes * lanes, tall = (rows + lanes - 1) / lanes * lanes;
-    return (double)(wide * rows) * (fft_cost(rows, limits) + 3)
-           + (double)(tall * columns) * (fft_cost(columns, limits) + 1.5);
+    return (double)(wide * rows) * (along_columns + 3)
+           + (double)(tall * columns) * (along_rows + 1.5)
+           + (double)(FFT_FACTOR_COST * factors) / (double)total;
 }
 
 /* The number of rows of the cheapest split of a length without large prime factors, and its cost.
    One of two sides is at most the square root, and one is not below an eleventh of it. */
-static int64_t fft_split_rows(int64_t n, int64_t lanes, const int64_t *limits, double *cost)
+static int64_t fft_split_rows(int64_t n, int64_t lanes, int64_t total, const int64_t *limits,
+                              double *cost)
 {
     int64_t best = 0, side = (int64_t)sqrt((double)n);
     *cost = 0;
@@ -166,8 +214,10 @@ static int64_t fft_split_rows(int64_t n, int64_t lanes, const int64_t *limits, d
             continue;
         }
         int64_t pair[2] = {side, n / side};
+        double costs[2] = {fft_cost(pair[0], limits), fft_cost(pair[1], limits)};
         for (int64_t k = 0; k < 2; k++) {
-            double other = fft_split_cost(pair[k], pair[1 - k], lanes, limits);
+            double other = fft_split_cost(pair[k], pair[1 - k], lanes, total, costs[k],
+                                          costs[1 - k], limits);
             if (best == 0 || other < *cost) {
                 *cost = other;
                 best = pair[k];
@@ -180,7 +230,8 @@ static int64_t fft_split_rows(int64_t n, int64_t lanes, const int64_t *limits, d
 /* The length of the convolution with a chirp of n elements: at least 2 n - 1, with factors 2, 3 and
    5 alone, of the least cost among those that are at most an eighth longer. There is one: of two
    neighbours above 200 among such numbers the larger is at most a ninth larger. */
-static int64_t fft_padded_length(int64_t n, int64_t lanes, const int64_t *limits, int64_t *rows)
+static int64_t fft_padded_length(int64_t n, int64_t lanes, int64_t total, const int64_t *limits,
+                                 int64_t *rows)
 {
     int64_t least = 2 * n - 1, most = least + least / 8, best = 0;
     double lowest = 0;
@@ -192,7 +243,7 @@ static int64_t fft_padded_length(int64_t n, int64_t lanes, const int64_t *limits
             }
             if (length <= most) {
                 double cost;
-                int64_t side = fft_split_rows(length, lanes, limits, &cost);
+                int64_t side = fft_split_rows(length, lanes, total, limits, &cost);
                 if (best == 0 || cost < lowest) {
                     best = length;
                     lowest = cost;
@@ -244,14 +295,19 @@ static F *fft_split_factors_F(int64_t *plan, F *table, F *to)
     int64_t plane = rows * block, length = rows * columns;
     double k[FFT_ROOTS];
     plan[FFT_FINE] = to - table;
-    for (int64_t row = 0; row < rows; row++) {
-        for (int64_t column = 0; column < block; column += FFT_ROOTS) {
-            int64_t count = fft_min(FFT_ROOTS, block - column);
-            for (int64_t i = 0; i < count; i++) {
-                k[i] = (double)(row * (column + i));
+    /* as many rows at a time as there is room for, or a part of one */
+    int64_t most = fft_max(1, FFT_ROOTS / block), width = fft_min(FFT_ROOTS, block);
+    for (int64_t row = 0; row < rows; row += most) {
+        int64_t tall = fft_min(most, rows - row);
+        for (int64_t column = 0; column < block; column += width) {
+            int64_t wide = fft_min(width, block - column);
+            for (int64_t i = 0; i < tall; i++) {
+                for (int64_t j = 0; j < wide; j++) {
+                    k[i * wide + j] = (double)((row + i) * (column + j));
+                }
             }
             F *re = to + row * block + column;
-            fft_roots_F(count, k, length, re, re + plane);
+            fft_roots_to_F(tall * wide, k, length, re, re + plane);
         }
     }
     to += 2 * plane;
@@ -320,19 +376,18 @@ static void *fft_plan_F(int64_t kind, int64_t n, F scale, const int64_t *limits,
     int64_t method = fft_method(core, outer, inner, LANES_F, limits);
     double cost;
     if (method == FFT_CHIRP) {
-        length = fft_padded_length(core, LANES_F, limits, &rows);
+        length = fft_padded_length(core, LANES_F, total, limits, &rows);
     } else if (method == FFT_SPLIT) {
-        rows = fft_split_rows(core, LANES_F, limits, &cost);
+        rows = fft_split_rows(core, LANES_F, total, limits, &cost);
     }
     int64_t columns = length / rows;
-    bool is_long = length > limits[FFT_LONGEST_TABLE];
     plan[FFT_KIND] = kind;
     plan[FFT_METHOD] = method;
     plan[FFT_LENGTH] = n;
     plan[FFT_CORE] = core;
     plan[FFT_ROWS] = rows;
     plan[FFT_COLUMNS] = columns;
-    plan[FFT_BLOCK] = is_long ? fft_min(columns, FFT_USUAL_BLOCK) : columns;
+    plan[FFT_BLOCK] = fft_block(rows, columns, LANES_F, limits);
     plan[FFT_INSIDE] = method != FFT_TOGETHER && length >= limits[FFT_LEAST_INSIDE];
     plan[FFT_ROW_RADICES] = FFT_SPECTRUM + 1;
     plan[FFT_COLUMN_RADICES] = FFT_SPECTRUM + 2 + FFT_MOST_PASSES;
@@ -349,7 +404,7 @@ static void *fft_plan_F(int64_t kind, int64_t n, F scale, const int64_t *limits,
     }
     plan[FFT_REAL_TABLE] = to - table;
     if (is_halved) {
-        to = fft_products_F(1, 2, 0, core / 2 + 1, n, to);
+        to = fft_quarter_F(core, to);
     }
     plan[FFT_CHIRP_TABLE] = to - table;
     if (method == FFT_CHIRP) {

@@ -5,9 +5,13 @@ import re
 
 import numpy as np
 import pytest
+from graphs import lowered
 
 import transpile
 from transpile import image
+from transpile.analysis.oracle.loop_interpreter import run
+from transpile.intrinsics.products import Product
+from transpile.ir.loop_rewrite import walk
 from transpile.test_util import check_grads
 
 DRAW = np.random.default_rng(0)
@@ -134,3 +138,19 @@ def test_refused_pictures():
         image.resize(x, (3,), "linear")
     with pytest.raises(ValueError, match="Nearest neighbor resampling"):
         image.scale_and_translate(x, (2, 2), (0,), np.ones(1), np.ones(1), "nearest")
+
+
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize("method", ["linear", "lanczos3", "cubic", "cubic-pytorch", "area"])
+def test_windows_of_runtime_sizes_have_the_weights_of_known_ones(method, antialias):
+    def resized(x, v):
+        return image.resize(x, (len(v), 2), method, antialias=antialias)
+
+    types = [transpile.ShapeDtypeStruct(shape, np.float64) for shape in (("n", 2), ("m",))]
+    program = lowered(resized, *types)
+    assert not any(isinstance(s, Product) for k in program.kernels for s in walk(k.body))
+    for old, new in (5, 12), (12, 5), (9, 1), (1, 3), (7, 8):
+        x, v = np.sin(np.arange(2.0 * old)).reshape(old, 2), np.zeros(new)
+        (found,) = run(program, [x, v])
+        (expected,) = run(lowered(resized, x, v), [x, v])
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)

@@ -284,7 +284,7 @@ def argsort(draw):
 
 
 def cumsum(draw):
-    (rows,), (n,) = draw.sizes(1, 4), draw.sizes(1, 4000)
+    (rows,), (n,) = draw.sizes(1, 9), draw.sizes(1, 4000)
     x, out = (draw.dense(draw.numbers(draw.dtype, rows * n)) for _ in range(2))
     reverse = int(draw.random.integers(2))
     yield draw.with_scratch(CumulativeSum(rows, n, reverse, x, draw.written(out)))

@@ -85,3 +85,10 @@ KERNELS = {
     ResizeMethod.CUBIC_PYTORCH: keys_cubic(-0.75),
     ResizeMethod.AREA: None,
 }
+
+RADII = {
+    ResizeMethod.LANCZOS3: 3,
+    ResizeMethod.LANCZOS5: 5,
+    ResizeMethod.CUBIC: 2,
+    ResizeMethod.CUBIC_PYTORCH: 2,
+}

@@ -2,8 +2,8 @@
 
 Along each axis the weights are a matrix of elements by samples, and the picture is multiplied with
 it. Where the scale is known the weights are, and samples depend on few elements: then each is the
-sum over a window of them, which begins at an index that depends on the sample. Of runtime sizes the
-weights are computed in the program.
+sum over a window of them, which begins at an index that depends on the sample. Of runtime sizes
+windows and weights are computed in the program.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from transpile.image.methods import KERNELS, ResizeMethod
-from transpile.ir.dims import Dim, Index
-from transpile.ir.indices.requirements import is_at_most
+from transpile.image.methods import KERNELS, RADII, ResizeMethod
+from transpile.ir.dims import Dim, Index, floor_divide
+from transpile.ir.indices.requirements import is_at_most, may_be_0
 from transpile.ir.types import FLOAT32, INT64
 from transpile.lax.arrays.enums import Precision
+from transpile.lax.control.loops import scan
 from transpile.nn.operands import operand, public
 from transpile.numpy.core.creation import arange
 from transpile.numpy.core.promotion import convert, has_tracer
@@ -100,6 +101,9 @@ def resize(
         old, new = x.shape[axis], sizes[axis]
         known = not isinstance(old, Dim) and not isinstance(new, Dim)
         scale = np.float64(new / old if new else 1.0) if known else new / old
+        if not known and _has_windows(old, new, chosen):
+            x = _windowed(x, axis, new, scale, chosen, antialias)
+            continue
         with of_product(precision):
             x = _sampled(x, axis, new, scale, np.float64(0), chosen, antialias)
     return x
@@ -157,6 +161,52 @@ def _sampled(
     return np.moveaxis(np.tensordot(x, weights, axes=(axis, 0)), -1, axis)
 
 
+def _radius(method: ResizeMethod) -> int:
+    """The distance to the farthest element, in units of the larger of elements and samples."""
+    return RADII.get(method, 1)
+
+
+def _has_windows(old: Index, new: Index, method: ResizeMethod) -> bool:
+    """True if samples of runtime sizes are sums over windows: unless few elements, or few samples,
+    are known to be there."""
+    few = _FEW * 2 * _radius(method)
+    return not (may_be_0(new) or is_at_most(old, few) or is_at_most(new, few))
+
+
+def _windowed(
+    x: Any, axis: int, size: Index, scale: Any, method: ResizeMethod, antialias: bool
+) -> Any:
+    """`_sampled` of runtime sizes: the sums over windows, in parts of as many elements as a kernel
+    reaches. Those beyond the ends have no weight."""
+    old, inverse = x.shape[axis], 1 / scale
+    wide, taps = antialias or method is ResizeMethod.AREA, 2 * _radius(method)
+    parts: Index = floor_divide(old, size) + 1 if wide else 1
+    if method is ResizeMethod.AREA:
+        starts = np.floor(_range(0, size) * inverse)
+    else:
+        width = np.maximum(inverse, 1) if antialias else 1
+        starts = np.floor((_range(0, size) + 0.5) * inverse - 0.5 - _radius(method) * width) + 1
+    starts = starts.astype(np.int64)
+    window = starts + _range(0, taps * parts)[:, None]
+    weights = _weights(old, size, scale, np.float64(0), method, antialias, window)
+    weights = convert(weights, x.dtype)
+    rows = (slice(None), *[None] * (x.ndim - 1 - axis))
+
+    def sum_of(part: Any) -> Any:
+        numbers = (part * taps + k for k in range(taps))
+        terms = (
+            _taken(x, axis, np.clip(starts + k, 0, old - 1)) * _taken(weights, 0, k)[rows]
+            for k in numbers
+        )
+        return functools.reduce(operator.add, terms)
+
+    if parts == 1:
+        return sum_of(0)
+    # One part, but where there are fewer samples than elements.
+    first = sum_of(0)
+    return scan(lambda total, part: (total + sum_of(part), None), first, _range(1, parts))[0]
+
+
 def _windows(weights: Any) -> tuple[Any, Any]:
     """The first element of each sample's window, and the weights in the windows, all as long as the
     longest."""
@@ -170,26 +220,39 @@ def _windows(weights: Any) -> tuple[Any, Any]:
 
 
 def _weights(
-    old: Index, new: Index, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
+    old: Index,
+    new: Index,
+    scale: Any,
+    shift: Any,
+    method: ResizeMethod,
+    antialias: bool,
+    window: Any = None,
 ) -> Any:
     """What each of `old` elements contributes to each of `new` samples, in columns that add up to
-    1, or to 0 outside of the picture."""
+    1, or to 0 outside of the picture. A window has the numbers of the elements of each sample, some
+    of which may be beyond the ends."""
     if method is ResizeMethod.CUBIC_PYTORCH and antialias:
         method = ResizeMethod.CUBIC
     inverse = 1 / scale
     if method is ResizeMethod.AREA:
         begin = _range(0, new) * inverse - shift * inverse
-        element = _range(0, old)[:, None]
+        element = _range(0, old)[:, None] if window is None else window
         overlap = np.minimum(begin + inverse, element + 1.0) - np.maximum(begin, element)
         weights, centre = np.maximum(0, overlap), begin + 0.5 * inverse - 0.5
+        if window is not None:
+            weights = np.where(element < old, weights, 0)
     else:
         centre = (_range(0, new) + 0.5) * inverse - shift * inverse - 0.5
         width = np.maximum(inverse, 1) if antialias else 1
         repeats = 2 if method is ResizeMethod.CUBIC_PYTORCH else 0
-        element = _range(-repeats, old + repeats)[:, None]
+        element = _range(-repeats, old + repeats)[:, None] if window is None else window
         kernel = KERNELS[method]
         assert kernel is not None
         weights = kernel(np.abs(centre - element) / width)
+        if window is not None:
+            weights = np.where((element >= -repeats) & (element < old + repeats), weights, 0)
+        if repeats and window is not None:
+            return _normalised(weights)
         if repeats:
             return _normalised(_with_edges(weights, repeats))
     length: Any = old

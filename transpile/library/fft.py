@@ -35,7 +35,8 @@ FIELDS, LARGEST_RADIX = 18, 101
 _LANES = {4: 16, 8: 8}
 _PAIR = 128
 _WORTH_SHARING = 32768
-# Columns of a block of twiddle factors, whole registers of them, and the factors read past the end.
+# Columns of a block of twiddle factors of a long transform, whole registers of them, and the
+# factors read past the end.
 _BLOCK = 32
 _PADDING = 16
 
@@ -121,6 +122,14 @@ def _split_cost(sizes: tuple[int, int], lanes: int, machine: Machine) -> float:
     return wide * rows * (costs[0] + 3) + tall * columns * (costs[1] + 1.5)
 
 
+def _block(rows: int, columns: int, lanes: int, machine: Machine) -> int:
+    """Columns of a block of factors of a split: few where there are more, as those of the other
+    blocks follow from the first, which stays in cache."""
+    if rows * columns > machine.longest_factor_table:
+        return min(columns, _BLOCK)
+    return columns if columns < 2 * lanes else lanes
+
+
 @lru_cache(maxsize=1024)
 def split(n: int, lanes: int, machine: Machine) -> tuple[int, int]:
     """The numbers of rows and columns that make the cheapest transform of n elements."""
@@ -194,7 +203,7 @@ def make_plan(
     if method != TOGETHER:
         length = core if method == SPLIT else padded_length(core, lanes, machine)
         rows, columns = split(length, lanes, machine)
-    block = columns if rows * columns <= machine.longest_factor_table else _BLOCK
+    block = _block(rows, columns, lanes, machine)
     header = [KINDS.index(kind), method, n, core, rows, columns, block]
     inside = method != TOGETHER and rows * columns >= machine.shortest_shared_transform
     radices, width = [*radices_of(rows), 0], [*radices_of(columns), 0]

@@ -365,6 +365,8 @@ class Machine:
     longest_counted_block: int = 64  # loops over blocks of a runtime size have one for whole ones
     most_users_piece_statements: int = 100  # loops inside the user's are split as well
     most_versioned_statements: int = 40
+    # The multiplications of one row by a matrix that are a loop where there may be more rows.
+    most_terms_of_a_row: int = 1 << 18
     most_diagonal_cuts: int = 6
 
     # -------------------------------------------------- blocks (schedule/blocking)

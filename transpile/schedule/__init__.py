@@ -41,10 +41,11 @@ from transpile.schedule.domain.function_fission import fission_functions
 from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.domain.linearize import linearize
 from transpile.schedule.domain.padded_rests import pad_rests
-from transpile.schedule.domain.range_versions import version_ranges
 from transpile.schedule.domain.short_rows import coalesce_short_rows
-from transpile.schedule.domain.stride_versions import version_strides
 from transpile.schedule.domain.triangular_split import split_triangles
+from transpile.schedule.domain.versions.range_versions import version_ranges
+from transpile.schedule.domain.versions.row_versions import version_rows
+from transpile.schedule.domain.versions.stride_versions import version_strides
 from transpile.schedule.domain.whole_blocks import split_whole_blocks
 from transpile.schedule.donation import donate_arguments
 from transpile.schedule.invariant_elements import hoist_elements
@@ -94,6 +95,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         fuse_products,
         "matrix products run in blocks of rows, fused with the work on their results in cache",
+    ),
+    (
+        version_rows,
+        "multiversioning: products of one row, where there may be more, are loops",
     ),
     (
         pack_operands,

@@ -155,3 +155,15 @@ def test_strips_are_narrower_where_their_rows_would_be_large(largest, width):
     )
     found = [s.buffer for s in walk(after.kernels[0].body) if isinstance(s, Alloc)]
     assert {buffer.shape[-1] for buffer in found} == {width}
+
+
+def test_what_is_read_once_for_each_row_makes_no_columns():
+    """Numbers and weights of gathered rows, which are read along the first axis."""
+
+    def gathered(x, i, j, w):
+        near = np.clip(i, 0, 7), np.clip(j, 0, 7)
+        return x[near[0]] * w[0][:, None] + x[near[1]] * w[1][:, None]
+
+    i = np.arange(40) % 9
+    before = lowered(gathered, np.ones((8, 12)), i, i, np.ones((2, 40)))
+    assert vectorize_columns(before, SMALL) is before

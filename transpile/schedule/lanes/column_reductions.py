@@ -100,7 +100,8 @@ def _without_sums(loop: For) -> For:
 def _reads_columns(loop: For, machine: Machine) -> bool:
     """True if more accesses are contiguous, in either direction, along this loop than along
     innermost ones, weighed by trip counts. Beside the columns of a matrix, an operand that all
-    columns share (the vector of a product) does not count."""
+    columns share (the vector of a product) does not count; nor does one that is read once for each
+    column."""
     if loop.start != 0 or loop.limit is not None or trips(loop) < machine.fewest_columns:
         return False
     along_columns = along_rows = shared = 0
@@ -113,15 +114,15 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
         if isinstance(inner, For) and not any(isinstance(s, For) for s in inner.body):
             for statement in inner.body:
                 for _, index in accesses(statement):
-                    if index:
-                        names = names_of(index)
+                    names = names_of(index)
+                    if index and inner.symbol in names:
                         is_along_columns = last_axis_stride(index, loop.symbol) in (1, -1)
                         is_along_rows = last_axis_stride(index, inner.symbol) in (1, -1)
                         is_shared = is_along_rows and loop.symbol not in names
                         along_columns += is_along_columns * trips(inner)
                         along_rows += is_along_rows * trips(inner)
                         shared += is_shared * trips(inner)
-                        has_matrix |= is_along_columns and inner.symbol in names
+                        has_matrix |= is_along_columns
     return along_columns > along_rows - (shared if has_matrix else 0)
 
 

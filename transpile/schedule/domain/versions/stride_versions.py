@@ -10,27 +10,15 @@ over how often its elements stand is no loop where that is once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 from transpile.ir.contracts import contract
 from transpile.ir.dims import Dim, Index, Symbol, sole_symbol, substitute
 from transpile.ir.indices.requirements import strides_in, with_strides
 from transpile.ir.indices.values import as_value
-from transpile.ir.loop_ir import Apply, For, If, Literal, Program, Statement
-from transpile.ir.loop_rewrite import (
-    declared_name,
-    indices,
-    map_bodies,
-    map_statement,
-    substitute_index,
-    walk,
-    with_bodies,
-)
+from transpile.ir.loop_ir import Apply, If, Literal, Program
+from transpile.ir.loop_rewrite import indices, map_bodies, walk
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
-from transpile.util.frozen_records import changed, replace
-
-Body = tuple[Statement, ...]
+from transpile.schedule.domain.versions.known_sizes import Body, with_known_sizes
 
 
 @contract()
@@ -65,30 +53,4 @@ def _version(body: Body, size: Dim, is_one: bool) -> Body:
             index = with_strides(index, size, 0 if is_one else 1)
         return substitute(index, known)
 
-    mapped = tuple(map_statement(s, lambda e: e, on_index) for s in body)
-    return tuple(_rebuilt(mapped, on_index))
-
-
-def _rebuilt(body: Body, on_index: Callable[[Index], Index]) -> Iterator[Statement]:
-    """The statements with the new extents of their loops, and without loops of one iteration."""
-    names = {declared_name(s) for s in body}
-    for statement in body:
-        match statement:
-            case For(symbol=symbol, start=start, limit=None, ordered=False) if (
-                statement.extent == 1
-            ):
-                inner = tuple(substitute_index(s, symbol, start) for s in statement.body)
-                own = {declared_name(s) for s in inner} - {""}
-                if names.isdisjoint(own):
-                    names |= own
-                    yield from _rebuilt(inner, on_index)
-                    continue
-            case _:
-                pass
-        if isinstance(statement, For) and statement.symbol.extent is not None:
-            symbol = statement.symbol
-            counter = changed(symbol, extent=on_index(statement.symbol.extent))
-            if counter != symbol:
-                inner = tuple(substitute_index(s, symbol, Dim.of(counter)) for s in statement.body)
-                statement = replace(statement, symbol=counter, body=inner)
-        yield with_bodies(statement, lambda inner: tuple(_rebuilt(inner, on_index)))
+    return with_known_sizes(body, on_index)

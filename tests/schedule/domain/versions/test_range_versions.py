@@ -14,7 +14,7 @@ from transpile.ir.loop_verifier import check
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
-from transpile.schedule.domain.range_versions import version_ranges
+from transpile.schedule.domain.versions.range_versions import version_ranges
 
 pytestmark = pytest.mark.full_level
 N = 7
