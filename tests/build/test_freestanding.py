@@ -1,5 +1,6 @@
 """Programs without a C library, and without numbers of double precision."""
 
+import ctypes
 import re
 import subprocess
 
@@ -75,15 +76,61 @@ def test_what_needs_a_library_is_refused():
     with pytest.raises(UnsupportedError, match=r"shown calls .* of Python, or prints: it is not"):
         lowered(shown, SINGLE).as_text()
 
-    def root(x):
-        if x.sum() < 0:
-            raise ValueError("no root")
-        return np.sqrt(x)
-
-    with pytest.raises(UnsupportedError, match="root raises 'ValueError: no root' in a call; ret"):
-        lowered(root, SINGLE).as_text()
     with pytest.raises(UnsupportedError, match="calls a library for linear algebra"):
         lowered(np.linalg.inv, np.eye(2)).as_text()
+
+
+@needs("gcc", "nm")
+def test_an_exception_is_a_code_and_its_text(tmp_path):
+    """Nobody is called, not for the values of its text either; Python's own call raises it."""
+
+    def root(x, k):
+        if x.sum() < 0:
+            raise ValueError(f"no root of {x}")
+        for i in range(k):
+            if x[0, i] > 9:
+                raise OverflowError("too large")
+        return np.sqrt(x)
+
+    program = lowered(root, SINGLE, np.int32(3), float_only=True)
+    for name, data in program._lowering.sources().items():
+        (tmp_path / name).write_bytes(data)
+    assert "callback *" not in (tmp_path / "root.c").read_text() + (tmp_path / "root.h").read_text()
+    subprocess.run(["gcc", "-O2", *STRICT, "-c", "root.c"], cwd=tmp_path, check=True)
+    said = subprocess.check_output(["nm", "-u", "root.o"], cwd=tmp_path, text=True)
+    assert {*said.split()} <= {"U", "sqrtf", "memcpy", "_GLOBAL_OFFSET_TABLE_"}
+    library, *_ = program.save(tmp_path / "library")
+    c = ctypes.CDLL(str(library))
+    c.root_error.restype = ctypes.c_char_p
+    workspace, out = np.zeros(4096, np.uint8), np.zeros((8, 4), np.float32)
+
+    def code(x, k):
+        arrays = x, np.array(k, np.int32), out, workspace
+        return c.root(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+
+    large = np.where(np.arange(4) == 2, np.float32(10), SINGLE)
+    codes = [code(SINGLE, 3), code(-SINGLE, 3), code(large, 2), code(large, 3)]
+    assert codes == [0, 1001, 0, 1002]
+    texts = [c.root_error(number) for number in (1001, 1002)]
+    assert texts == [b"ValueError: no root of {}", b"OverflowError: too large"]
+    with pytest.raises(OverflowError, match="too large"):
+        transpile.jit(root, compiler_options={"freestanding": True})(large, np.int32(3))
+
+
+def test_absolute_values_of_complex_numbers_are_computed_in_single_precision():
+    f = transpile.jit(np.abs, compiler_options={"float_only": True})
+    text = f.lower(np.ones(3, np.complex64)).as_text()
+    assert "sqrtf(" in text and "double" not in text[text.index("hypot_f32") :]
+    scales = 2.0 ** np.arange(-149, 128)
+    x = np.float32(scales * 1.4) + 1j * np.float32(scales[::-1] * 0.7)
+    x = np.concatenate([x, x.real * (1 + 0.75j), x.real[60:] * (1 + 1e-9j)]).astype(np.complex64)
+    exact = np.hypot(x.real.astype(float), x.imag.astype(float))
+    fits = exact < np.finfo("f4").max
+    np.testing.assert_array_less(
+        np.abs(f(x)[fits] - exact[fits]), 1.01 * np.spacing(exact[fits].astype("f4"))
+    )
+    odd = np.array([complex(np.inf, np.nan), complex(np.nan, -np.inf), complex(np.nan, 1), 0j])
+    np.testing.assert_array_equal(f(odd.astype(np.complex64)), [np.inf, np.inf, np.nan, 0])
 
 
 def test_the_first_double_is_named():

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from transpile.build.compiler_probe import Compiler, find_compiler
-from transpile.codegen.callback_messages import failures_of
+from transpile.codegen.callback_messages import failures_of, without_sites
 from transpile.codegen.dialect import C
 from transpile.codegen.plan.metadata import metadata_of
 from transpile.codegen.plan.provenance import Origin
@@ -107,6 +107,8 @@ def dispatch_source(
 ) -> str:
     """The C file with the functions of the header, which ask the processor, and say what the
     program was made of; `text` is its text."""
+    faults = failures_of(program)
+    program = without_sites(program) if options.freestanding else program
     scope = ProgramScope(program, options, C, (None, None))
     metadata = metadata_of(program, options, text.runs_threads, origin)
     lowest = wanted[0]
@@ -120,7 +122,7 @@ def dispatch_source(
         late_checks=length_checks(program),
         scope=scope.of_entry(),
         refusal=refusal,
-        faults=(*metadata.faults, *failures_of(program)),
+        faults=(*metadata.faults, *faults),
     )
     strided = strided_entry(program, scope, options)
     needed = scope.needs.helpers | helpers_of_checks(program, options)

@@ -16,7 +16,7 @@ from transpile.ir.graph import Site
 from transpile.ir.loop_ir import Kernel, Program
 from transpile.ir.loop_rewrite import walk
 from transpile.ir.types import SHORT_NAMES
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import dataclass, replace
 
 # In characters of up to 4 bytes: C11 guarantees literals of 4095 bytes.
 _LONGEST_LITERAL = 1000
@@ -56,6 +56,11 @@ def places_of(program: Program) -> tuple[str, ...]:
         ends = f", code {FIRST_FAILURE + number}" if site.callback.failure else ""
         lines.append(f"{number}: {site.callback.__name__}({values}){given}{ends}")
     return tuple(lines)
+
+
+def without_sites(program: Program) -> Program:
+    """The program that asks nobody, as one that only ends with codes need not."""
+    return replace(program, sites=())
 
 
 def failures_of(program: Program) -> tuple[tuple[int, str], ...]:

@@ -54,9 +54,10 @@ def with_own_complex(dialect: Dialect, options: Options) -> Dialect:
     return replace(dialect, helpers={name: own.same_dtype for name, own in _all().items()})
 
 
-def needed_helpers(names: Set[str], threads: int, dialect: Dialect) -> list[Item]:
+def needed_helpers(names: Set[str], options: Options, dialect: Dialect) -> list[Item]:
     """These helpers and all that they call, with those of the dialect in them."""
-    items, own = c_helpers.needed(names, threads), dialect.helpers
+    threads, own = options.num_threads, dialect.helpers
+    items = c_helpers.needed(names, threads, single=options.float_only)
     if not own:
         return items
     called = {own[name] for item in items for name in c_helpers.calls_in(item.text) if name in own}

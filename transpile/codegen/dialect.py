@@ -25,6 +25,7 @@ class Dialect:
     includes   the headers that every program needs; `complex_includes` those for complex numbers
     is_timed   True: the program adds up the seconds of each of its kernels
     helpers    {function of the C library: the helper that is called in its place}
+    calls_back False: a program that fails returns its code, and calls nobody
     """
 
     name: str
@@ -36,6 +37,7 @@ class Dialect:
     complex_includes: tuple[str, ...]
     is_timed: bool = False
     helpers: Mapping[str, str] = field(default_factory=dict)
+    calls_back: bool = True
 
     def headers(self, is_complex: bool) -> tuple[str, ...]:
         """The headers of a program with or without complex numbers."""
@@ -134,10 +136,10 @@ C = Dialect(
 DIALECTS = {"c": C}
 
 
-def without_library(dialect: Dialect) -> Dialect:
+def without_library(dialect: Dialect, *, calls_back: bool) -> Dialect:
     """C of programs that have no C library but math.h."""
     kept = tuple(header for header in dialect.includes if header != "string.h")
-    return replace(dialect, includes=kept)
+    return replace(dialect, includes=kept, calls_back=calls_back)
 
 
 def suffix(dtype: DType) -> str:

@@ -21,6 +21,7 @@ from transpile.codegen.callback_messages import (
     includes_of,
     messages_of,
     places_of,
+    without_sites,
 )
 from transpile.codegen.complex_library import needed_helpers, with_own_complex
 from transpile.codegen.constants import Constant, constants_of
@@ -44,7 +45,7 @@ from transpile.codegen.plan.small_machines import (
     check_freestanding,
     most_workspace,
 )
-from transpile.codegen.plan.summary import Summary, summary_of
+from transpile.codegen.plan.summary import Summary, gcc_flags, summary_of
 from transpile.codegen.plan.tensors import dtype_code, first_code, solved_sizes
 from transpile.codegen.scope import ProgramScope, Scope
 from transpile.codegen.templates.filling import filled_in
@@ -158,7 +159,9 @@ def render(
     """
     program = complete_sources(program) if options.debug else program
     check_freestanding(program, options, libraries)
-    dialect = without_library(dialect) if options.freestanding else dialect
+    if options.freestanding:
+        # Python's own call of it raises the exception, whose place it is told.
+        dialect = without_library(dialect, calls_back=for_c is None)
     dialect = with_own_complex(dialect, options)
     renderer = _Renderer(program, options, dialect, title or program.name, libraries)
     renderer.for_c = for_c
@@ -181,6 +184,7 @@ class _Renderer:
         self.buffers = program.buffers()
         self.convention = CallingConvention(program)
         self.scope = ProgramScope(program, options, dialect, libraries)
+        self.shown = program if dialect.calls_back else without_sites(program)
 
     def render(self, header: str, identity: Sequence[str], devices: int) -> Text:
         program, for_c = self.program, self.for_c
@@ -189,22 +193,22 @@ class _Renderer:
         kernels = filled_in("kernels.c.j2", kernels=functions, dialect=self.dialect)
         needs, in_entry = self.scope.needs, self._entry_scope()
         messages = messages_of(program)
-        strided = strided_entry(program, self.scope, self.options) if for_c else ""
+        strided = strided_entry(self.shown, self.scope, self.options) if for_c else ""
         names = needs.helpers | helpers_of(messages)
         helpers = self._helpers(names)
         lanes = outlined([group.kernels[0] for group in groups], self.options)
         constants, binary = self._constants()
         summary = summary_of(program.kernels)
         is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
-        faults, gcc_flags = _gcc_flags(summary, any(lanes.values()))
+        faults, flags = gcc_flags(summary, calls_helpers=any(lanes.values()))
         contract = [*self._contract(summary), *_notes(effort, faults)]
         runs_threads = summary.is_parallel or c_helpers.runs_threads(helpers)
-        metadata = metadata_of(program, self.options, runs_threads, for_c) if for_c else None
+        metadata = metadata_of(self.shown, self.options, runs_threads, for_c) if for_c else None
         linked = linked_helpers(needs.large, self.options, self.dialect)
         source = partial(
             filled_in,
             self.dialect.template,
-            **self._known_of(program),
+            **self._known_of(self.shown),
             description=contract,
             includes=self._headers(summary) + includes_of(messages),
             directives=is_marked,
@@ -234,7 +238,7 @@ class _Renderer:
             for_python=for_python if linked else "",
             of_version=with_own_lines(version, own_name),
             effort=effort,
-            gcc_flags=gcc_flags,
+            gcc_flags=flags,
             runs_threads=runs_threads,
         )
 
@@ -278,11 +282,11 @@ class _Renderer:
 
     def _helpers(self, names: set[str]) -> list[Item]:
         """The helpers with all that they call."""
-        return needed_helpers(names, self.options.num_threads, self.dialect)
+        return needed_helpers(names, self.options, self.dialect)
 
     def _header(self, contract: list[str], metadata: Metadata | None) -> str:
         """The text of the header."""
-        program = self.program
+        program = self.shown
         dtypes = {b.dtype for b in self.buffers.values()}
         return filled_in(
             "program.h.j2",
@@ -444,26 +448,6 @@ def strided_entry(program: Program, scope: ProgramScope, options: Options) -> st
         tensors=tensors,
         sizes=sizes,
     )
-
-
-def _gcc_flags(summary: Summary, calls_helpers: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The flags without which gcc may err, and all of gcc's flags."""
-    faults = gcc_faults.flags_around_faults(
-        reduces_short_integers=summary.reduces_short_integers,
-        drops_roundings=summary.drops_roundings,
-        loses_lanes=summary.loses_lanes,
-        misaligns=summary.misaligns,
-    )
-    lanes = gcc_faults.flags_for_lanes(
-        is_in_lanes=summary.is_in_lanes,
-        is_branched=summary.is_branched,
-        integer_choices=summary.integer_choices,
-        splits_truths=summary.splits_truths,
-        gathers_far_elements=summary.gathers_far_elements,
-        chains_extremes=summary.chains_extremes,
-        calls_helpers=calls_helpers,
-    )
-    return faults, tuple(dict.fromkeys((*faults, *lanes)))
 
 
 def _notes(effort: compile_budget.Effort, faults: tuple[str, ...]) -> list[str]:

@@ -142,6 +142,11 @@ class Scope:
         """The options, for templates that depend on one."""
         return self.shared.options
 
+    @property
+    def calls_back(self) -> bool:
+        """False where a program that fails returns its code, and calls nobody."""
+        return self.shared.dialect.calls_back
+
     def new_name(self, hint: str) -> str:
         """A new name, unique in the program."""
         return self.shared.names.new(hint)

@@ -272,7 +272,11 @@ def collect(names: Iterable[str]) -> list[str]:
 
 
 def needed(
-    names: Iterable[str], threads: int = 0, declared: Container[str] = frozenset()
+    names: Iterable[str],
+    threads: int = 0,
+    declared: Container[str] = frozenset(),
+    *,
+    single: bool = False,
 ) -> list[Item]:
     """These helpers and all that they use, callees first. A comment that several share is kept for
     the first alone.
@@ -280,8 +284,11 @@ def needed(
     threads    the num_threads clause of their parallel loops; 0: none
     declared   functions that are defined in other files: where these helpers call them, they are
                declared
+    single     those that compute in double precision for single are the ones that do not, if there
+               are such ones
     """
     roots = sorted(names)
+    look_up = _find_single if single else find
     clause = f"num_threads({threads}) " if threads else ""
     items: list[Item] = []
     comments: set[str] = set()
@@ -290,7 +297,7 @@ def needed(
     def visit(name: str) -> None:
         if name in done:
             return
-        item = find(name)
+        item = look_up(name)
         if item is None:
             return
         done.update(item.names)
@@ -306,6 +313,16 @@ def needed(
     for name in roots:
         visit(name)
     return items
+
+
+def _find_single(name: str) -> Item | None:
+    """`find`, but by the name of `hypot_f32` what `hypot_single_f32` is."""
+    base, _, suffix = name.rpartition("_")
+    own = f"{base}_single_{suffix}"
+    item = find(own) if base and suffix == "f32" else None
+    if item is None:
+        return find(name)
+    return Item((name,), item.text.replace(own, name), item.comment)
 
 
 def declaration(item: Item) -> str:

@@ -23,11 +23,9 @@ def check_freestanding(program: Program, options: Options, libraries: Libraries)
     if not options.freestanding:
         return
     problem = ""
-    if program.sites:
-        first = program.sites[0].callback
-        problem = f"calls {first.__name__} of Python, or prints"
-        if first.failure:
-            problem = f"raises {first.failure!r} in a call; return a number that tells"
+    asked = next((s.callback for s in program.sites if not s.callback.failure), None)
+    if asked is not None:
+        problem = f"calls {asked.__name__} of Python, or prints"
     elif any(libraries):
         problem = "calls a library for linear algebra"
     if problem:
@@ -64,7 +62,7 @@ def check_c(program: Program, text: str, names: Iterable[str], options: Options)
     double precision for single."""
     if options.float_only:
         for name in sorted(names):
-            items = c_helpers.needed([name], options.num_threads)
+            items = c_helpers.needed([name], options.num_threads, single=True)
             if any(_DOUBLE.search(_COMMENT.sub("", item.text)) for item in items):
                 raise UnsupportedError(
                     f"{program.name} is not float_only: {name} computes in double precision, "

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from transpile.codegen.c_functions import dtype_of_column, infix
 from transpile.codegen.plan.gcc_faults import (
     chains_extremes,
+    flags_around_faults,
+    flags_for_lanes,
     gathers_far_elements,
     is_integer_choice,
     is_short_reduction,
@@ -194,3 +196,23 @@ def _of_index(index: Index) -> int:
             else:
                 total += _of_index(atom.dividend) + _of_index(atom.divisor)
     return total
+
+
+def gcc_flags(summary: Summary, *, calls_helpers: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The flags without which gcc may err in a program, and all of gcc's flags."""
+    faults = flags_around_faults(
+        reduces_short_integers=summary.reduces_short_integers,
+        drops_roundings=summary.drops_roundings,
+        loses_lanes=summary.loses_lanes,
+        misaligns=summary.misaligns,
+    )
+    lanes = flags_for_lanes(
+        is_in_lanes=summary.is_in_lanes,
+        is_branched=summary.is_branched,
+        integer_choices=summary.integer_choices,
+        splits_truths=summary.splits_truths,
+        gathers_far_elements=summary.gathers_far_elements,
+        chains_extremes=summary.chains_extremes,
+        calls_helpers=calls_helpers,
+    )
+    return faults, tuple(dict.fromkeys((*faults, *lanes)))
