@@ -357,16 +357,14 @@ class Machine:
     # pays as well unless there are elementary functions in it: those stay out of vector lanes then.
     shortest_inner: int = 2
     shortest_inner_of_functions: int = 3
-    # More pieces of a loop, or more statements in them all, than this would make the text longer
-    # than it is worth; as many diagonals, five next to each other, are cut out of a nest.
+    # More pieces of a loop, statements in them all, or diagonals cut out of a nest are not worth it.
     most_pieces: int = 6
     most_piece_statements: int = 400
     shortest_rotation: int = 128  # shorter loops choose in each element by a moved subscript
     longest_counted_block: int = 64  # loops over blocks of a runtime size have one for whole ones
     most_users_piece_statements: int = 100  # loops inside the user's are split as well
     most_versioned_statements: int = 40
-    # The multiplications of one row by a matrix that are a loop where there may be more rows.
-    most_terms_of_a_row: int = 1 << 18
+    most_terms_of_a_row: int = 1 << 18  # a longer product of one row is a call, as of any number
     most_diagonal_cuts: int = 6
 
     # -------------------------------------------------- blocks (schedule/blocking)
