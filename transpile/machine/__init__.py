@@ -357,7 +357,7 @@ class Machine:
     # pays as well unless there are elementary functions in it: those stay out of vector lanes then.
     shortest_inner: int = 2
     shortest_inner_of_functions: int = 3
-    # More pieces of a loop, statements in them all, or diagonals cut out of a nest are not worth it.
+    # More pieces of a loop, statements in them, or diagonals cut out of a nest are not worth it.
     most_pieces: int = 6
     most_piece_statements: int = 400
     shortest_rotation: int = 128  # shorter loops choose in each element by a moved subscript
