@@ -29,7 +29,7 @@ Parameters = Mapping[str, inspect.Parameter]
 
 # The namespaces of SciPy of which there are counterparts in `transpile.scipy`.
 NAMESPACES = (
-    *("cluster.vq", "fft", "integrate", "interpolate", "linalg", "optimize", "signal"),
+    *("cluster.vq", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal"),
     *("sparse.linalg", "spatial.transform", "special", "stats"),
 )
 # What changes nothing of the values.
@@ -63,6 +63,8 @@ _GIVEN: Mapping[str, Mapping[str, Any]] = {
 }
 # By name in SciPy: ufuncs that have another name of their own.
 _SAME = {"psi": "digamma", "_sinc": "sinc"}
+# What has JAX's meaning here, not SciPy's.
+_OF_JAX = frozenset(("map_coordinates",))
 # What ufuncs take beside their operands.
 _UFUNC = {"where": True, "casting": "same_kind", "dtype": None, "out": None}
 # Transforms that are NumPy's, with its dtypes.
@@ -93,7 +95,7 @@ def _counterpart(callee: Any) -> Callable[..., Any] | None:
             return _transform(name)
         ours = imported(f"transpile.scipy.{namespace}")
         wanted = _SAME.get(name, name)
-        return getattr(ours, wanted) if wanted in ours.__all__ else None
+        return getattr(ours, wanted) if wanted in ours.__all__ and name not in _OF_JAX else None
     return None
 
 
@@ -125,7 +127,11 @@ def _called(theirs: Any, ours: Callable[..., Any], /, *args: Any, **kwargs: Any)
     bound.apply_defaults()
     defaults = {k: p.default for k, p in signature.parameters.items()}
     parameters = inspect.signature(ours).parameters
-    return _with_named(ours, parameters, _needed(name, bound.arguments, defaults, parameters))
+    given = dict(bound.arguments)
+    for key, parameter in signature.parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            given |= given.pop(key)
+    return _with_named(ours, parameters, _needed(name, given, defaults, parameters))
 
 
 def _with_named(ours: Callable[..., Any], parameters: Parameters, named: dict[str, Any]) -> Any:
