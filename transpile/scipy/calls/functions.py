@@ -30,13 +30,22 @@ Parameters = Mapping[str, inspect.Parameter]
 # The namespaces of SciPy of which there are counterparts in `transpile.scipy`.
 NAMESPACES = (
     *("cluster.vq", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal"),
-    *("sparse.linalg", "spatial.transform", "special", "stats"),
+    *("sparse.linalg", "spatial.distance", "spatial.transform", "special", "stats"),
 )
 # What changes nothing of the values.
 _UNUSED = frozenset(
     (
-        *("check_finite", "lapack_driver", "lwork", "overwrite_a", "overwrite_ab", "overwrite_b"),
-        *("overwrite_data", "overwrite_x", "plan", "workers"),
+        *(
+            "check_finite",
+            "checks",
+            "sum_check",
+            "lapack_driver",
+            "lwork",
+            "overwrite_a",
+            "overwrite_ab",
+            "overwrite_b",
+        ),
+        *("overwrite_data", "overwrite_x", "plan", "sum_check", "workers"),
     )
 )
 # Lists that stay as they are.
@@ -157,9 +166,11 @@ def _needed(
         wanted = renamed.get(key, key)
         is_default = _is_default(value, defaults.get(key))
         meant = known.get(key, value) if is_default else value
-        if wanted in ours or takes_all:
-            if wanted not in ours or not _is_default(meant, ours[wanted].default):
+        if wanted in ours:
+            if not _is_default(meant, ours[wanted].default):
                 needed[wanted] = meant if key in _NO_ARRAYS else _array(meant)
+        elif takes_all and not is_default:
+            needed[wanted] = meant
         elif not is_default:
             raise unsupported(
                 f"the argument {key}= of scipy's {name} is not supported for traced values"

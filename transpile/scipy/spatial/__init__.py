@@ -1,5 +1,5 @@
-"""`scipy.spatial` for traced functions, as in `jax.scipy.spatial`: `transform`."""
+"""`scipy.spatial` for traced functions: `transform`, as in `jax.scipy.spatial`, and `distance`."""
 
-from transpile.scipy.spatial import transform
+from transpile.scipy.spatial import distance, transform
 
-__all__ = ["transform"]
+__all__ = ["distance", "transform"]

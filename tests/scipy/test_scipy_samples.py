@@ -1,0 +1,169 @@
+"""Statistics of samples and distances, called by SciPy's names: SciPy is the oracle."""
+
+import functools
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.spatial import distance
+
+from transpile import jit
+from transpile.errors import UnsupportedError
+from transpile.test_util import check_grads
+
+random = np.random.default_rng(0)
+X = random.random((7, 9)) + 0.1
+Y = random.random((7, 9)) + 0.1
+
+
+def flat(results):
+    return [np.asarray(leaf) for r in results for leaf in (r if isinstance(r, tuple) else (r,))]
+
+
+def check(f, *args):
+    """That a function gives under jit what it gives without: shapes, dtypes and values."""
+    for wanted, got in zip(flat(f(*args)), flat(jit(f)(*args)), strict=True):
+        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(got, wanted, rtol=1e-5 if got.dtype == "f4" else 1e-10)
+
+
+def moments(axis, x):
+    return [
+        stats.moment(x, 3, axis=axis),
+        stats.moment(x, 2, axis=axis, center=1.0),
+        stats.skew(x, axis=axis),
+        stats.skew(x, axis, bias=False, keepdims=True),
+        stats.kurtosis(x, axis=axis),
+        stats.kurtosis(x, axis=axis, fisher=False, bias=False),
+        stats.variation(x, axis=axis, ddof=1),
+        stats.gmean(x, axis=axis),
+        stats.hmean(x, axis=axis, keepdims=True),
+        stats.pmean(x, 3, axis=axis),
+        stats.gstd(x, axis=axis),
+        stats.entropy(x, axis=axis, base=2),
+        stats.iqr(x, axis=axis, rng=(20, 80)),
+        stats.iqr(x, axis=axis, scale="normal"),
+        stats.median_abs_deviation(x, axis=axis),
+        stats.median_abs_deviation(x, axis=axis, scale="normal", keepdims=True),
+        stats.trim_mean(x, 0.2, axis=axis),
+        stats.zscore(x, axis=axis, ddof=1),
+        stats.sem(x, axis=axis),
+    ]
+
+
+@pytest.mark.parametrize("axis", [0, -1, None])
+def test_moments_means_and_spreads(axis):
+    check(functools.partial(moments, axis), X)
+
+
+@pytest.mark.filterwarnings("ignore:Precision loss:RuntimeWarning")  # SciPy's
+def test_moments_of_integers_of_single_precision_and_of_equal_elements():
+    def several(k, x, same):
+        return [
+            stats.skew(k),
+            stats.gmean(k),
+            stats.zscore(k),
+            stats.skew(x),
+            stats.kurtosis(x, axis=1),
+            stats.zscore(x),
+            stats.skew(same),
+            stats.zscore(same),
+        ]
+
+    check(several, np.arange(1, 9), X.astype("f4"), np.full(5, 3.0))
+
+
+def test_moments_with_weights_or_of_two_samples():
+    def several(x, y):
+        return [
+            stats.gmean(x, weights=y),
+            stats.hmean(x[0], weights=y[0]),
+            stats.entropy(x, y),
+            stats.zmap(x, y),
+            stats.gzscore(x),
+            tuple(stats.describe(x))[2:],
+            np.array(stats.describe(x).minmax),
+        ]
+
+    check(several, X, Y)
+
+
+def test_hypotheses():
+    def several(x, y):
+        return [
+            tuple(result)
+            for result in (
+                stats.ttest_1samp(x, 0.5),
+                stats.ttest_1samp(x, 0.5, axis=1, alternative="less"),
+                stats.ttest_rel(x, y),
+                stats.ttest_ind(x, y, axis=1),
+                stats.ttest_ind(x, y[:4], equal_var=False, alternative="greater"),
+                stats.pearsonr(x[0], y[0]),
+                stats.pearsonr(x, y, axis=1, alternative="less"),
+                stats.spearmanr(x[0], np.round(y[0], 1)),
+                stats.linregress(x[0], y[0]),
+                stats.f_oneway(x[0], y[0], x[1, :5]),
+                stats.chisquare(x[0] * 100),
+                stats.chisquare(x[0] / x[0].sum(), y[0] / y[0].sum()),
+                stats.jarque_bera(x[0]),
+            )
+        ]
+
+    check(several, X, Y)
+
+
+METRICS = (
+    *("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "hamming"),
+    *("braycurtis", "canberra", "minkowski"),
+)
+WEIGHTS = np.arange(1.0, 10.0)
+INVERSE = np.linalg.inv(np.cov(X.T) + np.eye(9))
+
+
+def test_distances_of_all_pairs():
+    def several(x, y):
+        return [
+            *(distance.cdist(x, y, metric) for metric in METRICS),
+            *(distance.pdist(x, metric) for metric in METRICS),
+            distance.cdist(x, y, "minkowski", p=3),
+            distance.cdist(x, y, distance.cityblock),
+            distance.cdist(x, y, "seuclidean", V=WEIGHTS),
+            distance.cdist(x, y, "mahalanobis", VI=INVERSE),
+            distance.cdist(x, y, "sqeuclidean", w=WEIGHTS),
+            distance.squareform(distance.pdist(x)),
+            distance.squareform(distance.cdist(x, x), checks=False),
+            distance.cdist(x.astype("f4"), y),
+        ]
+
+    check(several, X, Y[:4])
+
+
+def test_distances_of_two_vectors():
+    def several(u, v):
+        return [
+            *(getattr(distance, metric)(u, v) for metric in METRICS),
+            *(getattr(distance, metric)(u, v, w=WEIGHTS) for metric in METRICS),
+            distance.minkowski(u, v, 3),
+            distance.seuclidean(u, v, WEIGHTS),
+            distance.mahalanobis(u, v, INVERSE),
+        ]
+
+    check(several, X[0], Y[0])
+
+
+def test_derivatives():
+    check_grads(lambda x: stats.skew(x, axis=None), (X,), 1)
+    check_grads(lambda x: distance.cdist(x, Y[:2]), (X[:3],), 1)
+
+
+@pytest.mark.parametrize(
+    ("f", "text"),
+    [
+        (lambda x: stats.skew(x, nan_policy="omit"), "nan_policy='omit' of scipy.stats.skew"),
+        (lambda x: stats.spearmanr(x), "scipy.stats.spearmanr of other than two vectors"),
+        (lambda x: distance.cdist(x, x, "jaccard"), "the metric 'jaccard' is not supported"),
+    ],
+)
+def test_what_is_not_supported(f, text):
+    with pytest.raises(UnsupportedError, match=text):
+        jit(f)(X)
