@@ -1,6 +1,7 @@
 /* Elements of numpy.sort(x, axis) at a few positions, as numpy.partition finds them.
 
-   Method: radix selection. Keys are those of sort.h, from the least one on. The digits of the most
+   Method: of wide keys quicksort.h, which is done with the halves that have no rank. Else radix
+   selection. Keys are those of sort.h, from the least one on. The digits of the most
    significant place are counted; only keys whose digit holds one of the ranks are kept, and are
    sorted where they are few, or told apart by their next digit (D. E. Knuth, "The Art of Computer
    Programming", volume 3, section 5.3.3, has the comparisons that any selection takes). Of complex
@@ -60,7 +61,44 @@ static void select_keys_U(int64_t n, U *x, U *other, int width, int64_t before, 
     }
 }
 
-/* Writes keys x[n] at ranks to found[count], at most eight, as select_keys: from the least one on. */
+/* Moves the keys of x[n] that sorting puts to ranks[count], which ascend, to their places; those at
+   ranks below `before` are elsewhere. Scratch memory and `partitions` are those of sort_quick. */
+static void select_quick_U(int64_t n, U *x, U *other, int64_t before, int64_t count,
+                           const int64_t *ranks, int64_t partitions)
+{
+    while (count > 0 && n > SORT_NETWORK_U && partitions-- > 0) {
+        bool is_done;
+        const int64_t low = sort_halves_U(n, x, other, &is_done);
+        int64_t first = 0;
+        while (first < count && ranks[first] < before + low) {
+            first++;
+        }
+        if (!is_done) {
+            select_quick_U(low, x, other, before, first, ranks, partitions);
+        }
+        x += low;
+        n -= low;
+        before += low;
+        ranks += first;
+        count -= first;
+    }
+    if (count > 0) {
+        sort_quick_U(n, x, other, partitions > 0 ? partitions : 0);
+    }
+}
+
+/* The keys x[n], sorted as far as ranks[count] say; they are there or behind them, in scratch
+   memory of the same size. */
+static U *select_places_U(int64_t n, U *x, int64_t count, const int64_t *ranks)
+{
+    if (BITS_U < SORT_NARROWEST) {
+        return sort_row_keys_U(n, x);
+    }
+    select_quick_U(n, x, x + n, 0, count, ranks, sort_most_partitions(n));
+    return x;
+}
+
+/* Writes keys x[n] at ranks to found[count], at most eight, as select_keys: from the least on. */
 static void select_range_U(int64_t n, U *x, U *other, int64_t before, int64_t count,
                            const int64_t *ranks, U *found)
 {
@@ -124,11 +162,54 @@ static U select_second_U(int64_t format, int64_t n, const char *x, int64_t strid
     return found;
 }
 
-/* The elements at `ranks`, one to eight of them, of a sorted row of n elements, `stride` apart. */
+/* The elements at ranks of a row of bytes: one count of each, in four tables, as an addition waits
+   for the one before it where that is of the same byte. */
+static void select_byte_U(int64_t format, int64_t n, const char *x, int64_t stride, int64_t count,
+                          const int64_t *ranks, char *out)
+{
+    uint32_t size[4][256] = {{0}};
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        for (int64_t table = 0; table < 4; table++) {
+            size[table][sort_load_U(x, (i + table) * stride) & 255]++;
+        }
+    }
+    for (; i < n; i++) {
+        size[0][sort_load_U(x, i * stride) & 255]++;
+    }
+    int64_t before = 0;
+    for (int64_t key = 0, k = 0; key < 256 && k < count; key++) {
+        const U bits = sort_bits_U(format, (U)key);
+        const int64_t byte = bits & 255;
+        before += size[0][byte] + size[1][byte] + size[2][byte] + size[3][byte];
+        for (; k < count && ranks[k] < before; k++) {
+            sort_store_U(out, k * stride, bits);
+        }
+    }
+}
+
+/* The elements at `ranks`, of complex ones one to eight, of a sorted row of n elements, `stride`
+   apart. */
 static void select_row_U(int64_t format, int64_t words, int64_t n, const char *x, int64_t stride,
                          int64_t count, const int64_t *ranks, char *out, U *scratch)
 {
     U first[8], second[8] = {0};
+    bool is_inside = count > 8;
+    if (BITS_U == 8) {
+        select_byte_U(format, n, x, stride, count, ranks, out);
+        return;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        is_inside = is_inside || (ranks[k] != 0 && ranks[k] != n - 1);
+    }
+    if (words == 1 && is_inside && (BITS_U >= SORT_NARROWEST || count > 8)) {
+        sort_load_keys_U(format, n, x, stride, scratch);
+        const U *keys = select_places_U(n, scratch, count, ranks);
+        for (int64_t k = 0; k < count; k++) {
+            sort_store_U(out, k * stride, sort_bits_U(format, keys[ranks[k]]));
+        }
+        return;
+    }
     select_first_keys_U(format, words, n, x, stride, scratch);
     select_range_U(n, scratch, scratch + n, 0, count, ranks, first);
     if (words == 2) {

@@ -39,7 +39,7 @@ static inline U sort_key_U(int64_t format, U bits)
     }
     const U infinity = (U)((U)((U)(sign - 1) >> format) << format);
     U key = (U)(bits ^ (U)((U)(0 - (bits >> (BITS_U - 1))) | sign));
-    return (U)(bits & (U)~sign) > infinity ? MAX_U : key;
+    return (U)(key | (U)(0 - (U)((U)(bits & (U)~sign) > infinity)));
 }
 
 /* The element of a key, the inverse of sort_key; not for NaN. */
@@ -228,6 +228,29 @@ static inline bool sort_copy_ascending_U(int64_t format, int64_t n, const char *
         : sort_copy_ascending_as_U(format, n, x, stride, out);
 }
 
+/* The keys of a row. Adjacent elements have loops of their own, which vector registers can run. */
+static inline void sort_load_keys_U(int64_t format, int64_t n, const char *x, int64_t stride,
+                                    U *keys)
+{
+    if (stride == 1 && format < 0) {
+        for (int64_t i = 0; i < n; i++) {
+            keys[i] = sort_key_U(format, sort_load_U(x, i));
+        }
+    } else if (stride == 1) {
+        const U sign = (U)((U)1 << (BITS_U - 1)), size = (U)(sign - 1);
+        const U infinity = (U)((U)(size >> format) << format);
+        for (int64_t i = 0; i < n; i++) {
+            const U bits = sort_load_U(x, i), is_nan = (U)((U)(bits & size) > infinity);
+            const U flip = (U)((U)(0 - (U)(bits >> (BITS_U - 1))) | sign);
+            keys[i] = (U)((U)(bits ^ flip) | (U)(0 - is_nan));
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            keys[i] = sort_key_U(format, sort_load_U(x, i * stride));
+        }
+    }
+}
+
 /* Sorts one row of n elements, `stride` apart; `out` may be x. Elements that compare equal with
    different bits (zeros of both signs, NaNs) keep their order. */
 __attribute__((noinline))
@@ -237,15 +260,7 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
     if (sort_copy_ascending_U(format, n, x, stride, out)) {
         return;
     }
-    if (stride == 1) { /* a loop of its own, which vector registers can run */
-        for (int64_t i = 0; i < n; i++) {
-            scratch[i] = sort_key_U(format, sort_load_U(x, i));
-        }
-    } else {
-        for (int64_t i = 0; i < n; i++) {
-            scratch[i] = sort_key_U(format, sort_load_U(x, i * stride));
-        }
-    }
+    sort_load_keys_U(format, n, x, stride, scratch);
     const U *keys = sort_row_keys_U(n, scratch);
     U *kept = keys == scratch ? scratch + n : scratch;
     int64_t low = 0, high = n, zeros = 0, nans = 0;

@@ -219,6 +219,16 @@ def test_selected_elements_are_those_of_the_sorted_row(
     np.testing.assert_array_equal(found.imag, wanted.imag)
 
 
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d[0] != "c"])
+def test_many_selected_elements_are_those_of_the_sorted_row(library, dtype):
+    for n, span in ((40, 7), (700, 3), (5000, 5000)):
+        x = any_bits(dtype, (2, n, 1), n, span)
+        for ranks in (range(20), range(n - 30, n), range(n // 3, n // 3 + 9), [0, *range(5, n, 3)]):
+            found = call(library, "select", x, 1, places=1, ranks=[*ranks])
+            wanted = np.sort(x, 1, kind="stable")[:, [*ranks]]
+            np.testing.assert_array_equal(found, wanted)
+
+
 @given(st.sampled_from(DTYPES), st.sampled_from(DTYPES), st.integers(0, 999))
 @settings(max_examples=40, deadline=None)
 def test_sorting_again_by_another_key_is_a_lexsort(library, first, second, seed):

@@ -89,7 +89,8 @@ class Sort(_Sort):
 
 @dataclass(frozen=True)
 class OrderStatistics(_Sort):
-    """The elements of each sorted row at up to eight ranks, in ascending order."""
+    """The elements of each sorted row at ranks, of complex numbers up to eight, in ascending
+    order."""
 
     outer: Index
     n: Index

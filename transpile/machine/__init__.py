@@ -117,9 +117,9 @@ class Machine:
     shortest_library_sum: int = 8192
     # 1 where prefixes by any operation, and of integers, are calls, too.
     has_library_scans: int = 0
-    # Where a sorted row is read at no more ranks than this, they are selected: in rows longer than
-    # those that are sorted in lanes, and in a single row from the other length on.
-    most_ranks: int = 8
+    # Where a sorted row is read at no more ranks than this, of complex numbers than that, they are
+    # selected: in rows longer than those that are sorted in lanes, and in a single long row.
+    most_ranks, most_complex_ranks = 1024, 8
     longest_sorted_in_lanes: int = 512
     shortest_selection: int = 64
     # The first True of longer rows is searched for, rather than the least position of all of them;
