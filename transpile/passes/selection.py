@@ -57,7 +57,7 @@ def _chosen(graph: Graph, machine: Machine) -> Mapping[Atom, Ranks]:
                 ranks[x].update(read)
                 if not read:
                     del ranks[x]
-    most = {x: machine.most_ranks for x in ranks}
+    most = dict.fromkeys(ranks, machine.most_ranks)
     most |= {x: machine.most_complex_ranks for x in ranks if x.type.dtype.kind == "c"}
     return {x: tuple(sorted(r)) for x, r in ranks.items() if 0 < len(r) <= most[x]}
 
