@@ -45,7 +45,7 @@ compiled with the rest, and has derivatives and batches. A call whose arguments 
 SciPy's own, while the function is traced. Arguments that only say how SciPy is to compute
 (`overwrite_a`, `check_finite`, `workers`, `lapack_driver`) change nothing; the error of any other
 that is not supported names it. SciPy's other functions are traced as helpers are, which works for
-those that are NumPy all through (`integrate.simpson`, `signal.welch`), and refused otherwise.
+those that are NumPy all through (`integrate.simpson`, `signal.filtfilt`), and refused otherwise.
 
 Interpolators and sparse matrices that SciPy has made of known values take traced ones: `curve(x)`,
 `A @ x`, `x @ A`, `A.dot(x)`, `splu(A).solve(b)`. Products and solutions walk the rows of the
@@ -61,6 +61,10 @@ NOTES = """
 * `linalg.sqrtm` is always complex: whether a root is real depends on the values.
 * What LAPACK leaves in the half of a factor that is not used (`cho_factor`) is zero.
 * Signs of eigenvectors and singular vectors may differ from those of SciPy's LAPACK.
+* `output=` of functions of `ndimage` is a dtype, not an array. Their weights and coordinates may be
+  traced; sizes, deviations, footprints and structures are known. A NaN changes the windows that it
+  lies in; SciPy's running sums have it in the rest of the line. Results of bools are bools, where
+  SciPy leaves other bytes in their memory.
 * `optimize.minimize` is `transpile.scipy.optimize.minimize`, with the method BFGS.
 """
 

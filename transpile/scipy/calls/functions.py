@@ -60,20 +60,19 @@ _RENAMED: Mapping[str, Mapping[str, str]] = {
 # By function: what SciPy's defaults mean.
 _GIVEN: Mapping[str, Mapping[str, Any]] = {
     "RegularGridInterpolator": {"bounds_error": False},  # NaN, as of an `interp1d`
-    "csd": {"window": "hann"},
     "eigh_tridiagonal": {"tol": None},
     "gmres": {"restart": 20},
     "istft": {"window": "hann"},
     "minimize": {"method": "BFGS"},
     "solve": {"assume_a": "gen"},
     "sqrtm": {"blocksize": 1},
-    "stft": {"window": "hann"},
-    "welch": {"window": "hann"},
 }
 # By name in SciPy: ufuncs that have another name of their own.
 _SAME = {"psi": "digamma", "_sinc": "sinc"}
 # What has JAX's meaning here, not SciPy's.
 _OF_JAX = frozenset(("map_coordinates",))
+# By namespace: the module of what has JAX's meaning there, with SciPy's.
+_WITH_SCIPYS_MEANING = {"signal": "transpile.scipy.calls.signals"}
 # What ufuncs take beside their operands.
 _UFUNC = {"where": True, "casting": "same_kind", "dtype": None, "out": None}
 # Transforms that are NumPy's, with its dtypes.
@@ -104,6 +103,9 @@ def _counterpart(callee: Any) -> Callable[..., Any] | None:
             return _transform(name)
         ours = imported(f"transpile.scipy.{namespace}")
         wanted = _SAME.get(name, name)
+        adapted = imported(_WITH_SCIPYS_MEANING.get(namespace, ours.__name__))
+        if wanted in adapted.__all__:
+            ours = adapted
         return getattr(ours, wanted) if wanted in ours.__all__ and name not in _OF_JAX else None
     return None
 

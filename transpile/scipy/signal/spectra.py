@@ -28,7 +28,7 @@ from transpile.scipy.signal.segments import (
 )
 from transpile.scipy.special.operands import Array, promoted, public
 
-__all__ = ["csd", "istft", "stft", "welch"]
+__all__ = ["csd", "istft", "spectrogram", "stft", "welch"]
 
 
 @public
@@ -143,6 +143,57 @@ def stft(
         padded,
         is_power=False,
     )
+    place = axis if axis >= 0 else np.ndim(x) + axis
+    return freqs, times, np.moveaxis(spectra, -2, place)
+
+
+@public
+def spectrogram(
+    x: Array,
+    fs: Array = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    mode: str = "psd",
+) -> tuple[Any, Any, Any]:
+    """The spectra of consecutive segments of a signal along an axis: frequencies, times of the
+    middles of segments, and the spectra, whose last axis is time and where frequency takes the
+    signal's.
+
+    mode  "psd" for power densities, "complex" for transforms, "magnitude", "angle", or "phase" for
+          angles that are unwrapped along the frequencies
+
+    Other arguments and errors are those of `csd`; ValueError for other modes.
+    """
+    known = ("psd", "complex", "magnitude", "angle", "phase")
+    if mode not in known:
+        raise located(ValueError, f"unknown value for mode {mode}, must be one of {list(known)}")
+    freqs, times, spectra = _spectra(
+        "spectrogram",
+        x,
+        None,
+        fs,
+        window,
+        nperseg,
+        noverlap,
+        nfft,
+        detrend,
+        return_onesided,
+        scaling,
+        axis,
+        is_power=mode == "psd",
+    )
+    if mode == "magnitude":
+        spectra = np.abs(spectra)
+    elif mode in ("angle", "phase"):
+        spectra = np.angle(spectra)
+        if mode == "phase":
+            spectra = np.unwrap(spectra, axis=-2)
     place = axis if axis >= 0 else np.ndim(x) + axis
     return freqs, times, np.moveaxis(spectra, -2, place)
 

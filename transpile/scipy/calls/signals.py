@@ -1,0 +1,159 @@
+"""Functions of `scipy.signal` with SciPy's meaning, where that of the counterparts here is JAX's:
+windows by any name, segments of 256 samples by default, integers that stay integers, and edges of
+matrices."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.source_info import user_source
+from transpile.ir.types import kind_letter
+from transpile.numpy.core.promotion import as_array, convert, result_dtype
+from transpile.numpy.core.promotion import error as located
+from transpile.scipy.signal import convolutions, spectra
+
+__all__ = [
+    "convolve",
+    "convolve2d",
+    "correlate",
+    "correlate2d",
+    "csd",
+    "spectrogram",
+    "stft",
+    "welch",
+]
+
+_SEGMENT = 256
+_EDGES = {"fill": "constant", "symm": "symmetric", "symmetric": "symmetric", "wrap": "wrap"}
+
+
+def _window(window: Any, nperseg: Any, size: int) -> tuple[Any, Any]:
+    """The window as an array, and the length of segments, None where the window has it."""
+    if np.ndim(window) == 1 and not isinstance(window, str | tuple):
+        return window, nperseg
+    length = _SEGMENT if nperseg is None else nperseg
+    if length > size:
+        warnings.warn(
+            f"{user_source()}: nperseg = {length} is greater than input length = {size}, using "
+            f"nperseg = {size}",
+            stacklevel=2,
+        )
+        length = size
+    return sys.modules["scipy.signal"].get_window(window, length), None
+
+
+def csd(
+    x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, **keywords: Any
+) -> Any:
+    """`scipy.signal.csd`."""
+    axis = keywords.get("axis", -1)
+    size = max(np.shape(x)[axis], np.shape(y)[axis])
+    window, nperseg = _window(window, nperseg, size)
+    return spectra.csd(x, None if y is x else y, fs, window, nperseg, **keywords)
+
+
+def welch(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, **keywords: Any) -> Any:
+    """`scipy.signal.welch`."""
+    window, nperseg = _window(window, nperseg, np.shape(x)[keywords.get("axis", -1)])
+    return spectra.welch(x, fs, window, nperseg, **keywords)
+
+
+def stft(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: Any = None,
+    *,
+    scaling: str = "spectrum",
+    **keywords: Any,
+) -> Any:
+    """`scipy.signal.stft`."""
+    if scaling not in ("spectrum", "psd"):
+        raise located(ValueError, f"Parameter scaling={scaling!r} not in ['spectrum', 'psd']!")
+    window, nperseg = _window(window, nperseg, np.shape(x)[keywords.get("axis", -1)])
+    nperseg = np.shape(window)[0] if nperseg is None else nperseg
+    freqs, times, transforms = spectra.stft(x, fs, window, nperseg, **keywords)
+    if scaling == "psd":
+        factor = np.sum(window) / np.sqrt(fs * np.sum(np.square(window)))
+        transforms = convert(transforms * factor, transforms.dtype)
+    return freqs, times, transforms
+
+
+def spectrogram(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = ("tukey", 0.25),
+    nperseg: Any = None,
+    noverlap: Any = None,
+    **keywords: Any,
+) -> Any:
+    """`scipy.signal.spectrogram`."""
+    window, nperseg = _window(window, nperseg, np.shape(x)[keywords.get("axis", -1)])
+    length = np.shape(window)[0] if nperseg is None else nperseg
+    noverlap = length // 8 if noverlap is None else noverlap
+    return spectra.spectrogram(x, fs, window, nperseg, noverlap, **keywords)
+
+
+def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """`scipy.signal.convolve`."""
+    return _whole(convolutions.convolve(in1, in2, mode, method), in1, in2)
+
+
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """`scipy.signal.correlate`."""
+    return _whole(convolutions.correlate(in1, in2, mode, method), in1, in2)
+
+
+def _whole(result: Any, *operands: Any) -> Any:
+    """A result of integers in their dtype. The sums are those of double precision."""
+    dtype = result_dtype(*map(as_array, operands))
+    if kind_letter(dtype) not in "iu":
+        return result
+    return convert(np.rint(result), dtype)
+
+
+def convolve2d(
+    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
+) -> Any:
+    """`scipy.signal.convolve2d`."""
+    return _of_matrices(convolutions.convolve2d, in1, in2, mode, boundary, fillvalue)
+
+
+def correlate2d(
+    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
+) -> Any:
+    """`scipy.signal.correlate2d`."""
+    return _of_matrices(convolutions.correlate2d, in1, in2, mode, boundary, fillvalue)
+
+
+def _of_matrices(ours: Any, in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any) -> Any:
+    """With edges of another kind than zeros the matrix is extended by them: the result is what the
+    second one overlaps wholly there."""
+    if boundary not in _EDGES:
+        raise located(
+            ValueError,
+            "Acceptable boundary flags are 'fill', 'circular' (or 'wrap'), and 'symmetric' (or "
+            "'symm').",
+        )
+    is_filled = _EDGES[boundary] == "constant"
+    if mode == "valid" or (is_filled and isinstance(fillvalue, int | float) and fillvalue == 0):
+        return _whole(ours(in1, in2, mode), in1, in2)
+    x, y = as_array(in1), as_array(in2)
+    if np.ndim(x) != 2 or np.ndim(y) != 2:
+        raise located(ValueError, f"{ours.__name__} inputs must both be 2-D arrays")
+    if ours is convolutions.correlate2d:
+        y = np.flip(np.conj(y))
+    widths = [(n - 1, n - 1) for n in np.shape(y)]
+    if mode == "same":  # the middle of the full result, for even sizes one of the two
+        further = ours is convolutions.correlate2d
+        before = [n // 2 if further else (n - 1) // 2 for n in np.shape(y)]
+        widths = [(n - 1 - b, b) for n, b in zip(np.shape(y), before, strict=True)]
+    if is_filled:
+        long = np.pad(x, widths, constant_values=fillvalue)
+    else:
+        long = np.pad(x, widths, _EDGES[boundary])  # type: ignore[call-overload]
+    return _whole(convolutions.convolve2d(long, y, "valid"), in1, in2)
