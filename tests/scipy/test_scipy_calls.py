@@ -59,6 +59,55 @@ def test_ufuncs_of_more_arguments():
     check(several, X, np.arange(12))
 
 
+POINTS = np.array([-np.inf, -750.0, -90.0, -1.5, -1e-9, 0.0, 1e-300, 0.3, 1.0, 90.0, 700.0, np.inf])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_exponentials_losses_and_angles():
+    def several(x, y):
+        return [
+            *(getattr(special, n)(x) for n in ("cbrt", "exp2", "exp10", "expm1", "cosm1")),
+            *(getattr(special, n)(x) for n in ("exprel", "log_expit")),
+            *(getattr(special, n)(y) for n in ("sindg", "cosdg", "log1p", "rgamma")),
+            special.tandg(y[1:]),
+            special.huber(1.0, x),
+            special.huber([0.0, -1.0], y[:2]),
+            special.pseudo_huber(2.0, y),
+            special.inv_boxcox(y / 1000, 0.5),
+            special.inv_boxcox1p(y / 1000, [0.0] * 13),
+            special.radian(y, 30, y),
+            special.erfcinv(x[6:9] / 2),
+        ]
+
+    check(several, POINTS, np.arange(-90.0, 300, 30.0))
+
+
+def test_distribution_functions():
+    def several(x, k):
+        return [
+            special.bdtr(k, 7, x),
+            special.bdtrc(k, 7, x),
+            special.pdtr(k, 2.5),
+            special.pdtrc(k, 2.5),
+            special.gdtr(2.0, 3.0, x),
+            special.gdtrc(2.0, 3.0, x),
+            special.chdtr(3, x),
+            special.chdtrc(3, x),
+            special.fdtr(3, 4, x),
+            special.fdtrc(3, 4, x),
+            special.stdtr(3, x - 0.5),
+            special.betaincc(2.0, 3.0, x),
+            special.binom(x * 9, 2.0),
+            special.binom(9, k),
+            stats.t.cdf(x, 5),
+            stats.t.sf(x - 0.5, 5, loc=1),
+            stats.binom.cdf(k, 7, 0.3),
+            stats.binom(7, 0.3).sf(k - 1.5),
+        ]
+
+    check(several, np.linspace(0.05, 0.95, 9), np.arange(9.0))
+
+
 def test_ufuncs_of_single_precision_and_of_integers():
     check(lambda x, k: [special.expit(x), special.gammaln(k), special.erf(k > 3)], *INPUTS)
 

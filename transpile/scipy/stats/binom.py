@@ -28,3 +28,18 @@ def pmf(k: Array, n: Array, p: Array, loc: Array = 0) -> Any:
     """The probability of k - loc successes in n trials of probability p each, exp of `logpmf`, so
     about as exact as `gammaln`."""
     return np.exp(logpmf(k, n, p, loc))
+
+
+@public
+def cdf(k: Array, n: Array, p: Array, loc: Array = 0) -> Any:
+    """The distribution function of the binomial distribution, P(X <= k)."""
+    count, trials, share, start = promoted("binom.cdf", k, n, p, loc)
+    whole = np.clip(np.floor(count - start), 0, trials)
+    return np.where(count < start, 0, special.bdtr(whole, trials, share))
+
+
+@public
+def sf(k: Array, n: Array, p: Array, loc: Array = 0) -> Any:
+    """The survival function of the binomial distribution, P(X > k), without cancellation."""
+    count, trials, share, start = promoted("binom.sf", k, n, p, loc)
+    return special.bdtrc(np.minimum(np.floor(count - start), trials), trials, share)

@@ -27,3 +27,29 @@ def logpdf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
 def pdf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
     """The density of Student's t distribution, exp of `logpdf`."""
     return np.exp(logpdf(x, df, loc, scale))
+
+
+@public
+def cdf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The distribution function of Student's t distribution, P(X <= x): `special.stdtr`."""
+    value, degrees, mean, size = promoted("t.cdf", x, df, loc, scale)
+    return special.stdtr(degrees, (value - mean) / size)
+
+
+@public
+def sf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The survival function of Student's t distribution, P(X > x), without cancellation."""
+    value, degrees, mean, size = promoted("t.sf", x, df, loc, scale)
+    return special.stdtr(degrees, (mean - value) / size)
+
+
+@public
+def logcdf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The logarithm of `cdf`: -inf where that underflows."""
+    return np.log(cdf(x, df, loc, scale))
+
+
+@public
+def logsf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The logarithm of `sf`: -inf where that underflows."""
+    return np.log(sf(x, df, loc, scale))

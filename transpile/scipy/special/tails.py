@@ -1,0 +1,163 @@
+"""Distribution functions of `scipy.special` by the incomplete gamma and beta functions (Abramowitz
+and Stegun, Handbook of Mathematical Functions, 26.4 to 26.7), and binomial coefficients of real
+numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.scipy.special.errors import erfinv, ndtri
+from transpile.scipy.special.gammas import betainc, gamma, gammainc, gammaincc, gammaln, gammasgn
+from transpile.scipy.special.operands import Array, public, real
+
+__all__ = [
+    "bdtr",
+    "bdtrc",
+    "betaincc",
+    "binom",
+    "chdtr",
+    "chdtrc",
+    "erfcinv",
+    "fdtr",
+    "fdtrc",
+    "gdtr",
+    "gdtrc",
+    "pdtr",
+    "pdtrc",
+    "rgamma",
+    "stdtr",
+]
+
+
+@public
+def rgamma(x: Array) -> Any:
+    """1 / gamma(x): 0 at 0 and at negative integers."""
+    (value,) = real("rgamma", x)
+    is_pole = (value <= 0) & np.equal(value, np.floor(value))
+    return np.where(is_pole, 0, 1 / gamma(np.where(is_pole, 1, value)))
+
+
+@public
+def binom(n: Array, k: Array) -> Any:
+    """The binomial coefficient 1 / ((n + 1) B(n - k + 1, k + 1)) of real numbers."""
+    count, chosen = real("binom", n, k)
+    rest = count - chosen
+    size = gammaln(count + 1) - gammaln(chosen + 1) - gammaln(rest + 1)
+    sign = gammasgn(count + 1) * gammasgn(chosen + 1) * gammasgn(rest + 1)
+    value = np.where(np.equal(size, -np.inf), 0, sign * np.exp(size))
+    is_whole = np.equal(chosen, np.round(chosen)) & np.equal(count, np.round(count))
+    value = np.where(is_whole, np.round(value), value)
+    return np.where((count < 0) & np.equal(count, np.round(count)), np.nan, value)
+
+
+@public
+def betaincc(a: Array, b: Array, x: Array) -> Any:
+    """1 less the regularised incomplete beta function, without cancellation."""
+    p, q, value = real("betaincc", a, b, x)
+    return betainc(q, p, 1 - value)
+
+
+def _binomial(count: Any, trials: Any, share: Any, is_upper: bool) -> Any:
+    """The probability of at most floor(count) successes, or of more."""
+    whole = np.floor(count)
+    successes, failures = np.maximum(whole, 0) + 1, np.maximum(trials - whole, 1)
+    if is_upper:
+        inside = betainc(successes, failures, share)
+    else:
+        inside = betainc(failures, successes, 1 - share)
+    inside = np.where(np.equal(whole, trials), 1 - is_upper, inside)
+    inside = np.where(whole < 0, 1 if is_upper else np.nan, inside)
+    is_valid = (share >= 0) & (share <= 1) & (whole <= trials)
+    return np.where(is_valid, inside, np.nan)
+
+
+@public
+def bdtr(k: Array, n: Array, p: Array) -> Any:
+    """The probability of at most floor(k) successes in n trials, each of probability p."""
+    count, trials, share = real("bdtr", k, n, p)
+    return _binomial(count, trials, share, False)
+
+
+@public
+def bdtrc(k: Array, n: Array, p: Array) -> Any:
+    """The probability of more than floor(k) successes in n trials, each of probability p."""
+    count, trials, share = real("bdtrc", k, n, p)
+    return _binomial(count, trials, share, True)
+
+
+@public
+def pdtr(k: Array, m: Array) -> Any:
+    """The probability of at most floor(k) events where the mean number is m (Poisson)."""
+    count, mean = real("pdtr", k, m)
+    inside = np.where(np.equal(mean, 0), 1, gammaincc(np.floor(count) + 1, mean))
+    return np.where((count < 0) | (mean < 0), np.nan, inside)
+
+
+@public
+def pdtrc(k: Array, m: Array) -> Any:
+    """The probability of more than floor(k) events where the mean number is m (Poisson)."""
+    count, mean = real("pdtrc", k, m)
+    inside = gammainc(np.floor(count) + 1, mean)
+    return np.where((count < 0) | (mean < 0), np.nan, inside)
+
+
+@public
+def gdtr(a: Array, b: Array, x: Array) -> Any:
+    """The distribution function of the gamma distribution of rate a and shape b."""
+    rate, shape, value = real("gdtr", a, b, x)
+    return gammainc(shape, rate * value)
+
+
+@public
+def gdtrc(a: Array, b: Array, x: Array) -> Any:
+    """The survival function of the gamma distribution of rate a and shape b."""
+    rate, shape, value = real("gdtrc", a, b, x)
+    return gammaincc(shape, rate * value)
+
+
+@public
+def chdtr(v: Array, x: Array) -> Any:
+    """The distribution function of the chi-squared distribution with v degrees of freedom."""
+    degrees, value = real("chdtr", v, x)
+    return gammainc(degrees / 2, value / 2)
+
+
+@public
+def chdtrc(v: Array, x: Array) -> Any:
+    """The survival function of the chi-squared distribution with v degrees of freedom."""
+    degrees, value = real("chdtrc", v, x)
+    return gammaincc(degrees / 2, value / 2)
+
+
+@public
+def fdtr(dfn: Array, dfd: Array, x: Array) -> Any:
+    """The distribution function of the F distribution."""
+    first, second, value = real("fdtr", dfn, dfd, x)
+    return betainc(first / 2, second / 2, first * value / (second + first * value))
+
+
+@public
+def fdtrc(dfn: Array, dfd: Array, x: Array) -> Any:
+    """The survival function of the F distribution."""
+    first, second, value = real("fdtrc", dfn, dfd, x)
+    return betainc(second / 2, first / 2, second / (second + first * value))
+
+
+@public
+def stdtr(df: Array, t: Array) -> Any:
+    """The distribution function of Student's t distribution."""
+    degrees, value = real("stdtr", df, t)
+    outside = betainc(degrees / 2, 0.5, degrees / (degrees + np.square(value))) / 2
+    return np.where(value > 0, 1 - outside, outside)
+
+
+@public
+def erfcinv(y: Array) -> Any:
+    """The inverse of `erfc`, accurate in both tails."""
+    (value,) = real("erfcinv", y)
+    small = value < 0.5
+    tail = -ndtri(np.where(small, value, 1) / 2) / np.sqrt(value.dtype.type(2))
+    return np.where(small, tail, erfinv(1 - np.where(small, 1, value)))
