@@ -126,6 +126,7 @@ static F *fft_products_F(int64_t first, int64_t rows, int64_t from, int64_t colu
 
 /* exp(-pi i k / half) for k <= half / 2, as pairs. Of a whole quarter turn the second half has the
    numbers of the first. */
+__attribute__((noinline))
 static F *fft_quarter_F(int64_t half, F *to)
 {
     int64_t last = half / 2, first = half % 2 == 0 ? last / 2 + 1 : last + 1;
@@ -139,6 +140,7 @@ static F *fft_quarter_F(int64_t half, F *to)
 
 /* The radices of the passes of a length, ending with 0: eights, fours and twos, then odd primes.
    Returns what is left of the length, 1 if it has no prime factor above FFT_LARGEST_RADIX. */
+__attribute__((noinline))
 static int64_t fft_radices(int64_t n, int64_t *radices)
 {
     int64_t twos = 0;
@@ -166,6 +168,7 @@ static int64_t fft_radices(int64_t n, int64_t *radices)
 }
 
 /* The approximate cost of the passes of a length per element. */
+__attribute__((noinline))
 static double fft_cost(int64_t n, const int64_t *limits)
 {
     int64_t radices[FFT_MOST_PASSES + 1];
@@ -204,6 +207,7 @@ static double fft_split_cost(int64_t rows, int64_t columns, int64_t lanes, int64
 
 /* The number of rows of the cheapest split of a length without large prime factors, and its cost.
    One of two sides is at most the square root, and one is not below an eleventh of it. */
+__attribute__((noinline))
 static int64_t fft_split_rows(int64_t n, int64_t lanes, int64_t total, const int64_t *limits,
                               double *cost)
 {
@@ -230,6 +234,7 @@ static int64_t fft_split_rows(int64_t n, int64_t lanes, int64_t total, const int
 /* The length of the convolution with a chirp of n elements: at least 2 n - 1, with factors 2, 3 and
    5 alone, of the least cost among those that are at most an eighth longer. There is one: of two
    neighbours above 200 among such numbers the larger is at most a ninth larger. */
+__attribute__((noinline))
 static int64_t fft_padded_length(int64_t n, int64_t lanes, int64_t total, const int64_t *limits,
                                  int64_t *rows)
 {
@@ -271,6 +276,7 @@ static int64_t fft_method(int64_t core, int64_t outer, int64_t inner, int64_t la
 }
 
 /* The factors of the passes of a length. */
+__attribute__((noinline))
 static F *fft_pass_factors_F(int64_t n, const int64_t *radices, F *to)
 {
     for (; *radices != 0; radices++) {
@@ -289,6 +295,7 @@ static F *fft_pass_factors_F(int64_t n, const int64_t *radices, F *to)
 }
 
 /* The factors between the two transforms of a split; sets the offsets of the plan. */
+__attribute__((noinline))
 static F *fft_split_factors_F(int64_t *plan, F *table, F *to)
 {
     int64_t rows = plan[FFT_ROWS], columns = plan[FFT_COLUMNS], block = plan[FFT_BLOCK];
@@ -327,6 +334,7 @@ static F *fft_split_factors_F(int64_t *plan, F *table, F *to)
 }
 
 /* The chirp exp(-pi i k^2 / n) for k < n. */
+__attribute__((noinline))
 static F *fft_chirp_factors_F(int64_t n, F *to)
 {
     double k[FFT_ROOTS];

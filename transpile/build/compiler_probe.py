@@ -43,9 +43,9 @@ OPTIONAL_FLAGS = (
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=off",
-    # Copies of loops for strides of 1, which are numbers in programs: a fifth of gcc's time where a
-    # program has products, and no gain.
+    # No gain where programs have products: copies of loops for strides, a fifth of gcc's time,
     "-fno-version-loops-for-strides",
+    "-fno-ipa-cp-clone",  # and of functions for arguments, up to a fifth of a library
     "-fno-gcse-lm",  # gcc 12 moves loads out of nested loops past stores to exchanged pointers
     *INLINING_FLAGS,
     "-fno-semantic-interposition",
