@@ -17,6 +17,7 @@ from test_cuda_effects import X as NUMBERS
 from test_cuda_epilogues import DTYPES as DTYPES_OF_EPILOGUES
 from test_cuda_epilogues import FUNCTIONS as WITH_EPILOGUES
 from test_cuda_epilogues import check_epilogue, text_of
+from test_cuda_gathers import CONVOLUTIONS, check_convolution, convolved
 from test_cuda_lengths import FUNCTIONS
 from test_cuda_primitives import BY_NAME, check_arrays, check_elementwise, some
 from test_cuda_programs import GPUS, PROGRAMS, check_drawn, check_program
@@ -155,6 +156,20 @@ def test_epilogues(name, gpu, generation, tmp_path):
     compiled(text, tmp_path, generation)
 
 
+@each("generation", ("sm_80", "sm_90"), ordinary=("sm_80",))
+@each("dtype", ("float32", "float64", "tensor floats"), ordinary=("float32",))
+@each("name", tuple(CONVOLUTIONS), ordinary=("padded", "channels last"))
+def test_convolutions(name, dtype, generation, tmp_path):
+    x, w, options = CONVOLUTIONS[name]
+    own = "float64" if dtype == "float64" else "float32"
+    types = [transpile.ShapeDtypeStruct(shape, own) for shape in (x, w)]
+    with transpile.default_matmul_precision("high" if dtype == "tensor floats" else None):
+        stage = transpile.jit(convolved(options)).lower(*types)
+    text = text_of(stage, LARGE)
+    assert "_gathered_" in text
+    compiled(text, tmp_path, generation)
+
+
 @each("gpu", ("usual", *GPUS), ordinary=("wide",))
 @each("name", tuple(BY_NAME), ordinary=("f64", "bool", "f16", "c64"))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -264,6 +279,14 @@ def test_products_on_tensor_cores_of_a_gpu(order):
 def test_epilogues_on_a_gpu(name, dtype):
     launches = 3 if (name, dtype) == ("a network", "bfloat16") else None
     check_epilogue(name, dtype, run_on_device, LARGE, launches)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_on_a_gpu(name, dtype):
+    launches = 2 if name == "channels last" else 1
+    check_convolution(name, dtype, run_on_device, LARGE, launches)
 
 
 @on_a_gpu

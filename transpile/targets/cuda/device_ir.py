@@ -39,7 +39,7 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import indices_in, loads, loads_of, symbols_read, walk, written
-from transpile.targets.cuda.products.finish import Finish
+from transpile.targets.cuda.products.finish import Finish, Gather
 from transpile.util.frozen_records import dataclass, replace
 
 
@@ -196,6 +196,7 @@ class TeamCall:
     reads      the buffers that it reads
     writes     those that it writes
     finish     what becomes of each result of a product
+    gather     the left operand of a product, where that is computed as it is read
     """
 
     routine: str
@@ -205,6 +206,7 @@ class TeamCall:
     writes: tuple[str, ...]
     is_shared_out: bool = False
     finish: Finish | None = None
+    gather: Gather | None = None
 
 
 @dataclass(frozen=True)
@@ -290,9 +292,10 @@ def walk_device(body: Body) -> Iterator[DeviceStatement]:
                     yield from walk_device(inner)
             case For() | If() | While():
                 yield from walk((statement,))
-            case TeamCall(finish=Finish(body=inner)):
+            case TeamCall(finish=finish, gather=gather):
                 yield statement
-                yield from walk_device(inner)
+                for part in (gather, finish):
+                    yield from () if part is None else walk_device(part.body)
             case _:
                 yield statement
 

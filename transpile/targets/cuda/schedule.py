@@ -46,7 +46,7 @@ from transpile.targets.cuda.mapping.flatten import flatten, without_single_itera
 from transpile.targets.cuda.mapping.grid import Mapper
 from transpile.targets.cuda.mapping.launches import cut_at_wide_nests
 from transpile.targets.cuda.mapping.slices import split_reductions
-from transpile.targets.cuda.products.epilogues import with_epilogues
+from transpile.targets.cuda.products.joins import with_joined_products
 from transpile.targets.cuda.routines.compactions import with_compactions
 from transpile.targets.cuda.routines.half_results import with_half_results
 from transpile.targets.cuda.routines.several_launches import several_launches
@@ -89,7 +89,7 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     failures = Failures(flat, temporaries, names, lengths.requirements)
     steps = failures.whole(steps)
     mapper = Mapper(names, gpu, flat.buffers())
-    joined = with_epilogues(steps, flat, mapper)
+    joined = with_joined_products(steps, flat, mapper)
     mapped = (_mapped(step, mapper, lengths, failures) for step in joined)
     steps = side_by_side(mapped, gpu, mapper.names)
     used = set[str]().union(*map(used_in, steps))

@@ -62,6 +62,7 @@ from transpile.targets.cuda.gpu import WARP
 from transpile.targets.cuda.mapping.counters import fit_ints
 from transpile.targets.cuda.routines.tiles import (
     FINISHES,
+    GATHERS,
     TENSOR_FLOATS,
     HalfTiles,
     Tiles,
@@ -352,7 +353,11 @@ class DeviceScope(Scope):
 
     def of_factors(self, suffix: str) -> str:
         """The suffix of a product without that."""
-        return suffix.removeprefix(FINISHES.get(self.finishes(suffix), ""))
+        return suffix.removeprefix(FINISHES.get(self.finishes(suffix), "")).removeprefix(GATHERS)
+
+    def gathers(self, suffix: str) -> bool:
+        """True for a product with a suffix whose left operand is a `Gather`."""
+        return GATHERS in suffix
 
     def has_tensor_floats(self, suffix: str) -> bool:
         """True for products of float32 on tensor cores."""

@@ -45,6 +45,8 @@ def fit_ints(kernel: DeviceKernel) -> bool:
     counted |= {s.turn for s in statements if isinstance(s, Spread) and s.turn is not None}
     finishes = [s.finish for s in statements if isinstance(s, TeamCall) and s.finish is not None]
     counted |= {symbol for finish in finishes for symbol in (finish.row, finish.column)}
+    gathers = [s.gather for s in statements if isinstance(s, TeamCall) and s.gather is not None]
+    counted |= {symbol for gather in gathers for symbol in (gather.row, gather.term)}
     every = [index for s in statements for index in _indices(s)]
     every += [end for f in loops for end in (f.start, f.stop, f.limit) if end is not None]
     every += [Dim.of(symbol) for symbol in counted]

@@ -1,4 +1,4 @@
-"""What becomes of the results of a product in its own launch."""
+"""What becomes of the results of a product in its launch, and what its left operand is there."""
 
 from __future__ import annotations
 
@@ -22,3 +22,18 @@ class Finish:
     element: Ref
     body: tuple[Statement, ...]
     goes_down: bool
+
+
+@dataclass(frozen=True)
+class Gather:
+    """The left operand of a product, which nobody has stored: `body` declares the `element` in a
+    `row` of all products, and in the column of a `term`.
+
+    name   of the function that it becomes
+    """
+
+    name: str
+    row: Symbol
+    term: Symbol
+    element: Ref
+    body: tuple[Statement, ...]

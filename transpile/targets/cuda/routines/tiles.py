@@ -17,6 +17,8 @@ TENSOR_FLOATS = "tf32_f32"
 # What stands in front of the suffix of products whose results are not stored as they are: those of
 # their dtype, and sums of halves in float32.
 FINISHES = {"sums": "then_sums_", "then": "then_"}
+# Behind that stands this, where the left operand is computed as it is read.
+GATHERS = "gathered_"
 # The rows and columns of threads of a warp.
 LANES = 4, 8
 _MOST_DOWN = 4
