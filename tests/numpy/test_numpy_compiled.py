@@ -98,3 +98,16 @@ def test_complex_numbers_may_live_on_the_way_only():
     f = transpile.jit(lambda x: np.angle(x + 1j * np.abs(x)))
     np.testing.assert_allclose(f(X), np.angle(X + 1j * np.abs(X)), rtol=1e-14)
     assert "complex.h" in f.lower(X).as_text("c")
+
+
+def test_powers_of_two_are_shifts_that_wrap_around_as_numpys():
+    exponents = [np.arange(100).astype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)]
+
+    def powers(*exponents):
+        return [np.power(np.array(2, y.dtype), y) for y in exponents]
+
+    found = transpile.jit(powers)(*exponents)
+    for got, want in zip(found, powers(*exponents), strict=True):
+        np.testing.assert_array_equal(got, want, strict=True)
+    negative = np.array([-1, -63, -64, -(2**63)])  # at which NumPy raises
+    assert not np.any(transpile.jit(lambda y: np.power(2, y))(negative))

@@ -9,7 +9,7 @@ from transpile.util.frozen_records import dataclass
 # What is spelled otherwise. A GPU divides integers as fast as floats: what C does for divisors that
 # the compiler knows is right for all of them.
 _SPELLED = (
-    (re.compile(r"__builtin_constant_p\(y\)"), "true"),
+    (re.compile(r"__builtin_constant_p\([xy]\)"), "true"),
     (re.compile(r"\b\w+\(\((cold, )?noinline\)\)\s*"), ""),
     (re.compile(r"^( *)static (inline )?", re.MULTILINE), r"\1static __device__ "),
     (re.compile(r"\bdouble complex\b"), "complex128"),
