@@ -65,6 +65,9 @@ EXACT = {
     "a part of the row": lambda x: x[:, 1:7] - x[:, 2:].max(axis=1)[:, None],
     "a running sum": lambda x: np.cumsum(x, axis=1),
     "the row backwards": lambda x: x[:, ::-1] * x.max(axis=1, keepdims=True),
+    "an element where a table says": lambda x: np.arange(25.0)[
+        (x[:, 0, None] > np.arange(-12, 12)).sum(axis=1)
+    ],
     "how many of a table are less": lambda x: (x[:, 0, None] > np.arange(-20, 20)).sum(axis=1),
 }
 

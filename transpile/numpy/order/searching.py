@@ -32,7 +32,7 @@ from transpile.trace.tracer import Tracer, add_method
 # In arrays of more elements a search is a loop, not a chain of choices.
 _LONGEST_CHAIN = 256
 # In vector lanes, all elements are compared sooner than a few of them are gathered.
-_LONGEST_COUNTED = 64
+_LONGEST_COUNTED = 128
 
 
 def take(x: Any, indices: Any, mode: str = PROMISED) -> Any:
@@ -124,7 +124,7 @@ def _count(x: Any, values: Any, inclusive: bool) -> Any:
         return precedes(take(x, place, PROMISED), values)
 
     if not isinstance(size, Dim) and size <= _LONGEST_COUNTED and x.dtype.kind != "c":
-        narrow = np.dtype(f"i{x.dtype.itemsize}")
+        narrow = np.dtype(f"u{x.dtype.itemsize}")
         return convert(np.sum(precedes(x, values[..., None]), axis=-1, dtype=narrow), INT64)
     count = fill(0, shape, INT64)
     if isinstance(size, Dim) or size > _LONGEST_CHAIN:

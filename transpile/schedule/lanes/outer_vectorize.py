@@ -146,11 +146,13 @@ def _has_short_rows(loop: For, fewest: int, machine: Machine) -> bool:
     inside = list(walk(loop.body))
     if any(isinstance(s, If | While | Call | Swap) for s in inside):
         return False
-    if any(isinstance(s, Declare) and s.symbol is not None for s in inside):
+    nests = [s for s in loop.body if isinstance(s, For)]
+    # A subscript that is computed is that of the statements behind it, in the same loop of a strip.
+    behind = loop.body[loop.body.index(nests[-1]) :] if nests else ()
+    if any(isinstance(s, Declare) and s.symbol is not None and s not in behind for s in inside):
         return False
     if not any(isinstance(s, Declare) for s in loop.body):
         return False
-    nests = [s for s in loop.body if isinstance(s, For)]
     is_shared = not any(_reads_rows(s, loop.symbol) for s in nests)
     if not nests or (_is_one_sum(nests) and not is_shared):
         return False
