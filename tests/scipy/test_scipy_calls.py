@@ -167,6 +167,32 @@ def test_linear_algebra():
     check(several, SYMMETRIC, SYMMETRIC[0])
 
 
+BANDS = np.random.default_rng(5).random((4, 9)) - 0.5
+POSITIVE = np.concatenate([np.full((1, 9), 4.0), BANDS[:2]])
+
+
+def test_banded_systems_eigenvalues_and_least_squares():
+    def several(bands, positive, rhs, a):
+        values, vectors = linalg.eig(a)
+        return [
+            linalg.solve_banded((2, 1), bands, rhs),
+            linalg.solve_banded((0, 3), bands, rhs[:, 0]),
+            linalg.solve_banded((1, 1), bands[:3], rhs),
+            linalg.solveh_banded(positive, rhs, lower=True),
+            linalg.solveh_banded(positive[::-1] * UPPER, rhs),
+            np.sort_complex(linalg.eigvals(a)),
+            np.sort_complex(values),
+            abs(a @ vectors - values * vectors) < 1e-12,
+            *linalg.lstsq(a[:, :2], a[0]),
+            *linalg.lstsq(a[:2], a[:2, :3])[:2],
+        ]
+
+    check(several, BANDS + np.array([[0], [3.0], [0], [0]]), POSITIVE, BANDS.T, SQUARE - 3)
+
+
+UPPER = np.array([1.0, 1.0, 1.0])[:, None]
+
+
 def test_transforms():
     def several(x, a):
         return [

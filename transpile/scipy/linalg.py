@@ -37,6 +37,8 @@ from transpile.numpy.linalg.common import (
 from transpile.numpy.linalg.solving import triangular
 from transpile.primitives.linalg import decompositions as primitives
 from transpile.primitives.rules import apply, broadcast
+from transpile.scipy.banded import solve_banded, solveh_banded
+from transpile.scipy.eigenvalues import eig, eigvals, lstsq
 from transpile.scipy.exponential import exponential
 from transpile.scipy.factorizations import (
     eigh_tridiagonal,
@@ -74,7 +76,9 @@ __all__ = [
     "companion",
     "convolution_matrix",
     "dft",
+    "eig",
     "eigh_tridiagonal",
+    "eigvals",
     "expm_frechet",
     "fiedler",
     "fiedler_companion",
@@ -87,12 +91,15 @@ __all__ = [
     "invhilbert",
     "invpascal",
     "leslie",
+    "lstsq",
     "pascal",
     "polar",
     "qr_multiply",
     "rsf2csf",
     "schur",
+    "solve_banded",
     "solve_sylvester",
+    "solveh_banded",
 ]
 
 

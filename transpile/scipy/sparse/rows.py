@@ -14,8 +14,8 @@ import numpy as np
 
 from transpile import numpy as jnp
 from transpile.functional.custom import linear_call
-from transpile.lax import fori_loop
-from transpile.lax import map as over
+from transpile.lax.control.fori import fori_loop
+from transpile.lax.control.fori import map as over
 from transpile.numpy.core.promotion import convert, result_dtype
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.at import at
@@ -64,7 +64,7 @@ def _product(matrix: Any, x: Any) -> Any:
         def add(k: Any, total: Any) -> Any:
             return total + data[k] * x[indices[k]]
 
-        return fori_loop(*ends, add, zero)
+        return fori_loop(ends[0], ends[1], add, zero)
 
     return over(row, (jnp.asarray(matrix.indptr[:-1]), jnp.asarray(matrix.indptr[1:])))
 
