@@ -1,6 +1,7 @@
 """Convolutions, and other products whose left operand repeats numbers, gather what they read."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from thorough import each, one_in
 
 import transpile
 from transpile import lax
+from transpile.ir.types import finfo
 
 # Shapes of the operand and of the weights, and what else a convolution has.
 CONVOLUTIONS = {
@@ -106,6 +108,34 @@ def test_convolutions_in_large_tiles():
     check_convolution("large", gpu=LARGE)
 
 
+@each("dtype", ("float16", "bfloat16"), ordinary=("float16",))
+@each("name", ("padded", "strides and dilations", "channels last", "groups"), ordinary=("padded",))
+def test_convolutions_of_halves_are_on_tensor_cores(name, dtype):
+    """Their patches are halves, too."""
+    shape, weights, options = CONVOLUTIONS[name]
+    x, w = drawn(shape, dtype), drawn(weights, dtype)
+    stage = transpile.jit(convolved(options)).lower(x, w)
+    (found,) = results(stage._lowering, [x, w], FEW)
+    expected = by_numpy(x, w, options)
+    assert (found.shape, found.dtype) == (expected.shape, x.dtype)
+    limit = 2 * float(finfo(x.dtype).eps) * (np.abs(expected) + 1)
+    assert (np.abs(found.astype(np.float64) - expected) <= limit).all()
+    text = text_of(stage)
+    call = re.search(r"block_matmul_(then_|sums_)*b?f16\(blockIdx", text)
+    assert call is not None and "float *__restrict__" not in text[text.index("static __global__") :]
+
+
+def test_halves_that_others_read_are_converted_once():
+    x = transpile.ShapeDtypeStruct((40, 40), "f2")
+
+    def by_both(x, w):
+        wide = np.where(x > 0, x, 0).astype(np.float32)
+        return lax.dot(wide, w), np.cumsum(wide, axis=0)
+
+    single = transpile.ShapeDtypeStruct((40, 40), "f4")
+    assert "block_matmul_f32" in text_of(transpile.jit(by_both).lower(x, single))
+
+
 def test_convolutions_on_tensor_cores_with_an_epilogue():
     shape, weights, options = CONVOLUTIONS["padded"]
     x, w, b = drawn(shape, "float32"), drawn(weights, "float32"), drawn(weights[:1], "float32")
@@ -144,7 +174,7 @@ def test_what_others_read_or_change_is_stored():
     sized = transpile.ShapeDtypeStruct(("n", 5, 9, 8), "f4")
     assert not is_gathered(padded, sized, w)  # numbers of 64 bits are divided slowly
     halves = [transpile.ShapeDtypeStruct(t.shape, "f2") for t in (x, w)]
-    assert is_gathered(padded, *halves)  # which are converted to float32 on the way
+    assert not is_gathered(padded, *halves)
 
     def both(x, w):
         patches = lax.conv_general_dilated_patches(x, (3, 3), (1, 1), "SAME")

@@ -46,6 +46,7 @@ from transpile.targets.cuda.mapping.flatten import flatten, without_single_itera
 from transpile.targets.cuda.mapping.grid import Mapper
 from transpile.targets.cuda.mapping.launches import cut_at_wide_nests
 from transpile.targets.cuda.mapping.slices import split_reductions
+from transpile.targets.cuda.products.half_operands import with_half_operands
 from transpile.targets.cuda.products.joins import with_joined_products
 from transpile.targets.cuda.routines.compactions import with_compactions
 from transpile.targets.cuda.routines.half_results import with_half_results
@@ -81,7 +82,8 @@ def device_program(program: Program, options: Options, gpu: Gpu = USUAL) -> Devi
     program = split_reductions(without_single_iterations(program), gpu)
     program = remove_dead_scalars(program, options)
     check(program)
-    flat = with_compactions(with_half_results(flatten(program)), gpu)
+    halves = with_half_results(with_half_operands(flatten(program)))
+    flat = with_compactions(halves, gpu)
     lengths = Lengths(several_launches(parallel_scatters(flat, gpu), gpu))
     flat = lengths.program
     steps, temporaries = cut_at_wide_nests(flat, gpu)
