@@ -1,4 +1,4 @@
-"""unwrap, i0, real_if_close, packbits and unpackbits against NumPy."""
+"""unwrap, i0, sinc, real_if_close, packbits and unpackbits against NumPy."""
 
 import mpmath
 import numpy as np
@@ -141,3 +141,13 @@ def test_nothing_repeats_to_nothing(axis):
         )
         with pytest.raises(ValueError, match=message):
             evaluate(lambda a, n=n: f(a, n, 4), x)
+
+
+def test_derivatives_of_sinc_of_all_orders():
+    x = np.array([0.0, -0.0, 1e-8, 0.1, 0.318, 0.32, -0.5, 1.0, 2.5, -20.3])
+    derivative = np.sinc
+    for order in range(4):
+        exact = [float(mpmath.diff(mpmath.sincpi, mpmath.mpf(float(v)), order)) for v in x]
+        got = transpile.jit(transpile.vmap(derivative))(x)
+        np.testing.assert_allclose(got, exact, rtol=1e-14, atol=1e-14)
+        derivative = transpile.grad(derivative)

@@ -44,7 +44,7 @@ _FURTHER = (
     "linalg",
     "manipulation.windows",
     "mapping",
-    "math.bessel",
+    "math.special_functions",
     "math.bits",
     "math.calculus",
     "math.convolutions",

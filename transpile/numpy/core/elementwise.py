@@ -250,16 +250,6 @@ def array_equal(a1: Array, a2: Array, equal_nan: bool = False) -> Any:
     return all_of(same)
 
 
-@implements(np.sinc)
-def sinc(x: Array) -> Any:
-    """The normalised sinc function sin(pi x) / (pi x), 1 at 0."""
-    scaled = call(np.multiply, np.pi, as_array(x))
-    # Small enough for a quotient of 1. A float16 is 0 where float64 is still 1e-20.
-    small = np.finfo(scaled.dtype).eps if scaled.dtype.kind == "f" else 1.0e-20
-    scaled = where(call(np.equal, scaled, 0), scaled.dtype.type(small), scaled)
-    return call(np.divide, call(np.sin, scaled), scaled)
-
-
 @implements(np.angle)
 def angle(z: Array, deg: bool = False) -> Any:
     """The argument of each complex number in (-pi, pi], by atan2; in degrees with `deg`."""

@@ -1,7 +1,9 @@
-"""numpy.i0, the Bessel function, by Chebyshev series."""
+"""numpy.i0, the Bessel function, by Chebyshev series, and numpy.sinc with its derivatives."""
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,9 @@ from transpile.numpy.core.elementwise import where
 from transpile.numpy.core.promotion import Array, as_array, convert, implements
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.linalg.common import with_derivative
+
+_TERMS = 20  # of a series up to 1, of which the last is below 1/20!
 
 # The coefficients, computed with mpmath (40 digits): `_SMALL` are those of exp(-x) I0(x) for
 # x = 4 (t + 1), up to 8; `_LARGE` those of exp(-x) sqrt(x) I0(x) for x = 16 / (t + 1), from 8 on.
@@ -108,3 +113,46 @@ def _chebyshev(t: Any, coefficients: tuple[float, ...]) -> Any:
         before, after = call(np.add, call(np.subtract, step, after), t.dtype.type(c)), before
     last = call(np.subtract, call(np.multiply, t, before), after)
     return call(np.add, last, t.dtype.type(coefficients[0]))
+
+
+@implements(np.sinc)
+def sinc(x: Array) -> Any:
+    """The normalised sinc function sin(pi x) / (pi x), 1 at 0, with derivatives of all orders."""
+    return _sinc(call(np.multiply, np.pi, as_array(x)), 0)
+
+
+def _sinc(t: Any, order: int) -> Any:
+    """The derivative of an order of sin(t) / t."""
+    value = functools.partial(_sinc_value, order=order)
+    rule = functools.partial(_sinc_rule, order=order)
+    (result,) = with_derivative("sinc", value, rule, t)
+    return result
+
+
+def _sinc_rule(operands: Any, tangents: Any, *, order: int) -> tuple[list[Any], list[Any]]:
+    moved = None if tangents[0] is None else tangents[0] * _sinc(operands[0], order + 1)
+    return [_sinc(operands[0], order)], [moved]
+
+
+def _sinc_value(t: Any, *, order: int) -> list[Any]:
+    """The integral over 0 < s < 1 of s^k cos(t s + k pi / 2), for the order k. For t up to 1 its
+    Taylor series; else by t S(k) = sin(t + k pi / 2) - k S(k - 1), whose rounding grows for small
+    t."""
+    # Small enough for a quotient of 1. A float16 is 0 where float64 is still 1e-20.
+    small = np.finfo(t.dtype).eps if t.dtype.kind == "f" else 1.0e-20
+    safe = where(call(np.equal, t, 0), t.dtype.type(small), t)
+    total = call(np.divide, call(np.sin, safe), safe)
+    for k in range(1, order + 1):
+        wave = call((np.sin, np.cos)[k % 2], safe)
+        wave = call(np.negative, wave) if k % 4 > 1 else wave
+        total = call(np.divide, call(np.subtract, wave, call(np.multiply, float(k), total)), safe)
+    if order == 0:
+        return [total]
+    is_near = call(np.less_equal, call(np.absolute, t), 1.0)
+    near = where(is_near, t, t.dtype.type(0))
+    series: Any = t.dtype.type(0)
+    for j in reversed(range(_TERMS)):
+        sign = (1.0, 0.0, -1.0, 0.0)[(j + order) % 4]
+        term = t.dtype.type(sign / (math.factorial(j) * (order + j + 1)))
+        series = call(np.add, call(np.multiply, series, near), term)
+    return [where(is_near, series, total)]
