@@ -50,7 +50,7 @@ from transpile.schedule.domain.whole_blocks import split_whole_blocks
 from transpile.schedule.donation import donate_arguments
 from transpile.schedule.invariant_elements import hoist_elements
 from transpile.schedule.lanes.aos_to_soa import aos_to_soa
-from transpile.schedule.lanes.blocked_reductions import block_reductions
+from transpile.schedule.lanes.blocked_reductions import block_long_reductions
 from transpile.schedule.lanes.bool_reductions import widen_bool_reductions
 from transpile.schedule.lanes.column_reductions import vectorize_columns
 from transpile.schedule.lanes.if_conversion import convert_ifs
@@ -140,7 +140,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "many updates of few elements are made in private tables, which are then combined",
     ),
     (
-        block_reductions,
+        block_long_reductions,
         "a full reduction is a reduction of block sums: parallel, deterministic, accurate",
     ),
     (donate_arguments, "a result takes the memory of an argument that the caller gives up"),

@@ -6,10 +6,13 @@ from graphs import assert_steps_agree, loops_of, lowered
 from helpers import ordinary
 
 import transpile
+from transpile import ShapeDtypeStruct
+from transpile.analysis.oracle.loop_interpreter import run
+from transpile.ir.loop_ir import If
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.index_set_split import split_index_sets
-from transpile.schedule.lanes.blocked_reductions import block_reductions
+from transpile.schedule.lanes.blocked_reductions import block_long_reductions, block_reductions
 
 pytestmark = pytest.mark.full_level
 
@@ -57,6 +60,27 @@ def test_sums_of_rows_stay():
 )
 def test_running_values_stay(f):
     assert unchanged(f, ordinary("f8", (40,)))
+
+
+def test_a_sum_of_a_runtime_length_has_the_bits_of_a_known_one():
+    """One loop up to 15 elements, blocks of 4 from then on; a long body has no second version."""
+
+    def sums(x):
+        return (x / 3).sum(), (x * x).max()
+
+    any_length = ShapeDtypeStruct(("n",), np.float64)
+    program = block_long_reductions(lowered(sums, any_length), SMALL)
+    (branch,) = (s for k in program.kernels for s in k.body if isinstance(s, If))
+    least = branch.condition.args[1]
+    assert (branch.condition.op, least.value, len(branch.orelse)) == ("greater_equal", 16, 1)
+    for length in 1, 15, 16, 17, 41:
+        x = ordinary("f8", (length,))
+        known = block_long_reductions(lowered(sums, x), SMALL)
+        for one, other in zip(run(program, [x]), run(known, [x]), strict=True):
+            assert one.tobytes() == other.tobytes()
+    few = Options(machine=Machine(sum_block=4, most_versioned_statements=1))
+    program = block_long_reductions(lowered(sums, any_length), few)
+    assert not any(isinstance(s, If) for k in program.kernels for s in k.body)
 
 
 def test_blocks_depend_on_sizes_alone():

@@ -7,24 +7,31 @@ order.
 
 Blocks may run in parallel. They depend on sizes alone, not on the number of threads, so that
 results are the same bits on every machine, and the error of a blocked sum grows more slowly than
-that of one running sum (Higham, The accuracy of floating point summation, 1993).
+that of one running sum (Higham, The accuracy of floating point summation, 1993). A short reduction
+is one loop; where the length is a runtime size, a test before both chooses, so that results are the
+bits that they are of a known length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 
 from transpile.analysis.cost_model import trips
 from transpile.analysis.loop_dependences import outer_updates, reads_accumulator
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES
 from transpile.ir.dims import Dim, Index, Symbol, symbols_of
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import blocks_of
+from transpile.ir.indices.values import as_value
 from transpile.ir.loop_ir import (
+    Apply,
     Buffer,
     Declare,
     Expr,
     For,
+    If,
+    Literal,
     Load,
     Program,
     Ref,
@@ -40,7 +47,9 @@ from transpile.ir.loop_rewrite import (
     map_sequences,
     map_statement,
     names_in,
+    walk,
 )
+from transpile.ir.types import BOOL, INT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.product_order import may_repeat, products_in
@@ -52,7 +61,16 @@ from transpile.util.frozen_records import changed, replace, same
 @contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, *OF_TEMPORARIES))
 def block_reductions(program: Program, options: Options) -> Program:
     """The program with its outermost reductions blocked."""
-    machine = options.machine
+    return _with_blocks(program, options.machine, has_versions=False)
+
+
+@contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, *OF_TEMPORARIES))
+def block_long_reductions(program: Program, options: Options) -> Program:
+    """The same, but where runtime sizes make them short."""
+    return _with_blocks(program, options.machine, has_versions=True)
+
+
+def _with_blocks(program: Program, machine: Machine, *, has_versions: bool) -> Program:
     names = Names(names_in(program))
     temporaries = list(program.temporaries)
     in_place = program.donated or program.written
@@ -72,7 +90,9 @@ def block_reductions(program: Program, options: Options) -> Program:
                 and not is_independent(statement)
                 and (not products_in((statement,)) or (not in_place and may_repeat(statement)))
             ):
-                body += _blocked(statement, starts, names, temporaries, machine)
+                body += _blocked(
+                    statement, starts, names, temporaries, machine, has_versions=has_versions
+                )
             else:
                 body.append(statement)
         return tuple(body)
@@ -82,10 +102,16 @@ def block_reductions(program: Program, options: Options) -> Program:
 
 
 def _blocked(
-    loop: For, starts: dict[str, Declare], names: Names, temporaries: list[Buffer], machine: Machine
+    loop: For,
+    starts: dict[str, Declare],
+    names: Names,
+    temporaries: list[Buffer],
+    machine: Machine,
+    *,
+    has_versions: bool,
 ) -> Iterator[Statement]:
     """The loop over blocks and the loop that combines them; the loop itself where it has no such
-    reduction, uses running values, or is too short."""
+    reduction, uses running values, or is too short, which may be known at run time."""
     inner = max((_elements(s) for s in loop.body), default=1)
     size = max(1, machine.sum_block // max(inner, 1))
     updates = outer_updates(loop)
@@ -99,6 +125,26 @@ def _blocked(
     ):
         yield loop
         return
+    few = machine.fewest_sum_blocks * size
+    blocks = tuple(_in_blocks(loop, size, starts, updates, names, temporaries))
+    is_long_text = sum(1 for _ in walk(loop.body)) > machine.most_versioned_statements
+    has_versions = has_versions and not is_long_text and not products_in((loop,))
+    if not has_versions or is_at_most(few, loop.extent):
+        yield from blocks
+        return
+    is_long = Apply("greater_equal", (as_value(loop.extent), Literal(few, INT64)), BOOL)
+    yield If(is_long, blocks, (loop,))
+
+
+def _in_blocks(
+    loop: For,
+    size: int,
+    starts: Mapping[str, Declare],
+    updates: Mapping[str, str],
+    names: Names,
+    temporaries: list[Buffer],
+) -> Iterator[Statement]:
+    """The loop over blocks of this size, and the one that combines them."""
     number = blocks_of(loop.extent, size)
     block = Symbol(names.inner().new("block"), 0, number)
     partials = {
