@@ -309,3 +309,23 @@ def test_local_truths_are_numbers_that_compilers_vectorise(function):
 def test_truths_of_columns_are_collected_in_bytes():
     x = np.zeros((300, 64))
     assert re.search(r"uint8_t acc\[\d+\];", text_of(lambda x: (x < 1).all(axis=0), x))
+
+
+def test_truths_that_iterations_read_and_write_are_bytes():
+    """gcc makes vectors of bytes, and none of the bools of two arrays that change places."""
+
+    def rule(cells, n):
+        new = np.zeros_like(cells)
+        for _ in range(n):
+            for i in range(len(cells)):
+                left = cells[i - 1] if i > 0 else False
+                right = cells[i + 1] if i < len(cells) - 1 else False
+                new[i] = (cells[i] or right) and not (left and cells[i] and right)
+            cells, new = new, cells
+        return cells
+
+    x = np.random.default_rng(0).random(70) < 0.3
+    text = text_of(rule, x, 5)
+    assert "uint8_t *previous" in text
+    for n in (0, 1, 4):
+        np.testing.assert_array_equal(transpile.jit(rule)(x.copy(), n), rule(x.copy(), n))

@@ -96,6 +96,12 @@ def test_numbers_that_are_no_integers(function, x):
     assert outcome(transpile.jit(rounded, check_arithmetic=True), x) == outcome(rounded, x)
 
 
+@pytest.mark.parametrize("function", [math.floor, math.ceil, math.trunc])
+def test_numbers_are_rounded_where_nothing_else_asks_for_statements(function):
+    compiled = transpile.jit(lambda x: function(x) + 1)
+    assert [int(compiled(x)) for x in (2.7, -2.7)] == [function(x) + 1 for x in (2.7, -2.7)]
+
+
 def test_integers_of_more_than_64_bits_are_an_error():
     with pytest.raises(OverflowError, match="int too large to convert"):
         transpile.jit(to_int, check_arithmetic=True)(1e30)

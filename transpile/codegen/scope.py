@@ -162,6 +162,11 @@ class Scope:
         """The type of values."""
         return c_type(self.shared.dialect, dtype)
 
+    def element_type(self, name: str) -> str:
+        """The type of the elements of a buffer."""
+        dtype = self.buffers[name].dtype
+        return self.counted(dtype) if name in self.printer.as_bytes else self.ctype(dtype)
+
     def counted(self, dtype: DType) -> str:
         """The type of accumulators: compilers vectorise reductions of integers, not of bools."""
         return c_type(self.shared.dialect, UINT8 if dtype == BOOL else dtype)

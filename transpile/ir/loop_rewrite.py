@@ -32,7 +32,6 @@ from transpile.ir.loop_ir import (
     While,
     Within,
 )
-from transpile.ir.types import BOOL
 from transpile.util.frozen_records import changed, memoized, replace, same
 
 # ---------------------------------------------------------------------------------- traversals
@@ -398,39 +397,6 @@ def used_buffers(kernel: Kernel) -> tuple[tuple[str, ...], frozenset[str]]:
             used.setdefault(name)
             writes.add(name)
     return tuple(name for name in used if name not in local), frozenset(writes - local)
-
-
-def bools_as_bytes(program: Program) -> set[str]:
-    """The arrays of bools whose elements compilers had better load as integers.
-
-    A bool that is loaded from memory has no vector type of its own in gcc: neither a conversion nor
-    a choice by it is vectorised, nor its negation, nor its conjunction with a comparison of
-    numbers. So they are those of the programs that compute other numbers, too, in a loop that loads
-    bools, or that negate bools; routines take them as they are.
-    """
-    read: set[str] = set()
-    taken: set[str] = set()
-    is_mixed = False
-    for kernel in program.kernels:
-        dtypes = set()
-        for statement in walk(kernel.body):
-            names = {load.buffer for load in loads(statement) if load.dtype == BOOL}
-            if isinstance(statement, Call):
-                taken |= names
-            else:
-                read |= names
-                dtypes |= {p.dtype for p in parts(statement)}
-        is_mixed |= BOOL in dtypes and len(dtypes) > 1
-        is_mixed |= any(map(_negates_a_bool, walk(kernel.body)))
-    return read - taken if is_mixed else set()
-
-
-def _negates_a_bool(statement: Statement) -> bool:
-    """True if a statement computes with the negation of a bool, of which gcc makes no vector."""
-    return any(
-        isinstance(p, Apply) and p.primitive.involution and p.args[0].dtype == BOOL
-        for p in parts(statement)
-    )
 
 
 def of_one_kernel(program: Program) -> set[str]:

@@ -172,6 +172,9 @@ class Tracer:
             return round(self._concrete("int", "a Python int").item())
         return np.round(self, digits)
 
+    def __trunc__(self) -> int:  # without it math.trunc is a TypeError, and nothing is converted
+        return int(self._concrete("int", "a Python int").item())
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError(f"{user_source()}: len() of unsized object")

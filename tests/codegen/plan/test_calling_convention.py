@@ -67,7 +67,7 @@ def test_what_is_exchanged_says_so():
 
 
 def mask_of(value, *further):
-    return parameters_of(kernel_of(value, OUT, *further))["mask"]
+    return parameters_of(kernel_of(value, *(further or (OUT,))))["mask"]
 
 
 def test_bools_among_numbers_are_read_as_bytes():
@@ -78,10 +78,26 @@ def test_bools_among_numbers_are_read_as_bytes():
     assert mask_of(Apply("logical_and", (read(MASK), is_less), BOOL)).as_bytes
 
 
-def test_bools_alone_and_those_that_a_kernel_writes_or_a_routine_takes_are_not():
-    assert not mask_of(Apply("logical_and", (read(MASK), read(MASK)), BOOL)).as_bytes
+def test_bools_that_a_kernel_reads_and_writes_are_bytes_for_both():
     chosen = Apply("select", (read(MASK), read(X), read(Y)), FLOAT64)
-    assert not mask_of(chosen, Store("mask", (0,), Literal(np.True_, BOOL))).as_bytes
+    mask = mask_of(chosen, OUT, Store("mask", (0,), Literal(np.True_, BOOL)))
+    assert mask.as_bytes and mask.is_written and mask.needs_cast
+
+
+def test_bools_that_change_places_are_bytes_both_or_neither():
+    other = Buffer("other", (8,), BOOL)
+    chosen = Apply("select", (read(MASK), read(X), read(Y)), FLOAT64)
+    true = Store("other", (0,), Literal(np.True_, BOOL))
+    kernel = kernel_of(chosen, OUT, true, Swap("mask", "other"))
+    taken = Program("g", (X, MASK, Y, other), (OUT,), (kernel,))
+    pair = [p for p in CallingConvention(taken).parameters(kernel) if p.is_swapped]
+    assert len(pair) == 2 and all(p.as_bytes for p in pair)
+
+
+def test_bools_alone_and_those_that_are_only_written_or_a_routine_takes_are_not():
+    assert not mask_of(Apply("logical_and", (read(MASK), read(MASK)), BOOL)).as_bytes
+    is_less = Apply("less", (read(X), read(Y)), BOOL)
+    assert not mask_of(is_less, MASK).as_bytes
     program = scheduled(lambda b: (np.sort(b), b + 1.0), np.ones(9, bool))
     convention = CallingConvention(program)
     assert not any(p.as_bytes for k in program.kernels for p in convention.parameters(k))

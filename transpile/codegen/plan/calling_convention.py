@@ -3,16 +3,19 @@ are passed."""
 
 from __future__ import annotations
 
+from transpile.ir.calls import Call
 from transpile.ir.dims import Symbol, symbols_of
-from transpile.ir.loop_ir import Alloc, Buffer, Kernel, Program, Swap
+from transpile.ir.loop_ir import Alloc, Apply, Buffer, Kernel, Program, Statement, Swap
 from transpile.ir.loop_rewrite import (
-    bools_as_bytes,
+    loads,
+    parts,
     seen_by,
     symbols_read,
     used_buffers,
     walk,
     written,
 )
+from transpile.ir.types import BOOL
 from transpile.util.frozen_records import dataclass
 
 
@@ -25,7 +28,7 @@ class Parameter:
     is_written  the kernel writes it; others are const
     is_swapped  the kernel swaps its pointer with another one's, which `restrict` would forbid
     by_value    it is a number, not a pointer
-    as_bytes    its bools are read as integers
+    as_bytes    its bools are read, and written, as integers
     is_constant it is a global constant of the program
     """
 
@@ -51,7 +54,7 @@ class CallingConvention:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._order = {name: k for k, name in enumerate(program.buffers())}
-        self._bytes = bools_as_bytes(program)
+        self._bytes = _bools_as_bytes(program)
         self.constants = frozenset(b.name for b in program.constants)
         self._of_kernels: dict[str, tuple[Parameter, ...]] = {}
 
@@ -88,6 +91,7 @@ class CallingConvention:
         seen = seen_by(self._program, kernel)
         outer = self._program.buffers()
         globals_ = self.constants.difference(name for name, _ in kernel.shapes)
+        reads = {load.buffer for s in walk(kernel.body) for load in loads(s)}
         swapped = {n for s in walk(kernel.body) if isinstance(s, Swap) for n in written(s)}
         return tuple(
             Parameter(
@@ -96,8 +100,49 @@ class CallingConvention:
                 is_written=name in writes,
                 is_swapped=name in swapped,
                 by_value=not seen[name].shape and name not in writes,
-                as_bytes=name not in writes and self.reads_bytes(seen[name]),
+                as_bytes=name in reads | swapped and self.reads_bytes(seen[name]),
                 is_constant=name in self.constants,
             )
             for name in sorted((n for n in used if n not in globals_), key=self._order.__getitem__)
         )
+
+
+def _bools_as_bytes(program: Program) -> set[str]:
+    """The arrays of bools whose elements compilers had better load as integers.
+
+    A bool that is loaded from memory has no vector type of its own in gcc: neither a conversion nor
+    a choice by it is vectorised, nor its negation, nor its conjunction with a comparison of
+    numbers. So they are those of the programs that compute other numbers, too, in a loop that loads
+    bools, or that negate bools; routines take them as they are. Arrays that exchange their memory
+    have one type of pointers: both or neither.
+    """
+    read: set[str] = set()
+    taken: set[str] = set()
+    swaps: list[set[str]] = []
+    is_mixed = False
+    for kernel in program.kernels:
+        dtypes = set()
+        for statement in walk(kernel.body):
+            if isinstance(statement, Swap):
+                swaps.append({*written(statement)})
+            names = {load.buffer for load in loads(statement) if load.dtype == BOOL}
+            if isinstance(statement, Call):
+                taken |= names.union(written(statement))
+            else:
+                read |= names
+                dtypes |= {p.dtype for p in parts(statement)}
+        is_mixed |= BOOL in dtypes and len(dtypes) > 1
+        is_mixed |= any(map(_negates_a_bool, walk(kernel.body)))
+    for _ in swaps:
+        for pair in swaps:
+            read |= set() if read.isdisjoint(pair) else pair
+            taken |= set() if taken.isdisjoint(pair) else pair
+    return read - taken if is_mixed else set()
+
+
+def _negates_a_bool(statement: Statement) -> bool:
+    """True if a statement computes with the negation of a bool, of which gcc makes no vector."""
+    return any(
+        isinstance(p, Apply) and p.primitive.involution and p.args[0].dtype == BOOL
+        for p in parts(statement)
+    )
