@@ -171,7 +171,7 @@ def _is_far(angle: Expr, limit: float, flag: np.dtype[Any]) -> Expr:
     which both versions give the same, as 0 is no rare divisor among integers."""
     most = Literal(angle.dtype.type(limit), angle.dtype)
     is_far = Apply("greater", (Apply("absolute", (angle,), angle.dtype), most), BOOL)
-    if isinstance(angle, Apply) and angle.op == "divide":
+    if isinstance(angle, Apply) and angle.op == "divide" and not isinstance(angle.args[1], Literal):
         zero = Literal(angle.dtype.type(0), angle.dtype)
         divides = Apply("not_equal", (angle.args[1], zero), BOOL)
         is_far = Apply("logical_and", (is_far, divides), BOOL)
