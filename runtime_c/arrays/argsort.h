@@ -304,6 +304,26 @@ static inline bool argsort_is_ordered_U(int64_t format, int64_t words, int64_t n
     return true;
 }
 
+/* The positions that sort a row of bytes: each goes behind those before it whose byte is the same,
+   and those of smaller ones. */
+static void argsort_bytes_U(int64_t format, int64_t n, const char *x, int64_t stride,
+                            int64_t *order)
+{
+    uint32_t next[256] = {0}, before = 0;
+    for (int64_t i = 0; i < n; i++) {
+        next[sort_key_U(format, sort_load_U(x, i * stride)) & 255]++;
+    }
+    for (int key = 0; key < 256; key++) {
+        const uint32_t count = next[key];
+        next[key] = before;
+        before += count;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const U key = sort_key_U(format, sort_load_U(x, i * stride));
+        order[(int64_t)next[key & 255]++ * stride] = i;
+    }
+}
+
 /* numpy.argsort of all rows of x[outer][n][inner], stable. If `again`, `out` has the positions
    sorted by less significant keys. `scratch` has room for 2 * n words of 64 bits for each of up to
    `places` threads. */
@@ -345,6 +365,10 @@ static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t fo
                 continue;
             }
             if (again && argsort_is_ordered_U(format, words, n, from, inner, out + start)) {
+                continue;
+            }
+            if (BITS_U == 8 && !again) {
+                argsort_bytes_U(format, n, from, inner, out + start);
                 continue;
             }
             for (int64_t i = 0; i < n; i++) {
