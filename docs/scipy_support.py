@@ -65,6 +65,9 @@ NOTES = """
   traced; sizes, deviations, footprints and structures are known. A NaN changes the windows that it
   lies in; SciPy's running sums have it in the rest of the line. Results of bools are bools, where
   SciPy leaves other bytes in their memory.
+* `transpile.scipy.ndimage.map_coordinates` has JAX's modes, `scipy.ndimage.map_coordinates` in a
+  traced function SciPy's. Interpolated integers that are halves but for rounding may differ by 1,
+  and elements that are nearest but for rounding by their neighbour.
 * `optimize.minimize` is `transpile.scipy.optimize.minimize`, with the method BFGS.
 """
 

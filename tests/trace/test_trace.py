@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import evaluate, trace_to_graph
 
-from transpile import errors
+from transpile import errors, grad
 from transpile.ir.types import ArrayType, type_of
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind, current_trace, trace_function
@@ -213,6 +213,15 @@ def test_known_values_decide_branches_and_loops():
     assert [e.primitive.name for e in graph.equations].count("multiply") == 3
     graph = trace_one(f, np.array([-1.0, -2.0]), 3, known=True)
     assert [e.primitive.name for e in graph.equations].count("multiply") == 0
+
+
+def test_known_numbers_of_python_are_arrays_where_they_are_evaluated():
+    table = np.array([1.0, 2.0, 3.0])
+
+    def f(s):
+        return table[np.floor(np.arange(2.0) - s).astype(int)].sum() * s
+
+    assert grad(f)(0.3) == 4.0  # elements -1 and 0
 
 
 def test_known_values_pass_through_numpy_functions_without_a_traced_form():

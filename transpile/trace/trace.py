@@ -340,8 +340,9 @@ class Trace:
 
 def evaluate(equation: Equation, values: Sequence[Any]) -> list[Any]:
     """Evaluate one equation with the NumPy reference of its primitive."""
+    arrays = [np.asarray(v) if type(v) in PYTHON_SCALARS else v for v in values]
     with np.errstate(all="ignore"):
-        result = equation.primitive.numpy(*values, **equation.params)
+        result = equation.primitive.numpy(*arrays, **equation.params)
     results = [result] if isinstance(result, np.ndarray | np.generic) else list(result)
     return [
         np.asarray(r, dtype=v.type.dtype) for r, v in zip(results, equation.outputs, strict=True)

@@ -69,10 +69,11 @@ _GIVEN: Mapping[str, Mapping[str, Any]] = {
 }
 # By name in SciPy: ufuncs that have another name of their own.
 _SAME = {"psi": "digamma", "_sinc": "sinc"}
-# What has JAX's meaning here, not SciPy's.
-_OF_JAX = frozenset(("map_coordinates",))
 # By namespace: the module of what has JAX's meaning there, with SciPy's.
-_WITH_SCIPYS_MEANING = {"signal": "transpile.scipy.calls.signals"}
+_WITH_SCIPYS_MEANING = {
+    "ndimage": "transpile.scipy.ndimage.resampling",
+    "signal": "transpile.scipy.calls.signals",
+}
 # What ufuncs take beside their operands.
 _UFUNC = {"where": True, "casting": "same_kind", "dtype": None, "out": None}
 # Transforms that are NumPy's, with its dtypes.
@@ -106,7 +107,7 @@ def _counterpart(callee: Any) -> Callable[..., Any] | None:
         adapted = imported(_WITH_SCIPYS_MEANING.get(namespace, ours.__name__))
         if wanted in adapted.__all__:
             ours = adapted
-        return getattr(ours, wanted) if wanted in ours.__all__ and name not in _OF_JAX else None
+        return getattr(ours, wanted) if wanted in ours.__all__ else None
     return None
 
 

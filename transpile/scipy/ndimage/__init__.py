@@ -36,8 +36,11 @@ from transpile.scipy.ndimage.gaussians import (
     gaussian_laplace,
 )
 from transpile.scipy.ndimage.ranks import median_filter, percentile_filter, rank_filter
+from transpile.scipy.ndimage.resampling import affine_transform, rotate, shift, zoom
+from transpile.scipy.ndimage.splines import spline_filter, spline_filter1d
 
 __all__ = [
+    "affine_transform",
     "binary_closing",
     "binary_dilation",
     "binary_erosion",
@@ -65,7 +68,12 @@ __all__ = [
     "percentile_filter",
     "prewitt",
     "rank_filter",
+    "rotate",
+    "shift",
     "sobel",
+    "spline_filter",
+    "spline_filter1d",
     "uniform_filter",
     "uniform_filter1d",
+    "zoom",
 ]

@@ -23,7 +23,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.at import at
 from transpile.scipy.special.operands import Array, public
 
-__all__ = ["map_coordinates"]
+__all__ = ["map_coordinates", "mirrored", "reflected", "wrapped"]
 
 
 @public
@@ -108,12 +108,14 @@ def _modulo(index: Any, period: int) -> Any:
     return np.where(inside >= period, inside - period, inside)
 
 
-def _mirrored(index: Any, size: int) -> Any:
+def mirrored(index: Any, size: int) -> Any:
+    """The index in an array that is followed by itself backwards, about its last element."""
     last = size - 1
     return np.abs(_modulo(index + last, 2 * last) - last) if last else 0 * index
 
 
-def _reflected(index: Any, size: int) -> Any:
+def reflected(index: Any, size: int) -> Any:
+    """The index in an array that is followed by itself backwards, about its edge."""
     inside = _modulo(index, 2 * size)
     return np.minimum(inside, 2 * size - 1 - inside)
 
@@ -122,19 +124,20 @@ def _clipped(index: Any, size: int) -> Any:
     return np.clip(index, 0, size - 1)
 
 
-def _wrapped(index: Any, size: int) -> Any:
+def wrapped(index: Any, size: int) -> Any:
+    """The index in an array that is followed by itself."""
     return _modulo(index, size)
 
 
 _MODES: dict[str, Callable[[Any, int], Any]] = {
     "constant": _clipped,
     "nearest": _clipped,
-    "wrap": _wrapped,
-    "mirror": _mirrored,
-    "reflect": _reflected,
+    "wrap": wrapped,
+    "mirror": mirrored,
+    "reflect": reflected,
     "grid-constant": _clipped,
-    "grid-wrap": _wrapped,
-    "grid-mirror": _reflected,
+    "grid-wrap": wrapped,
+    "grid-mirror": reflected,
 }
 
 

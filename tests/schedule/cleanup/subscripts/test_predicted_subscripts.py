@@ -12,7 +12,7 @@ from transpile import lax
 from transpile.ir.loop_ir import Apply, Declare, For, Literal, Program, Ref, Update
 from transpile.ir.loop_ir import Kernel as LoopKernel
 from transpile.ir.loop_rewrite import parts, walk
-from transpile.ir.types import BOOL, INT64
+from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.options import Options
 from transpile.schedule.cleanup.subscripts.predicted_subscripts import predict_subscripts
 
@@ -71,6 +71,15 @@ def test_a_number_that_has_changed_since_is_not_the_same():
     change = Update(i, "add", five)
     assert used(predict_subscripts(program_of(begin, place, at), Options()))[0] == 1
     assert used(predict_subscripts(program_of(begin, place, change, at), Options()))[0] == 0
+
+
+def test_floating_point_numbers_are_no_subscripts():
+    x, zero = Ref("x", FLOAT64), Literal(np.float64(0), FLOAT64)
+    is_below = Apply("less", (x, zero), BOOL)
+    raised = Apply("add", (x, Literal(np.float64(5), FLOAT64)), FLOAT64)
+    place = Declare("place", Apply("select", (is_below, raised, x), FLOAT64))
+    program = program_of(Declare("x", zero), place)
+    assert predict_subscripts(program, Options()) == program
 
 
 @settings(max_examples=tries(40))

@@ -59,7 +59,8 @@ def _settled(program: Program) -> set[int]:
     """The declarations, by `id`, of numbers that ranges say enough of: capped ones that are not
     negative (one that says where a slice begins backwards may be -1), and others that are below
     the length from whose end they count."""
-    declared = [s for k in program.kernels for s in walk(k.body) if isinstance(s, Declare)]
+    statements = (s for k in program.kernels for s in walk(k.body))
+    declared = [s for s in statements if isinstance(s, Declare) and s.dtype == INT64]
     capped = {id(s) for s in declared if s.symbol is not None and _capped(s.value) is not None}
     below = {id(s): found for s in declared if (found := _not_capped(s)) is not None}
     refused = set()
