@@ -35,17 +35,8 @@ NAMESPACES = (
 # What changes nothing of the values.
 _UNUSED = frozenset(
     (
-        *(
-            "check_finite",
-            "checks",
-            "sum_check",
-            "lapack_driver",
-            "lwork",
-            "overwrite_a",
-            "overwrite_ab",
-            "overwrite_b",
-        ),
-        *("overwrite_data", "overwrite_x", "plan", "sum_check", "workers"),
+        *("check_finite", "checks", "lapack_driver", "lwork", "overwrite_a", "overwrite_ab"),
+        *("overwrite_b", "overwrite_data", "overwrite_x", "plan", "sum_check", "workers"),
     )
 )
 # Lists that stay as they are.
@@ -68,7 +59,7 @@ _GIVEN: Mapping[str, Mapping[str, Any]] = {
     "sqrtm": {"blocksize": 1},
 }
 # By name in SciPy: ufuncs that have another name of their own.
-_SAME = {"psi": "digamma", "_sinc": "sinc"}
+_SAME = {"psi": "digamma"}
 # By namespace: the module of what has JAX's meaning there, with SciPy's.
 _WITH_SCIPYS_MEANING = {
     "ndimage": "transpile.scipy.ndimage.resampling",
