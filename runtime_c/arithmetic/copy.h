@@ -1,5 +1,4 @@
-/* A complex number that a loop in lanes copies, part by part: gcc has no vectors for loads and
-   stores of whole ones. */
+/* numpy.copy of a complex number in lanes, part by part: gcc has no vectors of whole ones. */
 static inline void copy_C(C *to, const C *from)
 {
     R *parts = (R *)to;
