@@ -1,4 +1,5 @@
-/* numpy.copy of a complex number in lanes, part by part: gcc has no vectors of whole ones. */
+/* A complex number that a loop in lanes copies, part by part: gcc has no vectors for loads and
+   stores of whole ones. */
 static inline void copy_C(C *to, const C *from)
 {
     R *parts = (R *)to;
