@@ -86,15 +86,3 @@ def test_choices_are_between_parts_and_no_flag_is_changed():
     x = np.ones(100, np.complex64)
     text = transpile.jit(lambda x: np.where(x.real > 0, x, 2j)).lower(x).as_text()
     assert "choose_c64(" in text and "#pragma GCC optimize" not in text
-
-
-def test_copies_in_lanes_are_of_parts():
-    """gcc has vectors for parts of complex numbers beside one another, and for no whole ones."""
-    x = np.ones((40, 50), np.complex64)
-    functions = (np.copy, lambda x: np.concatenate([x, x], axis=1), lambda x: x[:, 1:].copy())
-    for function in functions:
-        compiled = transpile.jit(function).lower(x).compile()
-        assert "copy_c64(&out" in compiled.as_text("c")
-        np.testing.assert_array_equal(compiled(x), function(x))
-    for function in (lambda x: x.T.copy(), lambda x: x[:, ::2].copy()):
-        assert "copy_c64" not in transpile.jit(function).lower(x).as_text("c")
