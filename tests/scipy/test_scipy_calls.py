@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import fft, integrate, interpolate, linalg, optimize, signal, special, stats
 from scipy.special import erf, logsumexp
+from scipy_oracle import assert_as_scipy
 
 from transpile import grad, jit, vmap
 from transpile.errors import UnsupportedError
@@ -20,13 +21,7 @@ SQUARE = np.random.default_rng(1).random((4, 4)) + 4 * np.eye(4)
 SYMMETRIC = SQUARE @ SQUARE.T
 
 
-def check(f, *args):
-    """That a function gives under jit what it gives without: shapes, dtypes and values."""
-    expected, results = f(*args), jit(f)(*args)
-    for wanted, got in zip(expected, results, strict=True):
-        wanted = np.asarray(wanted)
-        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-12)
+check = functools.partial(assert_as_scipy, rtol=1e-9, atol=1e-12)
 
 
 def test_ufuncs_of_one_argument():

@@ -1,8 +1,11 @@
 """Digital filters, other sampling rates, spectra and waves, against SciPy."""
 
+import functools
+
 import numpy as np
 import pytest
 from scipy import signal
+from scipy_oracle import assert_as_scipy
 
 from transpile import grad, jit, vmap
 from transpile.errors import UnsupportedError
@@ -17,13 +20,7 @@ B, A = signal.butter(3, 0.3)
 SECTIONS = signal.butter(3, 0.2, output="sos")
 
 
-def check(f, *args):
-    """That a function gives under jit what it gives without: shapes, dtypes and values."""
-    for wanted, got in zip(f(*args), jit(f)(*args), strict=True):
-        wanted = np.asarray(wanted)
-        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-        tolerance = 1e-5 if wanted.dtype == np.float32 else 1e-9
-        np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+check = functools.partial(assert_as_scipy, rtol=1e-9, atol=1e-9, single=(1e-5, 1e-5))
 
 
 def test_transfer_functions():

@@ -1,10 +1,13 @@
 """Filters and morphology of images, against SciPy."""
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
+from scipy_oracle import assert_as_scipy
 from thorough import tries
 
 from transpile import grad, jit, vmap
@@ -19,11 +22,7 @@ BYTES = RANDOM.integers(0, 255, (7, 9)).astype(np.uint8)
 DISK = np.hypot(*np.indices((5, 5)) - 2) < 2.5
 
 
-def check(f, *args, rtol=1e-9):
-    """That a function gives under jit what it gives without: shapes, dtypes and values."""
-    for wanted, got in zip(f(*args), jit(f)(*args), strict=True):
-        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-        np.testing.assert_allclose(got, wanted, rtol=rtol, atol=1e-11)
+check = functools.partial(assert_as_scipy, rtol=1e-9, atol=1e-11)
 
 
 def test_sums_of_windows():

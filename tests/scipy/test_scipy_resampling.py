@@ -1,10 +1,13 @@
 """Images at coordinates between their elements, against SciPy."""
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
+from scipy_oracle import assert_as_scipy
 from thorough import tries
 
 from transpile import grad, jit, vmap
@@ -20,11 +23,7 @@ IMAGE = RANDOM.normal(size=(7, 9))
 POINTS = RANDOM.uniform(-3, 12, (2, 5))
 
 
-def check(f, *args):
-    """That a function gives under jit what it gives without: shapes, dtypes and values."""
-    for wanted, got in zip(f(*args), jit(f)(*args), strict=True):
-        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+check = functools.partial(assert_as_scipy, rtol=1e-9, atol=1e-9)
 
 
 def test_calls_of_scipy():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.spatial import distance
+from scipy_oracle import assert_as_scipy
 
 from transpile import jit
 from transpile.errors import UnsupportedError
@@ -16,15 +17,7 @@ X = random.random((7, 9)) + 0.1
 Y = random.random((7, 9)) + 0.1
 
 
-def flat(results):
-    return [np.asarray(leaf) for r in results for leaf in (r if isinstance(r, tuple) else (r,))]
-
-
-def check(f, *args):
-    """That a function gives under jit what it gives without: shapes, dtypes and values."""
-    for wanted, got in zip(flat(f(*args)), flat(jit(f)(*args)), strict=True):
-        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-        np.testing.assert_allclose(got, wanted, rtol=1e-5 if got.dtype == "f4" else 1e-10)
+check = functools.partial(assert_as_scipy, rtol=1e-10, single=(1e-5, 0))
 
 
 def moments(axis, x):

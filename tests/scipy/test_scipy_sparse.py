@@ -1,9 +1,12 @@
 """Sparse matrices of SciPy, known while tracing, with traced vectors: SciPy is the oracle."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse.linalg
 from scipy import sparse
+from scipy_oracle import assert_as_scipy
 
 from transpile import grad, jit, vmap
 from transpile.test_util import check_grads
@@ -16,11 +19,7 @@ COMPLEX = scipy.sparse.linalg.splu((SYSTEM + 1j * SYSTEM.T).tocsc())
 X, Y, WIDE = random.random(20), random.random(30), random.random((20, 7))
 
 
-def check(f, *args):
-    """That a function gives under jit what it gives without: shapes, dtypes and values."""
-    for wanted, got in zip(f(*args), jit(f)(*args), strict=True):
-        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-        np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-13)
+check = functools.partial(assert_as_scipy, rtol=1e-11, atol=1e-13)
 
 
 def test_products():

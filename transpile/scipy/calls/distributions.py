@@ -8,7 +8,8 @@ from collections.abc import Callable
 from types import MethodType, ModuleType
 from typing import Any
 
-from transpile.numpy.core.promotion import has_tracer, unsupported
+from transpile.numpy.core.promotion import unsupported
+from transpile.scipy.calls.choice import if_traced
 from transpile.util.lazy.imports import imported
 
 __all__ = ["distribution"]
@@ -19,7 +20,8 @@ def distribution(callee: Any) -> Callable[..., Any] | None:
     gives one with parameters."""
     if isinstance(callee, MethodType):
         return _method(callee)
-    return None if _ours(callee) is None else functools.partial(_with_parameters, callee)
+    ours = _ours(callee)
+    return None if ours is None else if_traced(callee, functools.partial(_WithParameters, ours))
 
 
 def _method(method: MethodType) -> Callable[..., Any] | None:
@@ -32,11 +34,12 @@ def _method(method: MethodType) -> Callable[..., Any] | None:
         args, kwargs = getattr(owner, "args", ()), getattr(owner, "kwds", {})
         owner = owner.dist
     ours = _ours(owner)
-    return None if ours is None else functools.partial(_called, method, ours, name, args, kwargs)
+    if ours is None:
+        return None
+    return if_traced(method, functools.partial(_called, ours, name, args, kwargs))
 
 
 def _called(
-    theirs: Callable[..., Any],
     ours: ModuleType,
     name: str,
     parameters: tuple[Any, ...],
@@ -45,29 +48,19 @@ def _called(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """A call of a method, by ours where an argument is traced. The parameters follow the first."""
-    if not has_tracer((args, kwargs)):
-        return theirs(*args, **kwargs)
+    """A call of a method of ours. The parameters follow the first argument."""
     return _function(ours, name)(*args, *parameters, **named, **kwargs)
 
 
 class _WithParameters:
     """A distribution with traced parameters: its methods are those of ours, given these."""
 
-    def __init__(self, ours: ModuleType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, ours: ModuleType, /, *args: Any, **kwargs: Any) -> None:
         self._ours, self._args, self._kwargs = ours, args, kwargs
 
     def __getattr__(self, name: str) -> Any:
         method = _function(self._ours, name)
         return lambda *args: method(*args, *self._args, **self._kwargs)
-
-
-def _with_parameters(theirs: Any, *args: Any, **kwargs: Any) -> Any:
-    if not has_tracer((args, kwargs)):
-        return theirs(*args, **kwargs)
-    ours = _ours(theirs)
-    assert ours is not None
-    return _WithParameters(ours, args, kwargs)
 
 
 def _function(ours: ModuleType, name: str) -> Callable[..., Any]:

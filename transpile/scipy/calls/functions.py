@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.numpy.core.promotion import as_array, has_tracer, unsupported
+from transpile.numpy.core.promotion import as_array, unsupported
 from transpile.numpy.core.promotion import error as located
+from transpile.scipy.calls.choice import if_traced
 from transpile.scipy.calls.sparse import is_sparse
 from transpile.scipy.sparse import rows
 from transpile.trace.tracer import Tracer
@@ -79,7 +80,7 @@ _OF_NUMPY = frozenset(
 def function(callee: Any) -> Callable[..., Any] | None:
     """What is called in the place of a function, a ufunc or a class of SciPy's."""
     found = _counterpart(callee)
-    return None if found is None else functools.partial(_called, callee, found)
+    return None if found is None else if_traced(callee, functools.partial(_called, callee, found))
 
 
 def _counterpart(callee: Any) -> Callable[..., Any] | None:
@@ -116,9 +117,7 @@ def _transform(name: str) -> Callable[..., Any]:
 
 
 def _called(theirs: Any, ours: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """A call of theirs, by ours where an argument is traced."""
-    if not has_tracer((args, kwargs)):
-        return theirs(*args, **kwargs)
+    """A call of ours, with the arguments of a call of theirs."""
     name = theirs.__name__
     if isinstance(theirs, np.ufunc):
         return ours(*map(_array, args), **_needed(name, kwargs, _UFUNC, {}))

@@ -17,6 +17,7 @@ import numpy as np
 from transpile.numpy.core.promotion import as_array, has_tracer, unsupported
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.at import at
+from transpile.scipy.calls.choice import if_traced
 from transpile.util.lazy.imports import imported
 
 __all__ = ["CLASSES", "interpolator"]
@@ -30,16 +31,11 @@ def interpolator(callee: Any) -> Callable[..., Any] | None:
     if theirs is None:
         return None
     if callee is theirs.splev:
-        return functools.partial(_called, callee, _splev)
+        return if_traced(callee, _splev)
     for name, ours in CLASSES.items():
         if isinstance(callee, getattr(theirs, name)):
-            return functools.partial(_called, callee, functools.partial(ours, callee))
+            return if_traced(callee, functools.partial(ours, callee))
     return None
-
-
-def _called(theirs: Callable[..., Any], ours: Callable[..., Any], /, *args: Any, **kw: Any) -> Any:
-    """A call of theirs, by ours where an argument is traced."""
-    return (ours if has_tracer((args, kw)) else theirs)(*args, **kw)
 
 
 def _polynomial(pieces: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,12 @@ __all__ = [
 ]
 
 _SEGMENT = 256
-_EDGES = {"fill": "constant", "symm": "symmetric", "symmetric": "symmetric", "wrap": "wrap"}
+_EDGES: Mapping[str, Any] = {
+    "fill": "constant",
+    "symm": "symmetric",
+    "symmetric": "symmetric",
+    "wrap": "wrap",
+}
 
 
 def _window(window: Any, nperseg: Any, size: int) -> tuple[Any, Any]:
@@ -155,5 +161,5 @@ def _of_matrices(ours: Any, in1: Any, in2: Any, mode: str, boundary: str, fillva
     if is_filled:
         long = np.pad(x, widths, constant_values=fillvalue)
     else:
-        long = np.pad(x, widths, _EDGES[boundary])  # type: ignore[call-overload]
+        long = np.pad(x, widths, _EDGES[boundary])
     return _whole(convolutions.convolve2d(long, y, "valid"), in1, in2)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.numpy.core.promotion import as_array, has_tracer, unsupported
+from transpile.numpy.core.promotion import as_array, unsupported
+from transpile.scipy.calls.choice import if_traced
 from transpile.scipy.sparse import rows
 from transpile.trace.tracer import Tracer
 
@@ -52,17 +53,12 @@ def sparse(callee: Any) -> Callable[..., Any] | None:
     theirs = sys.modules.get("scipy.sparse.linalg")
     owner, name = getattr(callee, "__self__", None), getattr(callee, "__name__", "")
     if name == "dot" and is_sparse(owner):
-        return functools.partial(_called, callee, functools.partial(_dot, owner))
+        return if_traced(callee, functools.partial(_dot, owner))
     if theirs is not None and name == "solve" and isinstance(owner, theirs.SuperLU):
-        return functools.partial(_called, callee, rows.solver(owner))
+        return if_traced(callee, rows.solver(owner))
     if theirs is not None and callee is theirs.spsolve:
-        return functools.partial(_called, callee, functools.partial(_spsolve, theirs.splu))
+        return if_traced(callee, functools.partial(_spsolve, theirs.splu))
     return None
-
-
-def _called(theirs: Callable[..., Any], ours: Callable[..., Any], /, *args: Any, **kw: Any) -> Any:
-    """A call of theirs, by ours where an argument is traced."""
-    return (ours if has_tracer((args, kw)) else theirs)(*args, **kw)
 
 
 def _dot(matrix: Any, other: Any) -> Any:

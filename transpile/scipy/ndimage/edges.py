@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 # By mode of SciPy: the mode of `np.pad`.
-_PADDING = {
+_PADDING: Mapping[str, Any] = {
     "constant": "constant",
     "grid-constant": "constant",
     "grid-mirror": "symmetric",
@@ -161,7 +161,7 @@ def extended(
     pairs = [widths.get(axis, (0, 0)) for axis in range(np.ndim(x))]
     padding = _PADDING[next(iter(modes.values()))]
     if padding != "constant":
-        return np.pad(x, pairs, mode=padding)  # type: ignore[call-overload]
+        return np.pad(x, pairs, mode=padding)
     if isinstance(cval, complex | np.complexfloating) and kind_letter(x.dtype) != "c":
         raise located(ValueError, "Cannot provide a complex-valued cval when the input is real.")
     return np.pad(x, pairs, mode="constant", constant_values=cval)

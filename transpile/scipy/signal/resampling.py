@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from transpile.scipy.special.operands import Array, public
 __all__ = ["upfirdn"]
 
 # By mode: the mode of `np.pad`, and whether values are mirrored about those at the ends.
-_PADDING = {
+_PADDING: Mapping[str, tuple[Any, bool]] = {
     "antireflect": ("reflect", True),
     "antisymmetric": ("symmetric", False),
     "edge": ("edge", False),
@@ -87,8 +88,8 @@ def _extended(rows: Any, before: int, after: int, mode: str, cval: Any) -> Any:
         return _on_lines(rows, before, after, 1 if mode == "smooth" else size - 1)
     name, is_odd = _PADDING[mode]
     if is_odd:
-        return np.pad(rows, widths, name, reflect_type="odd")  # type: ignore[call-overload]
-    long = np.pad(rows, widths, name)  # type: ignore[call-overload]
+        return np.pad(rows, widths, name, reflect_type="odd")
+    long = np.pad(rows, widths, name)
     if mode != "antisymmetric":
         return long
     turn = np.arange(-before, size + after) // size % 2

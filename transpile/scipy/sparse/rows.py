@@ -43,7 +43,10 @@ def product(matrix: Any, x: Any) -> Any:
 
 def _linear(forward: Callable[..., Any], transpose: Callable[..., Any], x: Any) -> Any:
     """forward(x), with a transpose of which the transpose is `forward` again."""
-    turned = lambda _, c: _linear(transpose, forward, c)  # noqa: E731
+
+    def turned(_: Any, cotangent: Any) -> Any:
+        return _linear(transpose, forward, cotangent)
+
     return linear_call(lambda _, v: forward(v), turned, (), x)
 
 
@@ -74,17 +77,16 @@ def solver(factors: Any) -> Callable[..., Any]:
     Pc = L U, of which the rows and columns of A are exchanged by `perm_r` and `perm_c`."""
 
     def solve(rhs: Any, trans: str = "N") -> Any:
-        x = convert(rhs, result_dtype(np.empty(0, factors.L.dtype), rhs))
         lower, upper = factors.L, factors.U
-        rows, columns = np.argsort(factors.perm_r), factors.perm_c
-        ahead = lambda b: _backward(upper, _forward(lower, b[rows]))[columns]  # noqa: E731
-        back_rows, back_columns = factors.perm_r, np.argsort(columns)
+        x = convert(rhs, result_dtype(np.empty(0, lower.dtype), rhs))
+        rows, columns = factors.perm_r, factors.perm_c
+        from_rows, from_columns = np.argsort(rows), np.argsort(columns)
 
-        def turned(b: Any, conjugate: bool = False) -> Any:
-            first, second = (
-                (upper.T, lower.T) if not conjugate else (upper.T.conj(), lower.T.conj())
-            )
-            return _backward(second, _forward(first, b[back_columns]))[back_rows]
+        def ahead(b: Any) -> Any:
+            return _backward(upper, _forward(lower, b[from_rows]))[columns]
+
+        def turned(b: Any) -> Any:
+            return _backward(lower.T, _forward(upper.T, b[from_columns]))[rows]
 
         if trans == "N":
             return _linear(ahead, turned, x)

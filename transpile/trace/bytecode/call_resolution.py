@@ -13,7 +13,6 @@ not copied; transpile asks here for the functions that users hand to it.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import itertools
 import operator
@@ -46,6 +45,8 @@ OF_METHODS: dict[type, Callable[[Any], Callable[..., Any]]] = {}
 # By package: the module whose `substitute` says what is called in the place of its callables, and
 # whose `operand` what is multiplied in the place of its matrices.
 _OF_PACKAGES = {"scipy": "transpile.scipy.calls"}
+# By the name of a class in C that names no module: its package. `splu` gives such an object.
+_NOT_PYTHONS = {"SuperLU": "scipy"}
 
 _WRAPPERS = frozenset(("contextlib", "functools"))
 _NOT_COPIED = (sys.stdlib_module_names - _WRAPPERS - {"__main__"}) | {"numpy", "transpile"}
@@ -106,9 +107,9 @@ def resolved(callee: Any) -> Any:
         return callee
     if THREAD.python is not None and id(callee) in THREAD.python.substitutes:
         return THREAD.python.substitutes[id(callee)][1]
-    kind = type(callee)
-    if kind is FunctionType and id(callee) in SUBSTITUTES:
+    if id(callee) in SUBSTITUTES:
         return SUBSTITUTES[id(callee)][1]
+    kind = type(callee)
     ours = of_package(callee)
     if ours is not None:
         return ours
@@ -117,8 +118,6 @@ def resolved(callee: Any) -> Any:
     if kind is MethodType:
         function = resolved(callee.__func__)
         return callee if function is callee.__func__ else MethodType(function, callee.__self__)
-    if id(callee) in SUBSTITUTES:
-        return SUBSTITUTES[id(callee)][1]
     if issubclass(kind, type) and in_class(kind, "__call__") is vars(type)["__call__"]:
         return _constructor(callee)
     if kind is functools.partial:
@@ -145,11 +144,9 @@ def of_package(callee: Any, package: str | None = None) -> Any:
 
 
 def _package_in_c(method: Any) -> str | None:
-    """The package of a method in C whose class says that it is Python's own, and is not: `splu` of
-    SciPy gives an object of such a class."""
+    """The package of a method in C whose class says that it is one of Python's own, and is not."""
     cls = type(getattr(method, "__self__", None))
-    is_pythons = cls.__module__ != "builtins" or getattr(builtins, cls.__name__, None) is cls
-    return None if is_pythons or cls.__name__ != "SuperLU" else "scipy"
+    return _NOT_PYTHONS.get(cls.__name__) if cls.__module__ == "builtins" else None
 
 
 def _module_of(name: Any) -> Any:
