@@ -129,3 +129,15 @@ def test_arrays_of_lists_of_traced_lengths(f, caplog):
     slope = (total(1.6 + 1e-5, 4) - total(1.6 - 1e-5, 4)) / 2e-5
     if f is not of_logarithms:  # in float32
         np.testing.assert_allclose(transpile.jit(transpile.grad(total))(1.6, 4), slope, rtol=1e-6)
+
+
+def last_that_decides(x):
+    if any((last := value) > 1 for value in x):
+        return last
+    return 0.0
+
+
+def test_a_name_that_an_item_binds_is_refused():
+    """`any` would bind it to the last item."""
+    with pytest.raises(errors.UnsupportedError, match="Write a loop: for, if and break"):
+        transpile.jit(last_that_decides)(np.arange(4.0))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
+
 import numpy as np
 import pytest
 
@@ -28,6 +31,37 @@ def counts_until(a, bound):
             where = k
             break
     return where
+
+
+def first_power(a, bound):
+    for k in itertools.count(1):
+        bound /= 2
+        if bound < a[0]:
+            return k
+    return None
+
+
+def counts_beside(a, bound):
+    s = 0.0
+    for k, x in zip(itertools.count(2, 0.5), a, strict=False):
+        if x > bound:
+            s += k * x
+    return s
+
+
+def positions(a, bound):
+    ordered = np.sort(a)
+    s = bisect.bisect_left(ordered, bound) + 10 * bisect.bisect(ordered, bound)
+    for k in range(int(bound)):
+        s += bisect.bisect_left(ordered, a[k], k) + 3 * bisect.bisect_right(ordered, a[k], k, 6)
+    return s + 100 * bisect.bisect([-1.0, 1.0, a[0]], bound) + bisect.bisect((1, 2, 3), bound)
+
+
+@pytest.mark.parametrize("function", [first_power, counts_beside, positions])
+def test_endless_counts_and_ordered_numbers(function):
+    compiled = transpile.jit(function)
+    for bound in (1.0, 2.0, 2.5, 4.0):
+        assert compiled(A, bound) == function(A, bound)
 
 
 def first_pair(a, b, bound):

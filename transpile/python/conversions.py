@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from transpile.ir.dims import Dim
 from transpile.ir.indices.lengths import refused
 from transpile.ir.source_info import user_source
 from transpile.python import operations
+from transpile.python.objects.containers import Lent
 from transpile.python.rolling import RolledError, UnrolledError
 from transpile.python.semantics import bounds, builtins, math_functions
 from transpile.python.semantics.branches import if_
@@ -55,6 +57,7 @@ class Conversions:
     changing     by the site of a loop: the attributes that it changes
     counting     what the greatest numbers in statements are, that only the program has
     handlers     of the `try` statements that are being traced: functions that give their classes
+    lent         what traced values have chosen of the user's lists and objects, which are copies
     """
 
     def __init__(self, failure: errors.TracerError | None) -> None:
@@ -65,18 +68,31 @@ class Conversions:
         self.changing: dict[Any, Any] = {}
         self.counting = bounds.Counting()
         self.handlers: list[Callable[[], Any]] = []
+        self.lent: list[tuple[str, Lent]] = []
         self.refused: dict[str, None] = {}
 
     def retried(self, attempt: Callable[[], T]) -> T:
         """Trace with conversions, as often as loops ask for it."""
         while True:
             try:
-                return between(self._begin, attempt, as_before())
+                return between(self._begin, partial(self._checked, attempt), as_before())
             except _REQUESTS as request:
                 self._grant(request)
             except NameError as error:
                 # What a `finally` of the user's reads has no value where a request passes it.
                 self._grant(passed_over(error, *_REQUESTS) or error)
+
+    def _checked(self, attempt: Callable[[], T]) -> T:
+        """The result of an attempt, which changes no copy in the place of what it stands for."""
+        self.lent.clear()
+        result = attempt()
+        for what, lent in self.lent:
+            if lent.is_changed():
+                raise errors.UnsupportedError(
+                    f"{what} is changed later. As a traced value chooses it, it is a copy: keep "
+                    f"the values in an array, and assign to an element of it, values[k] = value."
+                )
+        return result
 
     def _grant(self, request: BaseException) -> None:
         """Note what a trace has asked for, or raise what it ended with."""

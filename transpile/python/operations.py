@@ -10,7 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from transpile.python.semantics import branches, loops
-from transpile.python.semantics.branches import and_, choose, compare, not_, or_
+from transpile.python.semantics.branches import (
+    and_,
+    choose,
+    compare,
+    is_sequence,
+    is_singleton,
+    not_,
+    or_,
+)
 from transpile.python.semantics.exceptions import (
     assert_,
     bound,
@@ -35,6 +43,8 @@ __all__ = [
     "handled",
     "here",
     "if_",
+    "is_sequence",
+    "is_singleton",
     "listed",
     "not_",
     "only_here",

@@ -8,7 +8,7 @@ from transpile import errors
 from transpile.ir.graph import Equation, graphs_in
 from transpile.ir.source_info import user_source
 from transpile.python.loop_hints import Unrolled
-from transpile.python.semantics.iterables import Items
+from transpile.python.semantics.iterables import ENDLESS, Items
 from transpile.trace.trace import current_trace
 from transpile.util.interrupt_safety import THREAD
 
@@ -72,6 +72,12 @@ class LoopStatement:
     def is_rolled(self) -> bool:
         """True where the user, or an earlier attempt, asks for a loop of the program."""
         return self.is_asked_for or self.site in THREAD.python.rolled
+
+    def ended(self, items: Items, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The variables behind a loop: the only flag that ends one without a last item is true."""
+        if items.length is not ENDLESS or len(self.stops) != 1:
+            return values
+        return tuple(True if k in self.stops else value for k, value in enumerate(values))
 
     def equations(self) -> int:
         """The length of the trace so far."""

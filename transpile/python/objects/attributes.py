@@ -1,4 +1,5 @@
-"""Attributes of the user's objects, which statements change as they change variables.
+"""Attributes of the user's objects, and elements of lists and dicts, which statements change as
+they change variables.
 
 A statement is traced once, and its attributes are then as before: what it makes of them are results
 of it, as variables are, and are set behind it.
@@ -13,13 +14,13 @@ from typing import Any
 
 from transpile import errors
 from transpile.ir.source_info import user_source
+from transpile.python.objects.containers import CHANGEABLE, MOST_ITEMS, changing, restore
 from transpile.python.semantics.values import Maybe, Unbound
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
 
 _NOT_USERS = ("transpile", "numpy", "builtins")
 _DEPTH = 2  # of objects in the attributes of others, and in containers
-_MOST_ITEMS = 256  # of a container that is looked through
 
 
 class Attribute:
@@ -49,28 +50,69 @@ class Attribute:
             vars(self.owner)[self.field] = value
 
 
+class Element(Attribute):
+    """An element of a list, a deque or a dict, which has it before and behind a statement."""
+
+    def get(self) -> Any:
+        """Its value."""
+        return self.owner[self.field]
+
+    def set(self, value: Any) -> None:
+        """Give it a value."""
+        self.owner[self.field] = value
+
+
 class Attributes:
-    """The attributes of the objects that functions see, as they are now."""
+    """The attributes of the objects that functions see, and the elements of their lists and dicts,
+    as they are now."""
 
     def __init__(self, functions: Iterable[Any]) -> None:
         self._objects = {id(owner): (owner, name) for name, owner in _objects(functions)}
-        self._before = {key: dict(vars(owner)) for key, (owner, _) in self._objects.items()}
+        self._before = {key: _fields(owner) for key, (owner, _) in self._objects.items()}
 
     def changed(self) -> list[Attribute]:
-        """Those that have another value by now."""
-        changed = []
+        """Those that have another value by now. Raises CarryError where a container has other
+        elements."""
+        changed: list[Attribute] = []
         for key, (owner, name) in self._objects.items():
-            before, now = self._before[key], vars(owner)
+            before, now = self._before[key], _fields(owner)
+            is_container = isinstance(owner, CHANGEABLE)
+            if is_container and before.keys() != now.keys():
+                raise changing(name, owner)
             for field in dict.fromkeys((*before, *now)):
-                if field not in now or field not in before or now[field] is not before[field]:
+                if field in now and field in before and now[field] is before[field]:
+                    continue
+                if is_container:
+                    changed.append(Element(owner, field, f"{name}[{field!r}]"))
+                else:
                     changed.append(Attribute(owner, field, f"{name}.{field}"))
         return changed
 
     def restore(self) -> None:
         """Let all be as before."""
-        for attribute in self.changed():
-            before = self._before[id(attribute.owner)]
-            attribute.set(before.get(attribute.field, Unbound()))
+        for key, (owner, _) in self._objects.items():
+            before = self._before[key]
+            if not isinstance(owner, CHANGEABLE):
+                if any(vars(owner).get(k, owner) is not v for k, v in before.items()) or (
+                    before.keys() != vars(owner).keys()
+                ):
+                    vars(owner).clear()
+                    vars(owner).update(before)
+            elif before.keys() != (now := _fields(owner)).keys():
+                items = before.items() if isinstance(owner, dict) else before.values()
+                restore(
+                    owner, [x for i in items for x in i] if isinstance(owner, dict) else [*items]
+                )
+            else:
+                for field, value in before.items():
+                    if now[field] is not value:
+                        owner[field] = value
+
+
+def _fields(owner: Any) -> dict[Any, Any]:
+    if isinstance(owner, dict):
+        return dict(owner)
+    return dict(enumerate(owner) if isinstance(owner, CHANGEABLE) else vars(owner))
 
 
 class ChangedError(BaseException):
@@ -182,10 +224,15 @@ def _objects(functions: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 def _held(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
     if isinstance(value, type | FunctionType | ModuleType | Tracer):
         return
-    if type(value) in (list, tuple, dict) and depth and len(value) <= _MOST_ITEMS:
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, held in list(items):
-            yield from _held(f"{name}[{key!r}]", held, depth - 1)
+    if isinstance(value, (*CHANGEABLE, tuple)):
+        if len(value) > MOST_ITEMS:
+            return
+        if isinstance(value, CHANGEABLE):
+            yield name, value
+        if depth:
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, held in list(items):
+                yield from _held(f"{name}[{key!r}]", held, depth - 1)
         return
     if type(value).__module__.partition(".")[0] in _NOT_USERS or not hasattr(value, "__dict__"):
         return

@@ -1,22 +1,26 @@
-"""Lists and dicts of the function that a statement of the program would change while it is traced:
-once, and not as often as the program comes to it."""
+"""Lists, dicts and objects that a statement of the program would change while it is traced: once,
+and not as often as the program comes to it, or in a copy of them."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from transpile import errors
 from transpile.ir.source_info import user_source
+from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
 
 T = TypeVar("T")
 _OWN = (Trace, Tracer)
 _CONTAINERS = (list, dict, set, deque, bytearray)
+CHANGEABLE = (list, deque, dict)  # whose elements are variables of statements
+_DEPTH = 3  # of what is in containers and attributes
+MOST_ITEMS = 256  # of a container that is looked through
 
 
 def unchanging(run: Callable[[], T], function: Callable[..., Any]) -> T:
@@ -25,23 +29,116 @@ def unchanging(run: Callable[[], T], function: Callable[..., Any]) -> T:
     Raises CarryError where that changes a container that it sees through its closure, or in an
     object there; the container is then as before.
     """
-    watched = [(name, value, _items(value)) for name, value in _seen(function)]
+    watched = [(name, value, held_items(value)) for name, value in _seen(function)]
     result = run()
     for name, container, before in watched:
-        after = _items(container)
-        if len(after) != len(before) or any(a is not b for a, b in zip(after, before, strict=True)):
-            _restore(container, before)
-            raise errors.CarryError(
-                f"{user_source()}: `{user_source().text}`, where traced values decide what runs, "
-                f"or how often, changes the {type(container).__name__} {name!r}. Collect values "
-                f"in an array: out = numpy.zeros(n) before it, and out[i] = value."
-            )
+        after = held_items(container)
+        is_variable = isinstance(container, CHANGEABLE) and len(container) <= MOST_ITEMS
+        if _is_regrown(container, before) or (
+            not is_variable and any(a is not b for a, b in zip(after, before, strict=True))
+        ):
+            restore(container, before)
+            raise changing(name, container)
     return result
+
+
+def changing(name: str, container: Any) -> errors.CarryError:
+    """What to raise of a container whose changes are no variables of a statement."""
+    return errors.CarryError(
+        f"{user_source()}: `{user_source().text}`, where traced values decide what runs, or how "
+        f"often, changes the {type(container).__name__} {name!r}. Collect values in an array: out "
+        f"= numpy.zeros(n) before it, and out[i] = value."
+    )
+
+
+def _is_regrown(container: Any, before: Sequence[Any]) -> bool:
+    """True where a container has another number of items by now, or other keys."""
+    if isinstance(container, dict):
+        keys = before[::2]
+        return len(keys) != len(container) or any(
+            a is not b for a, b in zip(container, keys, strict=True)
+        )
+    return len(container) != len(before)
+
+
+def keeping(body: Callable[..., T]) -> Callable[..., T]:
+    """A loop's body that raises CarryError where it changes its item: a list or an object that the
+    program makes of arrays, so that the one of the user would stay as it is."""
+
+    def call(item: Any, *values: Any) -> T:
+        before = Lent(item)
+        result = body(item, *values)
+        if before.is_changed():
+            raise errors.CarryError(
+                f"{user_source()}: `{user_source().text}` changes its items, which are copies in a "
+                f"loop of the program. Collect values in an array: out = numpy.zeros(n) before it, "
+                f"and out[i] = value."
+            )
+        return result
+
+    return call
+
+
+class Lent:
+    """A value that stands for one of the user's, and how it was."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+        self._leaves, self._structure = flatten_arrays(value)
+
+    def is_changed(self) -> bool:
+        """True where something else is in it by now."""
+        leaves, structure = flatten_arrays(self._value)
+        pairs = zip(leaves, self._leaves, strict=False)
+        return structure != self._structure or any(a is not b for a, b in pairs)
+
+
+def lent_by_choice(
+    names: Sequence[str],
+    values: Sequence[Any],
+    results: Sequence[Sequence[Any]],
+    branches: Sequence[Callable[..., Any]],
+) -> list[tuple[str, Lent]]:
+    """The values behind two branches that stand for lists or objects which were there before."""
+    triples = zip(names, values, *results, strict=True)
+    chosen = [(n, v, pair) for n, v, *pair in triples if _may_change(v) and pair[0] is not pair[1]]
+    if not chosen:
+        return []
+    before: set[int] = set()
+    for branch in branches:
+        for _, value in _closed_over(branch):
+            _take_ids(value, _DEPTH, before)
+    return [(n, Lent(v)) for n, v, pair in chosen if before & {*map(id, pair)}]
+
+
+def _may_change(value: Any) -> bool:
+    if isinstance(value, _CONTAINERS):
+        return True
+    fixed = isinstance(value, (*_OWN, type, FunctionType, ModuleType))
+    return not fixed and hasattr(value, "__dict__")
+
+
+def _take_ids(value: Any, depth: int, ids: set[int]) -> None:
+    """Take the lists and objects in a value."""
+    if _may_change(value):
+        ids.add(id(value))
+    if depth and isinstance(value, (*_CONTAINERS, tuple)) and len(value) <= MOST_ITEMS:
+        for item in value.values() if isinstance(value, dict) else value:
+            _take_ids(item, depth - 1, ids)
+    elif depth and _may_change(value):
+        for item in list(vars(value).values()):
+            _take_ids(item, depth - 1, ids)
 
 
 def _seen(function: Any) -> Iterator[tuple[str, Any]]:
     """The containers in the closures of a function, and of those that it sees there, by the names
     that they have."""
+    for name, value in _closed_over(function):
+        yield from _held(name, value)
+
+
+def _closed_over(function: Any) -> Iterator[tuple[str, Any]]:
+    """The variables in the closures of a function, and of those that it sees there."""
     pending, met = [function], set()
     while pending:
         function = pending.pop()
@@ -58,7 +155,7 @@ def _seen(function: Any) -> Iterator[tuple[str, Any]]:
             except ValueError:  # not filled
                 continue
             pending.append(value)
-            yield from _held(name, value)
+            yield name, value
 
 
 def _held(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -71,13 +168,15 @@ def _held(name: str, value: Any) -> Iterator[tuple[str, Any]]:
                 yield f"{name}.{field}", held
 
 
-def _items(container: Any) -> list[Any]:
+def held_items(container: Any) -> list[Any]:
+    """What a container holds: of a dict, keys and values in turn."""
     if isinstance(container, dict):
         return [part for item in container.items() for part in item]
     return list(container)
 
 
-def _restore(container: Any, items: list[Any]) -> None:
+def restore(container: Any, items: Sequence[Any]) -> None:
+    """Let the items be those of before."""
     container.clear()
     if isinstance(container, dict):
         container.update(zip(items[::2], items[1::2], strict=True))

@@ -19,7 +19,7 @@ from transpile.numpy.core.promotion import weaken
 from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives.effects.failures import fail
 from transpile.python.objects.attributes import Attribute, Attributes
-from transpile.python.objects.containers import unchanging
+from transpile.python.objects.containers import lent_by_choice, unchanging
 from transpile.python.objects.references import (
     Row,
     check_copies,
@@ -47,6 +47,7 @@ from transpile.trace.call_signature import type_text
 from transpile.trace.trace import the_trace
 from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import apply
+from transpile.util.interrupt_safety import THREAD
 
 Later = Callable[[], Any]
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -136,6 +137,8 @@ def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -
         for result, change in zip(results, changes, strict=True)
     ]
     values = _chosen(holds, regions, results, names)
+    for name, value in lent_by_choice(names, values, results, branches):
+        THREAD.python.lent.append((f"{user_source()}: {name!r}", value))
     if len(ends) == len(regions):
         raise ends[0]
     count = len(names) - len(changed)
@@ -192,6 +195,25 @@ def compare(left: Any, *parts: Any) -> Any:
     else:
         result = _COMPARISONS[sign](left, right)
     return and_(result, lambda: compare(right, *rest)) if rest else result
+
+
+def is_singleton(value: Any, constant: Any, is_rest: bool = False) -> Any:
+    """Whether a value is True, False or None, which Python's bools are and those of NumPy are not;
+    `is_rest` where it is known not to be the other bool."""
+    is_bool = isinstance(value, Tracer) and value.dtype == BOOL and not value.ndim
+    if not is_bool or constant is None:
+        return value is constant
+    if not value.type.weak:  # it may be one of either
+        return bool(value) is constant
+    if is_rest:
+        return True
+    return truth(value) if constant else not_(value)
+
+
+def is_sequence(value: Any, length: int) -> bool:
+    """Whether a value matches a pattern of so many items: arrays and texts do not."""
+    others = str | bytes | bytearray | Tracer
+    return isinstance(value, Sequence) and not isinstance(value, others) and len(value) == length
 
 
 def _contains(container: Any, value: Any) -> Any:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import bisect
 import builtins
+import dis
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
 
-from transpile import debug, lax
+from transpile import debug, errors, lax
 from transpile.ir.dims import Dim
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64
@@ -29,6 +33,7 @@ from transpile.python.semantics.generators import Generated
 from transpile.python.semantics.iterables import (
     Chosen,
     Items,
+    count,
     enumerate_,
     is_stackable,
     items_of,
@@ -182,6 +187,40 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     return [_like(x, values) for x in result] if key is None else result
 
 
+def _bisected(original: Function, side: Any) -> Function:
+    """`bisect.bisect_left` or `bisect_right`, of an array or a list of numbers."""
+
+    def bisected(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+        if not any_unknown((x, lo, hi)) and not (
+            isinstance(a, Tracer) or (type(a) in (list, tuple) and any_unknown(a))
+        ):
+            return original(a, x, lo, hi, key=key)
+        if key is not None:
+            raise errors.UnsupportedError(
+                f"{user_source()}: bisect of traced values takes no key. Give it the list of keys."
+            )
+        values = as_array(np.stack(a) if type(a) in (list, tuple) else a)
+        end = len_(values) if hi is None else hi
+        if type(lo) is int and lo == 0 and hi is None:
+            return as_integer(np.searchsorted(values, x, side))
+        return _halved(values, x, lo, end, side)
+
+    return bisected
+
+
+def _halved(values: Any, x: Any, low: Any, high: Any, side: str) -> Any:
+    """The position of a number among those from `low` to `high`."""
+
+    def step(low: Any, high: Any) -> tuple[Any, ...]:
+        middle = (low + high) // 2
+        is_behind = values[middle] < x if side == "left" else np.logical_not(x < values[middle])
+        return np.where(is_behind, middle + 1, low), np.where(is_behind, high, middle)
+
+    names = "the first", "the last"
+    begin = as_integer(low), as_integer(high)
+    return as_integer(while_(lambda low, high: low < high, step, (), names, begin)[0])
+
+
 def _like(value: Any, others: Sequence[Any]) -> Any:
     """A number as weakly typed as all of the others."""
     is_weak = all(x.type.weak if isinstance(x, Tracer) else not hasattr(x, "dtype") for x in others)
@@ -216,6 +255,11 @@ def _quantified(ends: bool, combine: Function, reduction: Function) -> Function:
         traced = []
         for item in iterable:
             holds = truth(item)
+            if isinstance(holds, Tracer) and _binds_names(iterable):
+                raise errors.UnsupportedError(
+                    f"{user_source()}: which item ends `{user_source().text}`, and is bound by "
+                    f"`:=`, a traced value decides. Write a loop: for, if and break."
+                )
             if isinstance(holds, Tracer):
                 traced.append(holds)
             elif holds is ends:
@@ -223,6 +267,14 @@ def _quantified(ends: bool, combine: Function, reduction: Function) -> Function:
         return as_bool(reduce(combine, traced)) if traced else not ends
 
     return quantified
+
+
+def _binds_names(iterable: Any) -> bool:
+    """True for a generator that binds names of the function around (`:=`)."""
+    if not isinstance(iterable, GeneratorType):
+        return False
+    stores = ("STORE_DEREF", "STORE_GLOBAL")
+    return any(i.opname in stores for i in dis.get_instructions(iterable.gi_code))
 
 
 def _until(iterable: Any, ends: bool) -> Any:
@@ -389,6 +441,7 @@ class _Printing:
 TABLE: dict[Function, Function] = {
     range: range_,
     zip: zip_,
+    itertools.count: count,
     enumerate: enumerate_,
     reversed: reversed_,
     np.ndindex: ndindex,
@@ -407,4 +460,6 @@ TABLE: dict[Function, Function] = {
     pow: pow_,
     print: print_,
     sorted: sorted_,
+    bisect.bisect_left: _bisected(bisect.bisect_left, "left"),
+    bisect.bisect_right: _bisected(bisect.bisect_right, "right"),
 }

@@ -6,6 +6,7 @@ can run over, too.
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -20,12 +21,17 @@ from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import weaken
 from transpile.numpy.subscripts.assignment import share
 from transpile.primitives import elementwise
+from transpile.python.objects.containers import Lent
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import raise_
 from transpile.python.semantics.values import array_type, is_array
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import bind, the_trace
 from transpile.trace.tracer import Tracer
+from transpile.util.interrupt_safety import THREAD
+
+# Items of what has no end.
+ENDLESS = 2**62
 
 
 class Items:
@@ -153,7 +159,10 @@ class Chosen:
         self._listed.prepare()
 
     def __getitem__(self, k: Any) -> Any:
-        return self._listed.item(k)
+        item = self._listed.item(k)
+        source = user_source()
+        THREAD.python.lent.append((f"{source}: what `{source.text}` takes", Lent(item)))
+        return item
 
 
 def is_stackable(values: Any) -> bool:
@@ -276,6 +285,16 @@ def _counted(start: Any) -> Any:
     while True:
         yield start
         start = start + 1
+
+
+def count(start: Any = 0, step: Any = 1) -> Any:
+    """`itertools.count`."""
+    return Iterator(
+        Items(
+            ENDLESS, lambda k: _shifted(k if type(step) is int and step == 1 else k * step, start)
+        ),
+        partial(itertools.count, start, step),
+    )
 
 
 def reversed_(sequence: Any) -> Any:

@@ -24,7 +24,7 @@ from transpile.primitives.control import primitives
 from transpile.primitives.rules import bind_call
 from transpile.python.loop_hints import NotUnrolled
 from transpile.python.objects.attributes import checked, with_attributes
-from transpile.python.objects.containers import unchanging
+from transpile.python.objects.containers import keeping, unchanging
 from transpile.python.objects.counters import most_iterations
 from transpile.python.objects.ranges import limits_of, range_of
 from transpile.python.objects.references import Objects
@@ -79,13 +79,13 @@ def for_(
         return with_attributes(
             loop.site,
             lambda also, body, _, values: loop.with_names(also).counted(items, body, values),
-            body,
+            keeping(body),
             None,
             values,
         )
 
     try:
-        return bounds.within(loop.site, (body,), run)
+        return loop.ended(items, bounds.within(loop.site, (body,), run))
     except (*REFUSED, ValueError) as reason:
         raise loop.refused(items, reason) from None
 

@@ -101,7 +101,7 @@ def _converted(node: Any, ops: str, taken: set[str]) -> ast.FunctionDef:
         value = Expressions(ops, set()).visit(node.body)
         body: list[ast.stmt] = [ast.copy_location(ast.Return(value), node.body)]
     else:
-        node = Matches(taken).visit(node)
+        node = Matches(taken, ops).visit(node)
         body = Statements(node, ops, taken).converted()
     spec = node.args
     for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg):

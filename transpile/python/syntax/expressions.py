@@ -62,6 +62,12 @@ class Expressions(ast.NodeTransformer):
                 return self._choice(node)
             case ast.Compare(ops=[_, _, *_] | [ast.In() | ast.NotIn()]):
                 return self._comparison(node)
+            case ast.Compare(
+                ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=True | False)]
+            ):
+                same = self.call("is_singleton", self.visit(node.left), *node.comparators, at=node)
+                is_not = isinstance(node.ops[0], ast.IsNot)
+                return self.call("not_", same, at=node) if is_not else same
             case ast.Call(ast.Name(name), [ast.GeneratorExp() | ast.ListComp(), *_]):
                 if name in _REDUCTIONS and _is_simple(node.args[0]):
                     node.args[0] = self._generated(node.args[0])

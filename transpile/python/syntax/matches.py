@@ -1,18 +1,26 @@
-"""Rewrite `match` on literals as `if` and `elif`. One whose patterns take values apart stays."""
+"""Rewrite `match` on literals, and sequences of them, as `if` and `elif`. One with a mapping, a
+class or a starred name stays."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from transpile.python.syntax.names import free_name
 
+Block = list[ast.stmt]
+
 
 class Matches(ast.NodeTransformer):
-    """Rewrites the `match` statements of a function; new names are added to `taken`."""
+    """Rewrites the `match` statements of a function; new names are added to `taken`.
 
-    def __init__(self, taken: set[str]) -> None:
+    ops  the name of the module of the operations
+    """
+
+    def __init__(self, taken: set[str], ops: str) -> None:
         self.taken = taken
+        self.ops = ops
 
     def visit(self, node: ast.AST) -> Any:
         """The rewritten tree."""
@@ -22,28 +30,78 @@ class Matches(ast.NodeTransformer):
     def _chain(self, node: ast.Match) -> ast.AST | list[ast.stmt]:
         if not all(map(_is_literal, (case.pattern for case in node.cases))):
             return node
-        name = free_name("subject", self.taken)
-        self.taken.add(name)
+        name = self._new("subject")
         first = ast.Assign([ast.Name(name, ast.Store())], node.subject)
         chain: list[ast.stmt] = []
+        _mark_others(node.cases)
         for case in reversed(node.cases):
-            bindings = _bindings(case.pattern, name)
-            test = _test(case.pattern, name)
-            if test is None and case.guard is None:
-                chain = [*bindings, *case.body]
-            elif test is None and case.guard is not None:  # which may read the binding
-                chosen = ast.If(case.guard, case.body, chain)
-                chain = [*bindings, ast.copy_location(chosen, case.pattern)]
-            elif test is not None and case.guard is None:
-                chosen = ast.If(test, [*bindings, *case.body], chain)
-                chain = [ast.copy_location(chosen, case.pattern)]
-            elif bindings or test is None or case.guard is None:
-                return node
-            else:
-                both = ast.BoolOp(ast.And(), [test, case.guard])
-                chain = [ast.copy_location(ast.If(both, case.body, chain), case.pattern)]
+            chain = self._case(case, ast.Name(name, ast.Load()), chain)
         located = [ast.copy_location(first, node), *chain]
         return [ast.fix_missing_locations(statement) for statement in located]
+
+    def _new(self, wanted: str) -> str:
+        name = free_name(wanted, self.taken)
+        self.taken.add(name)
+        return name
+
+    def _case(self, case: ast.match_case, subject: ast.expr, others: Block) -> Block:
+        """A case as an `if`, which has the other cases in its `else`."""
+        tests = self._tests(case.pattern, subject)
+        bindings = list(_bindings(case.pattern, subject))
+        if case.guard is None:
+            if not tests:
+                return [*bindings, *case.body]
+            return [_if(_all(tests), [*bindings, *case.body], others, case)]
+        if not tests:
+            return [*bindings, _if(case.guard, case.body, others, case)]
+        if not bindings:
+            return [_if(_all([*tests, case.guard]), case.body, others, case)]
+        flag = self._new("matches")  # the guard may read what is bound
+        guarded = _assigned(flag, case.guard, case.pattern)
+        return [
+            _assigned(flag, _all(tests), case.pattern),
+            _if(ast.Name(flag, ast.Load()), [*bindings, guarded], [], case),
+            _if(ast.Name(flag, ast.Load()), case.body, others, case),
+        ]
+
+    def _tests(self, pattern: ast.pattern, value: ast.expr) -> list[ast.expr]:
+        """The tests that a pattern makes, which hold one after the other."""
+        tests: list[ast.expr] = []
+        match pattern:
+            case ast.MatchValue(value=literal):
+                tests = [ast.Compare(value, [ast.Eq()], [literal])]
+            case ast.MatchSingleton(value=literal):
+                tests = [
+                    self._call("is_singleton", value, ast.Constant(literal), *_others(pattern))
+                ]
+            case ast.MatchOr(patterns=patterns):
+                choices = [self._tests(p, value) for p in patterns]
+                if all(choices):
+                    tests = [ast.BoolOp(ast.Or(), list(map(_all, choices)))]
+            case ast.MatchSequence(patterns=patterns):
+                tests = [self._call("is_sequence", value, ast.Constant(len(patterns)))]
+                for part, item in zip(patterns, _items(value, len(patterns)), strict=True):
+                    tests += self._tests(part, item)
+            case ast.MatchAs(pattern=inner) if inner is not None:
+                tests = self._tests(inner, value)
+        return [ast.fix_missing_locations(ast.copy_location(t, pattern)) for t in tests]
+
+    def _call(self, function: str, *arguments: ast.expr) -> ast.expr:
+        callee = ast.Attribute(ast.Name(self.ops, ast.Load()), function, ast.Load())
+        return ast.Call(callee, list(arguments), [])
+
+
+def _mark_others(cases: list[ast.match_case]) -> None:
+    """Mark what is True behind a case of False, or False behind one of True."""
+    met: set[Any] = set()
+    for case in cases:
+        if isinstance(case.pattern, ast.MatchSingleton) and case.guard is None:
+            case.pattern.is_rest = bool(met)  # type: ignore[attr-defined]
+            met |= {case.pattern.value} - {None}
+
+
+def _others(pattern: ast.MatchSingleton) -> list[ast.expr]:
+    return [ast.Constant(True)] if getattr(pattern, "is_rest", False) else []
 
 
 def _is_literal(pattern: ast.pattern) -> bool:
@@ -51,40 +109,43 @@ def _is_literal(pattern: ast.pattern) -> bool:
         case ast.MatchValue() | ast.MatchSingleton():
             return True
         case ast.MatchOr(patterns=patterns):
-            return all(map(_is_literal, patterns)) and not any(map(_name_of, patterns))
+            return all(map(_is_literal, patterns)) and not any(map(_binds, patterns))
+        case ast.MatchSequence(patterns=patterns):
+            return all(map(_is_literal, patterns))
         case ast.MatchAs(pattern=inner):
             return inner is None or _is_literal(inner)
     return False
 
 
-def _name_of(pattern: ast.pattern) -> str | None:
-    return pattern.name if isinstance(pattern, ast.MatchAs) else None
+def _binds(pattern: ast.pattern) -> bool:
+    return any(isinstance(p, ast.MatchAs) and p.name is not None for p in ast.walk(pattern))
 
 
-def _bindings(pattern: ast.pattern, subject: str) -> list[ast.stmt]:
-    name = _name_of(pattern)
-    if name is None:
-        return []
-    value = ast.Name(subject, ast.Load())
-    return [ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), pattern)]
+def _items(value: ast.expr, count: int) -> list[ast.expr]:
+    return [ast.Subscript(value, ast.Constant(k), ast.Load()) for k in range(count)]
 
 
-def _test(pattern: ast.pattern, subject: str) -> ast.expr | None:
-    """The test that a pattern makes; None for one that takes everything."""
-    value = ast.Name(subject, ast.Load())
-    test: ast.expr
-    match pattern:
-        case ast.MatchValue(value=literal):
-            test = ast.Compare(value, [ast.Eq()], [literal])
-        case ast.MatchSingleton(value=literal):
-            test = ast.Compare(value, [ast.Is()], [ast.Constant(literal)])
-        case ast.MatchOr(patterns=patterns):
-            tests = [_test(p, subject) for p in patterns]
-            if any(t is None for t in tests):
-                return None
-            test = ast.BoolOp(ast.Or(), [t for t in tests if t is not None])
-        case ast.MatchAs(pattern=inner):
-            return None if inner is None else _test(inner, subject)
-        case _:
-            raise AssertionError(pattern)
-    return ast.fix_missing_locations(ast.copy_location(test, pattern))
+def _bindings(pattern: ast.pattern, value: ast.expr) -> Iterator[ast.stmt]:
+    """The assignments to the names of a pattern."""
+    if isinstance(pattern, ast.MatchSequence):
+        for part, item in zip(pattern.patterns, _items(value, len(pattern.patterns)), strict=True):
+            yield from _bindings(part, item)
+    elif isinstance(pattern, ast.MatchAs):
+        if pattern.pattern is not None:
+            yield from _bindings(pattern.pattern, value)
+        if pattern.name is not None:
+            yield _assigned(pattern.name, value, pattern)
+
+
+def _assigned(name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
+    return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), at)
+
+
+def _if(test: ast.expr, body: Block, orelse: Block, case: ast.match_case) -> ast.stmt:
+    return ast.copy_location(ast.If(test, body, orelse), case.pattern)
+
+
+def _all(tests: list[ast.expr]) -> ast.expr:
+    if len(tests) == 1:
+        return tests[0]
+    return ast.copy_location(ast.BoolOp(ast.And(), tests), tests[0])

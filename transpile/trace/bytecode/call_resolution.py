@@ -93,12 +93,26 @@ class Resolver(Marker):
                 module = _module_of(type(value).__module__)
                 if module is not None:
                     return module.operand(*operands)
+            if isinstance(left, np.ndarray) and _has_traced(operands[1]):
+                return THREAD.traces[-1].lifted(left)
         return left
+
+    def __sub__(self, value: Any) -> Any:
+        """What is compared with True or False, as an object, in the place of a value."""
+        is_bool = isinstance(value, Tracer) and value.dtype.kind == "b" and not value.ndim
+        return bool(value) if is_bool else value
 
     def __xor__(self, assigned: tuple[Any, ...]) -> None:
         """What is done before an assignment of (value, container, index ...)."""
         if THREAD.traces:
             check_assignment(*assigned)
+
+
+def _has_traced(value: Any) -> bool:
+    """True for a list or a tuple, of lists or tuples perhaps, with a traced value."""
+    if isinstance(value, list | tuple):
+        return any(map(_has_traced, value))
+    return isinstance(value, Tracer)
 
 
 def resolved(callee: Any) -> Any:

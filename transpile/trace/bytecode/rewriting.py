@@ -3,8 +3,9 @@
 Before each call instruction the callee, which is on the stack, is replaced by `RESOLVER @ callee`;
 before a subscript is read, its container by `RESOLVER | (container, index)`; before a product
 `left @ right`, its left operand by `RESOLVER % (left, right)`; before an attribute `at` is read,
-its object by `RESOLVER & object`; and before an assignment `RESOLVER ^ (value, container,
-*index)` is computed, for what it raises. The call itself stays an instruction of the same frame:
+its object by `RESOLVER & object`; before `value is True`, or False, also as a `case`, the value by
+`RESOLVER - value`; and before an assignment `RESOLVER ^ (value, container, *index)` is computed,
+for what it raises. The call itself stays an instruction of the same frame:
 tracebacks, `locals()`, `super()`, lines and columns are those of the original. Nested code is
 rewritten with it. The rewritten code shares globals and closures with the original, which nothing
 is changed in.
@@ -31,7 +32,8 @@ _EXTENDED = _OPCODES["EXTENDED_ARG"]
 _IS_CALLEE_FIRST = sys.version_info >= (3, 13)  # [callee, self or NULL, *arguments]
 _OPERATORS = [symbol for _, symbol in opcode._nb_ops]  # type: ignore[attr-defined]
 # What the resolver is asked about, by operator.
-_CALLEE, _SUBSCRIPTED, _ASSIGNED, _UPDATED, _MULTIPLIED = map(_OPERATORS.index, "@|^&%")
+_CALLEE, _SUBSCRIPTED, _ASSIGNED, _UPDATED = map(_OPERATORS.index, "@|^&")
+_MULTIPLIED, _IDENTIFIED = map(_OPERATORS.index, "%-")
 _PRODUCT = _OPERATORS.index("@")
 _SUBSCRIPT = _OPERATORS.index("[]") if "[]" in _OPERATORS else None  # from Python 3.14 on
 _MORE_STACK = 5  # copies of what is asked about, the resolver, and a NULL
@@ -110,6 +112,8 @@ def rewritten(code: CodeType, filename: str, resolver: Any) -> CodeType:
             emitted.replace(2, _MULTIPLIED, (2, 1), instruction.position)
         elif _attribute(instruction, code.co_names) == "at":
             emitted.replace(1, _UPDATED, (1,), instruction.position)
+        elif _is_with_bool(instructions, number, code.co_consts):
+            emitted.replace(2, _IDENTIFIED, (2,), instruction.position)
         else:
             emitted.check(_assigned_depths(instruction), instruction.position)
         emitted.copy(instruction)
@@ -195,6 +199,15 @@ def _attribute(instruction: Instruction, names: tuple[str, ...]) -> str:
         return ""
     is_marked = name == "LOAD_ATTR" and sys.version_info >= (3, 12)
     return names[instruction.argument >> 1 if is_marked else instruction.argument]
+
+
+def _is_with_bool(instructions: list[Instruction], number: int, constants: tuple[Any, ...]) -> bool:
+    """Tell whether an instruction compares whether a value is True, or is False."""
+    if dis.opname[instructions[number].code] != "IS_OP":
+        return False
+    before = instructions[number - 1]
+    is_constant = dis.opname[before.code] == "LOAD_CONST"
+    return is_constant and isinstance(constants[before.argument], bool)
 
 
 def _assigned_depths(instruction: Instruction) -> tuple[int, ...]:
