@@ -110,3 +110,57 @@ def test_a_rule_of_its_own_has_results_of_known_length():
     large.defjvp(lambda primals, tangents: (large(*primals), tangents[0][primals[0] > 2]))
     with pytest.raises(UnsupportedError, match="large has a rule of its own"):
         transpile.jit(large)(X)
+
+
+MATRIX = np.random.default_rng(3).normal(size=(24, 24)) + 6 * np.eye(24)
+PARTS = np.array([5, 24, 17])
+
+
+def each_part(function):
+    """A program whose loop counts how much of a matrix a function is of."""
+
+    def program(a, counts):
+        out = np.zeros(len(counts))
+        for i in range(len(counts)):
+            n = counts[i]
+            out[i] = function(a[:n, :n])
+        return out
+
+    return program
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: (a @ a).sum(),
+        lambda a: np.linalg.solve(a, a[0]).sum(),
+        lambda a: np.abs(np.fft.fft(a, axis=1)).sum(),
+        lambda a: np.sort(a, axis=1)[:, 1].sum(),
+        lambda a: np.sort(a.ravel())[7],
+        lambda a: np.cumsum(a, axis=1)[:, -1].sum(),
+    ],
+    ids=["product", "solve", "fft", "sort", "sort_of_all", "cumsum"],
+)
+def test_rows_as_long_as_a_loop_counts_have_no_gaps(function):
+    """Routines read rows one behind the other, though memory has room for longer ones."""
+    program = each_part(function)
+    np.testing.assert_allclose(transpile.jit(program)(MATRIX, PARTS), program(MATRIX, PARTS))
+
+
+def test_a_product_updates_the_part_of_a_matrix_that_a_loop_has_not_left():
+    def eliminated(a):
+        n, a = len(a), a.copy()
+        for k in range(n - 1):
+            if a[k, k] < 1e-6:
+                n = k
+                break
+            a[k + 1 : n, k] /= a[k, k]
+            a[k + 1 : n, k + 1 : n] -= a[k + 1 : n, k : k + 1] @ a[k : k + 1, k + 1 : n]
+        return a, n
+
+    singular = MATRIX.copy()
+    singular[9] = singular[3]
+    compiled = transpile.jit(eliminated)
+    for matrix in (MATRIX, singular):
+        for ours, theirs in zip(compiled(matrix), eliminated(matrix), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-12)

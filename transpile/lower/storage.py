@@ -13,6 +13,7 @@ from transpile.fusion.index_lambda import IndexLambda
 from transpile.fusion.nodes import Loops, Node, Region
 from transpile.ir.dims import Index, Shape, Symbol
 from transpile.ir.graph import Atom, Var
+from transpile.ir.indices.row_major import row_major
 from transpile.ir.loop_ir import Apply, Buffer, Expr, Load, Ref, Statement, Store, Update
 from transpile.symbols.identifiers import LOOP_NAMES, Names
 from transpile.util.frozen_records import dataclass
@@ -20,10 +21,15 @@ from transpile.util.frozen_records import dataclass
 
 @dataclass(frozen=True)
 class Place:
-    """A buffer, or the part of it at an index into its leading axes."""
+    """A buffer, or the part of it at an index into its leading axes.
+
+    rows    the shape of an array that lies in a flat buffer without gaps between its rows: they are
+            as long as a body counts, and C knows the shapes of arrays before it runs
+    """
 
     buffer: Buffer
     prefix: Shape = ()
+    rows: Shape = ()
 
     @property
     def name(self) -> str:
@@ -33,7 +39,7 @@ class Place:
     @property
     def shape(self) -> Shape:
         """The shape of the value."""
-        return self.buffer.shape[len(self.prefix) :]
+        return (self.rows or self.buffer.shape)[len(self.prefix) :]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -42,7 +48,7 @@ class Place:
 
     def load(self, index: Shape) -> Load:
         """The element at an index."""
-        return Load(self.buffer.name, (*self.prefix, *index), self.buffer.dtype)
+        return Load(self.buffer.name, self._index(index), self.buffer.dtype)
 
     @property
     def first(self) -> Load:
@@ -51,11 +57,15 @@ class Place:
 
     def store(self, index: Shape, value: Expr) -> Statement:
         """What puts a value there."""
-        return Store(self.buffer.name, (*self.prefix, *index), value)
+        return Store(self.buffer.name, self._index(index), value)
 
     def part(self, prefix: Shape) -> Place:
         """The part at an index into the leading axes."""
-        return Place(self.buffer, (*self.prefix, *prefix))
+        return Place(self.buffer, (*self.prefix, *prefix), self.rows)
+
+    def _index(self, index: Shape) -> Shape:
+        whole = (*self.prefix, *index)
+        return (row_major(whole, self.rows),) if self.rows else whole
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from transpile.fusion.nodes import (
 from transpile.ir import loop_rewrite
 from transpile.ir.dims import Dim, Index, Shape, Symbol, sole_symbol, substitute
 from transpile.ir.graph import Atom, Const
+from transpile.ir.graph_rewrite import counts_of
+from transpile.ir.indices.lengths import Length, lengths_of, most_of
 from transpile.ir.loop_ir import (
     Apply,
     Buffer,
@@ -204,10 +206,17 @@ class Writer:
         return self.scalars[node]
 
     def row(self, node: LoopNode, home: InRow) -> Buffer:
-        """A new local array for a part of a node's value."""
-        name = self.scope.new(node.var.name or "row")
-        self.rows[node] = Buffer(name, home.shape, node.var.type.dtype)
+        """A new local array for a part of a node's value, with room for what bodies count."""
+        name, inside = self.scope.new(node.var.name or "row"), self._counted_inside()
+        shape = tuple(d if inside.isdisjoint(lengths_of(d)) else most_of(d) for d in home.shape)
+        self.rows[node] = Buffer(name, shape, node.var.type.dtype)
         return self.rows[node]
+
+    def _counted_inside(self) -> frozenset[Length]:
+        """The lengths that this body counts, and those around it."""
+        if self.parent is None:
+            return frozenset()
+        return self.parent._counted_inside() | counts_of(self.block.graph.equations).keys()
 
     def _index(self, value: IndexLambda) -> Shape:
         values = {**self.frame.around, **self.symbols.get(value, {})}

@@ -7,6 +7,7 @@ import numpy as np
 from transpile.ir.dims import Index, Shape
 from transpile.ir.graph import Atom, Const, Var
 from transpile.ir.indices.lengths import Length, lengths_of, most_of, stored_shape
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import Buffer
 from transpile.ir.types import UINT8
 from transpile.lower.storage import Place
@@ -31,15 +32,19 @@ class Memory:
     def buffer(self, atom: Atom, hint: str) -> Buffer:
         """A buffer for a value."""
         value = atom.value if isinstance(atom, Const) else None
-        shape = self._with_room(stored_shape(atom.type.shape))
+        shape = stored_shape(atom.type.shape)
+        if self._rows(shape):
+            shape = (product(map(most_of, shape)),)
         name = self.names.new(hint)
         while name in self.counters:
             name = self.names.new(hint)
         return Buffer(name, shape, atom.type.dtype, value)
 
-    def _with_room(self, shape: Shape) -> Shape:
-        """The shape of the memory, in which rows have room for what a loop's body counts."""
-        return tuple(d if self.counted.issuperset(lengths_of(d)) else most_of(d) for d in shape)
+    def _rows(self, shape: Shape) -> Shape:
+        """The shape, if a loop's body counts how long rows are; elsewhere none. Calls of libraries
+        read rows one behind the other, so that there is no room between them."""
+        is_known = all(self.counted.issuperset(lengths_of(d)) for d in shape[1:])
+        return () if is_known else shape
 
     def constant(self, const: Const) -> Place:
         """The place of a constant."""
@@ -55,7 +60,7 @@ class Memory:
         """A place for a value in the workspace."""
         buffer = self.buffer(atom, atom.name or hint)
         self.temporaries.append(buffer)
-        return Place(buffer)
+        return Place(buffer, rows=self._rows(stored_shape(atom.type.shape)))
 
     def number(self, atom: Atom, hint: str = "given") -> Place:
         """A place for a number that is passed by its address: an array of one."""
