@@ -32,6 +32,7 @@ MAKERS = [
     lambda x: np.c_[x[0], x[1]],
     lambda x: np.array([x, x[0]]),
     lambda x: np.array([1, 2]) + x[:, :1],
+    lambda x: (x + range(3), range(1, 4) * x, x < range(3), x @ range(3)),
     lambda x: np.stack([np.asarray(r) for r in x]),
     lambda x: np.vectorize(lambda v, w: v * w + 1)(x, x[0]),
     lambda x: sum(v * (i + 2 * j) for (i, j), v in np.ndenumerate(x)),

@@ -242,3 +242,33 @@ def test_bits_of_integers_and_whole_floats():
     for value in (np.arange(3), 2.0):
         with pytest.raises(AttributeError, match="has no attribute 'bit_length'"):
             transpile.jit(lambda n: n.bit_length())(value)
+
+
+def without_missing(x, mode):
+    missing = np.isnan(x)
+    if mode != "keep" and (missing.any() and mode == "drop"):
+        x = x[~missing]
+    found = missing.any() or mode == "keep"
+    return x, found, missing.any() and x[0] > 1 and mode == "drop"
+
+
+def without_missing_or_all(x, mode):
+    if not np.isnan(x).any() or mode == "keep":
+        return x
+    return x[:0]
+
+
+@pytest.mark.parametrize("x", [[2.0, np.nan], [0.5, 1.0]])
+def test_a_known_operand_decides_and_or_beside_a_traced_one(x):
+    """Where it does, no branch is traced, whose paths would have results of two lengths."""
+    for function in (without_missing, without_missing_or_all):
+        x = np.array(x)
+        jitted = transpile.jit(function, static_argnames="mode")
+        for ours, theirs in zip(jitted(x, "keep"), function(x, "keep"), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_traced_operand_decides_beside_a_known_one_that_does_not():
+    jitted = transpile.jit(without_missing, static_argnames="mode")
+    with pytest.raises(errors.BranchError, match="'x' would be float64"):
+        jitted(np.array([2.0, np.nan]), "drop")

@@ -331,7 +331,7 @@ def named(result: Any) -> Any:
 def _operator(function: Any, reflected: bool = False) -> Callable[[Tracer, Any], Any]:
     def method(self: Tracer, other: Any) -> Any:
         if not isinstance(other, _OPERANDS) and not hasattr(other, "__array__"):
-            is_array = isinstance(other, list | tuple) and not self.type.weak
+            is_array = isinstance(other, list | tuple | range) and not self.type.weak
             # An integer without axes repeats a list, as in NumPy.
             if not is_array or (function is np.multiply and not self.shape):
                 return NotImplemented

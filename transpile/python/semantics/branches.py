@@ -255,6 +255,10 @@ def _second(holds: Tracer, rest: Later, value: Any, combine: Callable[[Any, Any]
         and not region.assigned()
         and is_array(result)
     )
+    # A known operand may decide, so that `if found and mode == "drop":` is no branch elsewhere.
+    decisive = combine is np.logical_or
+    if is_cheap and result is decisive and array_type(value).dtype == BOOL:
+        return result
     if is_cheap:
         region.settle_views(())
         body = region.body([region.atom(result)], [])
