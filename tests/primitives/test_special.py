@@ -366,14 +366,14 @@ def test_errors_are_those_of_jax(kind, call, text):
 
 
 def test_every_public_name_is_there_once_and_is_documented():
-    assert len(set(special.__all__)) == len(special.__all__) == 84
+    assert len(set(special.__all__)) == len(special.__all__)
     for name in special.__all__:
         assert getattr(special, name).__doc__, name
 
 
 def test_names_are_those_of_jax():
     jax_special = pytest.importorskip("jax.scipy.special")
-    assert set(special.__all__) == {n for n in dir(jax_special) if n[0] != "_"}
+    assert set(special.__all__) >= {n for n in dir(jax_special) if n[0] != "_"}
 
 
 @pytest.mark.parametrize("name", sorted(set(OPERANDS) - {"kl_div"}))

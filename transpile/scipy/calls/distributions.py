@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -40,7 +42,7 @@ def _method(method: MethodType) -> Callable[..., Any] | None:
 
 
 def _called(
-    ours: ModuleType,
+    ours: _Ours,
     name: str,
     parameters: tuple[Any, ...],
     named: dict[str, Any],
@@ -49,36 +51,74 @@ def _called(
     **kwargs: Any,
 ) -> Any:
     """A call of a method of ours. The parameters follow the first argument."""
-    return _function(ours, name)(*args, *parameters, **named, **kwargs)
+    return _with_parameters(_function(ours, name), name, args, kwargs, parameters, named)
+
+
+def _with_parameters(
+    method: Callable[..., Any],
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    parameters: tuple[Any, ...],
+    named: dict[str, Any],
+) -> Any:
+    """A call of a method with its own arguments, then the parameters. The letters of `stats` may
+    stand first."""
+    if name == "stats" and args and isinstance(args[0], str):
+        args, kwargs = args[1:], {"moments": args[0], **kwargs}
+    return method(*args, *parameters, **named, **kwargs)
 
 
 class _WithParameters:
     """A distribution with traced parameters: its methods are those of ours, given these."""
 
-    def __init__(self, ours: ModuleType, /, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, ours: _Ours, /, *args: Any, **kwargs: Any) -> None:
         self._ours, self._args, self._kwargs = ours, args, kwargs
 
     def __getattr__(self, name: str) -> Any:
         method = _function(self._ours, name)
-        return lambda *args: method(*args, *self._args, **self._kwargs)
+        return lambda *args, **kwargs: _with_parameters(
+            method, name, args, kwargs, self._args, self._kwargs
+        )
 
 
-def _function(ours: ModuleType, name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] | None = getattr(ours, name, None)
-    if found is None or name.startswith("_"):
-        distribution = ours.__name__.rpartition(".")[2]
-        raise unsupported(f"scipy.stats.{distribution}.{name} is not supported for traced values")
+def _function(ours: _Ours, name: str) -> Callable[..., Any]:
+    """A method: our module's where that has it with all parameters, else that of the row. Counts
+    are the row's: between whole numbers masses are 0, as in SciPy."""
+    found: Callable[..., Any] | None = None
+    if not name.startswith("_"):
+        family = ours.family
+        of_module = getattr(ours.module, name, None)
+        found = None if family is None else family.method(name)
+        is_row = found is not None and (
+            family.is_discrete or "loc" not in signature(of_module or found).parameters
+        )
+        if of_module is not None and not is_row:
+            found = of_module
+    if found is None:
+        raise unsupported(f"scipy.stats.{ours.name}.{name} is not supported for traced values")
     return found
 
 
-def _ours(theirs: Any) -> ModuleType | None:
-    """Our module of a distribution of SciPy's, any instance of the class of the one that SciPy has
-    under its name."""
+@dataclass(frozen=True)
+class _Ours:
+    """What there is of a distribution: a module with JAX's functions, a row with SciPy's."""
+
+    name: str
+    module: ModuleType | None
+    family: Any
+
+
+def _ours(theirs: Any) -> _Ours | None:
+    """Ours of a distribution of SciPy's, any instance of the class of the one that SciPy has under
+    its name."""
     name = getattr(theirs, "name", None)
     if name is None:  # of vectors: their classes have names alone
         name = type(theirs).__name__.removesuffix("_gen")
     known = getattr(sys.modules.get("scipy.stats"), name, None) if isinstance(name, str) else None
     if known is None or type(known) is not type(theirs):
         return None
-    ours = getattr(imported("transpile.scipy.stats"), name, None)
-    return ours if isinstance(ours, ModuleType) else None
+    module = getattr(imported("transpile.scipy.stats"), name, None)
+    module = module if isinstance(module, ModuleType) else None
+    family = imported("transpile.scipy.calls.families").FAMILIES.get(name)
+    return None if module is family is None else _Ours(name, module, family)
