@@ -17,11 +17,14 @@ from transpile.python.rolling import RolledError, UnrolledError
 from transpile.python.semantics import bounds, builtins, math_functions
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import HandledError, raise_
+from transpile.python.semantics.generators import Generating
 from transpile.python.semantics.iterables import Chosen, is_stackable
 from transpile.python.semantics.numbers import is_unknown
 from transpile.python.semantics.values import EndedError
-from transpile.python.syntax.conversion import conversion, converted
+from transpile.python.syntax.conversion import Consumer, conversion, converted
 from transpile.python.syntax.definitions import NoSourceError
+from transpile.trace.bytecode.call_resolution import resolving
+from transpile.trace.bytecode.rewriting import original
 from transpile.trace.captured_arrays import passed_over
 from transpile.util.interrupt_safety import THREAD, as_before, between
 
@@ -129,6 +132,27 @@ class Conversions:
         if THREAD.record is not None:
             THREAD.record.converted(code, made.lines)
         return converted(function, made, operations)
+
+    def generating(self, function: FunctionType, natively: FunctionType) -> Callable[..., Any]:
+        """What is called in the place of a generator function: its loops may be the program's,
+        where a `for` consumes it. `natively` is the one that Python runs."""
+        return partial(Generating, partial(self._consuming, function), natively)
+
+    def _consuming(
+        self, function: FunctionType, names: tuple[str, ...], stops: tuple[int, ...]
+    ) -> tuple[FunctionType, tuple[str, ...], bool] | None:
+        code = original(function.__code__)
+        try:
+            made = conversion(code, code.co_filename, Consumer(names, stops))
+        except NoSourceError as problem:
+            self.refused[f"{function.__qualname__} was not converted: {problem}."] = None
+            return None
+        if made is None:
+            return None
+        if THREAD.record is not None:
+            THREAD.record.converted(code, made.lines)
+        function = resolving(converted(function, made, operations))
+        return function, made.parameters, made.is_endless
 
     def require(self, smaller: Any, larger: Any, text: str) -> None:
         """End the program with NumPy's error where an inequality of sizes, or of numbers, does not

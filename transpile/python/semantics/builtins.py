@@ -29,7 +29,7 @@ from transpile.python.semantics.exceptions import (
     weak_values,
     with_values,
 )
-from transpile.python.semantics.generators import Generated
+from transpile.python.semantics.generators import Generated, Generating
 from transpile.python.semantics.iterables import (
     Chosen,
     Items,
@@ -235,7 +235,7 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
     if isinstance(iterable, Tracer) and iterable.ndim and iterable.dtype != BOOL:
         total = np.sum(iterable, axis=0, dtype=iterable.dtype)
         return total if type(start) is int and not start else start + total
-    if isinstance(iterable, Generated):
+    if isinstance(iterable, Generated | Generating):
         return iterable.folded(lambda item, total: total + item, "the sum", start)
     items = _unknown_items(iterable)
     if items is None:
@@ -250,7 +250,8 @@ def _quantified(ends: bool, combine: Function, reduction: Function) -> Function:
         if _is_row(iterable):
             return as_bool(reduction(iterable != 0))
         items = _unknown_items(iterable)
-        if items is not None or (isinstance(iterable, Generated) and not _is_short(iterable)):
+        is_long = isinstance(iterable, Generated) and not _is_short(iterable)
+        if items is not None or is_long or isinstance(iterable, Generating):
             return as_bool(_until(iterable, ends))
         traced = []
         for item in iterable:
@@ -286,7 +287,7 @@ def _until(iterable: Any, ends: bool) -> Any:
             return holds is ends
         return holds if ends else np.logical_not(holds)
 
-    if isinstance(iterable, Generated):
+    if isinstance(iterable, Generated | Generating):
         decided = iterable.folded(step, "the result", False, ends=True)
     else:
         (decided,) = for_(

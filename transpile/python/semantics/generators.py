@@ -17,7 +17,7 @@ from transpile.python.semantics.branches import if_
 from transpile.python.semantics.iterables import Items, Iterator, items_of
 from transpile.python.semantics.loops import for_
 from transpile.python.semantics.regions import Region
-from transpile.python.semantics.values import Maybe, Unbound, is_array
+from transpile.python.semantics.values import Maybe, Unbound, is_array, record
 from transpile.trace.lengths import own_lengths, with_outer_lengths
 from transpile.trace.trace import bind
 from transpile.util.interrupt_safety import THREAD
@@ -57,7 +57,8 @@ class Generated(Iterator):
         """
         items: Any = self if self.is_begun else self._iterable
         body = self._taken if self.is_begun else self._next
-        return for_(items, partial(body, step, name), (0,) if ends else (), (name,), (start,))[0]
+        run = items.consumed if type(items) is Generating else partial(for_, items)
+        return run(partial(body, step, name), (0,) if ends else (), (name,), (start,))[0]
 
     def _taken(self, step: Function, _: str, item: Any, state: Any) -> tuple[Any, ...]:
         return (step(item, state),)
@@ -104,6 +105,44 @@ class Generated(Iterator):
         if type(value) is Maybe:
             return value.value, value.is_bound
         return value, np.bool_(True)
+
+
+class Generating(Iterator):
+    """The items of a generator function, with its arguments.
+
+    consuming  what has the variables of these names, and ends at flags, gets the function that
+               calls it, the names of its further parameters, the consumer and the variables, and
+               whether it has no end of its own; or None
+    natively   the generator function that Python runs
+    """
+
+    def __init__(self, consuming: Function, natively: Function, *args: Any, **kwargs: Any) -> None:
+        super().__init__(None, partial(natively, *args, **kwargs))
+        self._consuming = consuming
+        self._given = args, kwargs
+
+    def consumed(
+        self, body: Function, stops: tuple[int, ...], names: tuple[str, ...], values: Any
+    ) -> tuple[Any, ...]:
+        """A `for` statement over the items: the values of the variables behind it."""
+        made = None
+        if not self.is_begun:
+            made = self._consuming(tuple(name.lstrip("+") for name in names), stops)
+        if made is None:
+            return for_(self, body, stops, names, values)
+        record("for", "the statements of the generator, which run its body for each item")
+        function, parameters, is_endless = made
+        args, kwargs = self._given
+        self._begun = iter(())  # it has no items any more
+        further = dict(zip(parameters, (body, *values), strict=True))
+        behind = function(*args, **kwargs, **further)
+        is_stop = is_endless and len(stops) == 1  # the only flag that ends it is set behind it
+        return tuple(True if is_stop and k in stops else x for k, x in enumerate(behind))
+
+    def folded(self, step: Function, name: str, start: Any, *, ends: bool = False) -> Any:
+        """The state behind all items, or behind the first one that makes it true."""
+        each = lambda item, state: (step(item, state),)  # noqa: E731
+        return self.consumed(each, (0,) if ends else (), (name,), (start,))[0]
 
 
 def listed(generated: Generated, natively: Function) -> Any:

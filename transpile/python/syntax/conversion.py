@@ -8,13 +8,14 @@ code refers to them as the original does; its code object is taken from there.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import lru_cache, partial
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from transpile.python.syntax.definitions import FUTURE, definition
 from transpile.python.syntax.expressions import Expressions
+from transpile.python.syntax.generators import Consumed
 from transpile.python.syntax.matches import Matches
 from transpile.python.syntax.names import copied, free_name
 from transpile.python.syntax.statements import Statements, defined, roles_of
@@ -36,23 +37,40 @@ class Conversion:
     code   whose free variables are those of the original, and the module of the operations
     ops    the name of that module in the code
     lines  gives its source, with the line of the statement that a comment is for, or 0
+    parameters  further ones of a generator: the consumer, and its variables
+    is_endless  of a generator: it has no end of its own
     """
 
     code: CodeType
     ops: str
     lines: Callable[[], tuple[tuple[str, int], ...]]
+    parameters: tuple[str, ...] = ()
+    is_endless: bool = False
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """What consumes the items of a generator: the names of its variables, and the positions of the
+    flags among them that end it."""
+
+    names: tuple[str, ...]
+    stops: tuple[int, ...]
 
 
 @lru_cache(maxsize=1024)
-def conversion(code: CodeType, filename: str) -> Conversion | None:
+def conversion(
+    code: CodeType, filename: str, consumer: Consumer | None = None
+) -> Conversion | None:
     """The conversion of some code; None where it has nothing to convert, as a straight line.
 
-    `filename` is that of the code: equal code of two files is not the same. Raises NoSourceError.
+    `filename` is that of the code: equal code of two files is not the same. With a consumer, a
+    generator becomes a function that calls it; None where that is impossible. Raises NoSourceError.
     """
-    if code.co_flags & _IS_GENERATOR:
+    if code.co_flags & (_IS_GENERATOR if consumer is None else _IS_GENERATOR & ~0x20):
         return None
     found = definition(code)
-    if not any(isinstance(node, _CHOOSING) or _is_chain(node) for node in ast.walk(found.node)):
+    choices = (isinstance(node, _CHOOSING) or _is_chain(node) for node in ast.walk(found.node))
+    if consumer is None and not any(choices):
         return None
     node = copied(found.node)
     if found.class_name:
@@ -61,7 +79,10 @@ def conversion(code: CodeType, filename: str) -> Conversion | None:
     taken |= {*code.co_freevars, *code.co_varnames, *code.co_cellvars, *code.co_names}
     ops = free_name(_OPS, taken)
     taken.add(ops)
-    function = _converted(node, ops, taken)
+    consumed = None if consumer is None else Consumed(node, consumer.names, consumer.stops, taken)
+    if consumed is not None and consumed.node is None:
+        return None
+    function = _converted(node, ops, taken, None if consumed is None else consumed.names)
     outer = defined("surroundings", _parameters([*code.co_freevars, ops]), [function])
     ast.copy_location(outer, node)
     module = ast.fix_missing_locations(ast.Module([outer], []))
@@ -71,7 +92,11 @@ def conversion(code: CodeType, filename: str) -> Conversion | None:
     (own,) = _codes(around)
     own = _with_users_names(own, code.co_name, code.co_qualname, roles_of(taken))
     function.name = node.name if isinstance(node, ast.FunctionDef) else function.name
-    return Conversion(own, ops, partial(written, function, filename))
+    lines = partial(written, function, filename)
+    if consumed is None:
+        return Conversion(own, ops, lines)
+    parameters = consumed.consume, *consumed.names
+    return Conversion(own, ops, lines, parameters, consumed.is_endless)
 
 
 def converted(function: FunctionType, made: Conversion, ops: Any) -> FunctionType:
@@ -95,14 +120,16 @@ def _is_chain(node: ast.AST) -> bool:
     return isinstance(node, ast.Compare) and len(node.ops) > 1
 
 
-def _converted(node: Any, ops: str, taken: set[str]) -> ast.FunctionDef:
+def _converted(
+    node: Any, ops: str, taken: set[str], ending: Sequence[str] | None
+) -> ast.FunctionDef:
     """The definition, without what belongs to its surroundings: decorators, defaults, hints."""
     if isinstance(node, ast.Lambda):
         value = Expressions(ops, set()).visit(node.body)
         body: list[ast.stmt] = [ast.copy_location(ast.Return(value), node.body)]
     else:
         node = Matches(taken, ops).visit(node)
-        body = Statements(node, ops, taken).converted()
+        body = Statements(node, ops, taken, ending=ending).converted()
     spec = node.args
     for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg):
         if argument is not None:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from transpile.python.syntax.expressions import Expressions
 from transpile.python.syntax.flow import Flow
+from transpile.python.syntax.generators import has_own
 from transpile.python.syntax.jumps import without_jumps
 from transpile.python.syntax.named_values import without_named_values
 from transpile.python.syntax.names import Names, free_name, names_of, placed
@@ -41,6 +42,7 @@ class Statements:
     taken  all names of the function, and those that have been made
     around variables of the functions around that may have no value
     place  the variable of the function around that says where this one was defined
+    ending the variables that it returns, of a generator that calls what consumes its items
     """
 
     def __init__(
@@ -50,17 +52,23 @@ class Statements:
         taken: set[str],
         around: frozenset[str] = frozenset(),
         place: str = "",
+        ending: Sequence[str] | None = None,
     ) -> None:
         self.ops = ops
         self.taken = taken
         self._place = place
-        self.is_plain = any(isinstance(n, _NOT_CONVERTED) for n in ast.walk(node))
+        self.is_plain = has_own(node.body, _NOT_CONVERTED)
         local = frozenset(names_of(node.body).bound)
         plain = node.body if self.is_plain else without_named_values(node.body, taken)
         lowered = without_jumps(plain, taken) if not self.is_plain else None
         self._body = lowered.body if lowered else plain
         self._stops = lowered.stops if lowered else {}
-        self._result = lowered.result if lowered else ""
+        self._result = lowered.result if lowered and ending is None else ""
+        if ending is not None:
+            last = self._body[-1]
+            values = ast.Tuple([ast.Name(name, ast.Load()) for name in ending], ast.Load())
+            rest = self._body[:-1] if isinstance(last, ast.Return) else self._body
+            self._body = [*rest, placed(ast.Return(values), last)]
         declared = [n for n in _own_nodes(node.body) if isinstance(n, ast.Global | ast.Nonlocal)]
         self._outer = {name for n in declared for name in n.names}
         self._flow = Flow(self._body, _parameters(node), self._stops, around, local - self._outer)

@@ -14,6 +14,7 @@ not copied; transpile asks here for the functions that users hand to it.
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import operator
 import sys
@@ -174,18 +175,25 @@ def _is_copied(function: FunctionType) -> bool:
     return type(module) is not str or module.partition(".")[0] not in _NOT_COPIED
 
 
-def _copy(function: FunctionType) -> FunctionType:
+def _copy(function: FunctionType) -> Any:
     """The function with rewritten code, and all else the same."""
     code = function.__code__
     if not _is_copied(function):
         return _around_users(function)
-    if original(code) is not code:
+    is_copy = original(code) is not code
+    is_generator = code.co_flags & inspect.CO_GENERATOR and code.co_name != "<genexpr>"
+    if THREAD.python is not None and is_generator:
+        return THREAD.python.generating(function, function if is_copy else resolving(function))
+    if is_copy:
         return function
     if THREAD.record is not None:
         THREAD.record.called(code)
-    if THREAD.python is not None:
-        function = THREAD.python.converted(function)
-        code = function.__code__
+    return resolving(function if THREAD.python is None else THREAD.python.converted(function))
+
+
+def resolving(function: FunctionType) -> FunctionType:
+    """The function with code that asks before each call which function to call."""
+    code = function.__code__
     copy = FunctionType(
         rewritten(code, code.co_filename, Resolver),
         function.__globals__,
