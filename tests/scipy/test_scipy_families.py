@@ -186,3 +186,13 @@ def test_derivatives_are_one_over_the_density_and_finite_outside_of_the_support(
 def test_what_is_not_supported(f, kind, text):
     with pytest.raises(kind, match=text):
         jit(f)(X)
+
+
+def test_single_precision_stays_single():
+    x = X.astype("f4")
+    for method in ("pdf", "logcdf", "sf", "ppf", "isf"):
+        for name, shapes in (("lognorm", (0.5,)), ("gamma", (2.5,)), ("beta", (2.0, 0.7))):
+            found = FAMILIES[name].method(method)(x / 3, *shapes)
+            assert found.dtype == np.float32
+            wanted = getattr(getattr(stats, name), method)(x / np.float32(3), *shapes)
+            np.testing.assert_allclose(found, wanted, 2e-5, 1e-6)

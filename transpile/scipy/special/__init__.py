@@ -21,6 +21,15 @@ from transpile.scipy.special.elementary import (
     xlog1py,
     xlogy,
 )
+from transpile.scipy.special.elliptic import (
+    ellipe,
+    ellipeinc,
+    ellipk,
+    ellipkinc,
+    ellipkm1,
+    elliprd,
+    elliprf,
+)
 from transpile.scipy.special.errors import (
     dawsn,
     erf,
@@ -127,6 +136,13 @@ __all__ = [
     "cosm1",
     "dawsn",
     "digamma",
+    "ellipe",
+    "ellipeinc",
+    "ellipk",
+    "ellipkinc",
+    "ellipkm1",
+    "elliprd",
+    "elliprf",
     "entr",
     "erf",
     "erfc",

@@ -115,7 +115,7 @@ class Family:
             outside = -np.inf if name.startswith("log") else 0
             result = logarithm if name.startswith("log") else np.exp(logarithm)
             result = np.where(inside, result, outside)
-            return np.where(valid & ~np.isnan(value), result, np.nan)
+            return np.where(valid & ~np.isnan(value), result, np.nan).astype(value.dtype)
 
         return function
 
@@ -133,8 +133,8 @@ class Family:
             else:
                 inside = (y > low) & (y < high) & valid
             result = function_of_row(np.where(inside, y, self._inner(low, high)), *shapes)
-            result = np.where(inside, result, np.where(y >= high, above, below))
-            return np.where(valid & ~np.isnan(value), result, np.nan)
+            result = np.where(y >= high, above, np.where(inside, result, below))
+            return np.where(valid & ~np.isnan(value), result, np.nan).astype(value.dtype)
 
         return function
 
