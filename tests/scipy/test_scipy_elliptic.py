@@ -1,4 +1,5 @@
-"""Elliptic integrals against SciPy: drawn arguments, ends, derivatives in closed form."""
+"""Elliptic integrals and the zeta function against SciPy: drawn arguments, ends, and derivatives in
+closed form."""
 
 import numpy as np
 from scipy import special
@@ -55,4 +56,12 @@ def test_single_precision_stays_single():
         assert getattr(scipy.special, name)(*np.full((count, 1), 0.3, "f4")).dtype == np.float32
     np.testing.assert_allclose(
         scipy.special.ellipe(M.astype("f4")[:40]), special.ellipe(M[:40]), 3e-6
+    )
+
+
+def test_riemanns_zeta_function_is_that_of_scipy():
+    x = np.concatenate([R.uniform(-30, 0, 30), R.uniform(0, 1, 20), 1 + 10 ** R.uniform(-9, 2, 30)])
+    ends = [0, 1, -1, -2, -4, -170, 2, np.inf, np.nan]
+    assert_as_scipy(
+        lambda x: [special.zeta(x), special.zeta(x[50:80], 2.0)], np.append(x, ends), rtol=1e-12
     )

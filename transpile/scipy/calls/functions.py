@@ -65,6 +65,7 @@ _SAME = {"psi": "digamma"}
 _WITH_SCIPYS_MEANING = {
     "ndimage": "transpile.scipy.ndimage.resampling",
     "signal": "transpile.scipy.calls.signals",
+    "special": "transpile.scipy.calls.zetas",
 }
 # What ufuncs take beside their operands.
 _UFUNC = {"where": True, "casting": "same_kind", "dtype": None, "out": None}
