@@ -237,3 +237,22 @@ def test_every_public_name_is_documented():
     assert len(set(linalg.__all__)) == len(linalg.__all__)
     for name in linalg.__all__:
         assert getattr(linalg, name).__doc__, name
+
+
+def test_circulant_and_hankel_matrices_of_runtime_sizes():
+    vector = transpile.ShapeDtypeStruct(("n",), np.float64)
+    other = transpile.ShapeDtypeStruct((2, "m"), np.float64)
+
+    def matrices(c, r):
+        return linalg.circulant(c), linalg.hankel(c), linalg.hankel(c, r)
+
+    compiled = transpile.jit(matrices).lower(vector, other).compile()
+    for n, m in ((1, 1), (2, 5), (7, 3)):
+        c, r = np.arange(1.0, n + 1), np.arange(10.0, 10 + 2 * m).reshape(2, m)
+        around, triangle, two = compiled(c, r)
+        down, across = np.ogrid[:n, :n]
+        assert np.array_equal(around, c[(down - across) % n])
+        assert np.array_equal(triangle, np.append(c, np.zeros(n))[down + across])
+        for row, matrix in zip(r, two, strict=True):
+            ends = np.append(c, row[1:])
+            assert np.array_equal(matrix, ends[np.add.outer(np.arange(n), np.arange(m))])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import kind_letter
-from transpile.nn.operands import operand, public
+from transpile.nn.operands import numbers_below, operand, public
 from transpile.numpy.core.promotion import Array, result_dtype
 from transpile.numpy.core.promotion import error as located
 
@@ -41,8 +41,9 @@ def circulant(c: Array) -> Any:
     """The circulant matrix with first column c: each further column is shifted cyclically by
     one."""
     x = _vector("circulant", c)
-    row = np.arange(x.shape[-1])
-    return x[..., (row[:, None] - row) % x.shape[-1]]
+    n = x.shape[-1]
+    row = numbers_below(n)
+    return x[..., (row[:, None] - row) % n]
 
 
 @public
@@ -57,7 +58,7 @@ def hankel(c: Array, r: Array | None = None) -> Any:
     column = np.broadcast_to(column.astype(dtype), (*head, m))
     row = np.broadcast_to(row.astype(dtype), (*head, n))
     values = np.concatenate([column, row[..., 1:]], -1)
-    return values[..., np.arange(m)[:, None] + np.arange(n)]
+    return values[..., numbers_below(m)[:, None] + numbers_below(n)]
 
 
 @public
