@@ -74,6 +74,16 @@ NOTES = """
   below 1e-150 of shapes beyond 1e4. Those of beta, F and t have no derivative in the shapes.
 * At infinity densities are 0, where SciPy's formula subtracts infinities.
 * `optimize.minimize` is `transpile.scipy.optimize.minimize`, with the method BFGS.
+* Solvers and integrals (`quad`, `solve_ivp`, `odeint`, `brentq`, `newton`, `fsolve`, `root`,
+  `curve_fit`, `least_squares`, ...) are ours where the function that they are given closes over
+  traced values, too. To find that out, the function is traced once. They agree with SciPy to their
+  tolerances, and have derivatives by the implicit function theorem, of the integrand, or by the
+  adjoint equations (`solve_ivp` and `odeint`, in reverse mode alone).
+* `brentq` and its kin are NaN where the function has one sign at both ends, `newton` where it does
+  not converge. Jacobians that are not given are exact.
+* `solve_ivp` takes SciPy's steps of RK45 and RK23, at known numbers of times (`t_eval=`), without
+  events. `odeint` takes explicit steps, which are many for a stiff equation.
+* Traced ends of `quad` are finite.
 """
 
 

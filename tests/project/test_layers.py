@@ -23,8 +23,8 @@ DATA_FLOW = """
     passes hlo intrinsics library analysis symbols fusion lower schedule disk_cache
     codegen build runtime targets explore
     stages dispatch typing
-    functional lax random nn scipy image hlo_import
-    flatten_util ops debug log python experimental test_util api sharding parallel core extend
+    functional lax random nn flatten_util scipy image hlo_import
+    ops debug log python experimental test_util api sharding parallel core extend
     custom_derivatives custom_batching ad_checkpoint dlpack export ref distributed compat
     artifact command_line
     __init__ __main__

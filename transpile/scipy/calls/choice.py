@@ -10,10 +10,18 @@ from transpile.numpy.core.promotion import has_tracer
 __all__ = ["if_traced"]
 
 
-def if_traced(theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is ours where an argument is traced, and theirs where all are known."""
+def if_traced(
+    theirs: Callable[..., Any],
+    ours: Callable[..., Any],
+    is_open: Callable[..., bool] = lambda *args, **kwargs: False,
+) -> Callable[..., Any]:
+    """A function that is ours where an argument is traced, and theirs where all are known.
+
+    `is_open` says of known arguments whether a function among them closes over traced values.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return (ours if has_tracer((args, kwargs)) else theirs)(*args, **kwargs)
+        is_traced = has_tracer((args, kwargs)) or is_open(*args, **kwargs)
+        return (ours if is_traced else theirs)(*args, **kwargs)
 
     return call

@@ -19,6 +19,7 @@ import numpy as np
 from transpile.numpy.core.promotion import as_array, unsupported
 from transpile.numpy.core.promotion import error as located
 from transpile.scipy.calls.choice import if_traced
+from transpile.scipy.calls.solvers import SOLVERS, closes_over_traced
 from transpile.scipy.calls.sparse import is_sparse
 from transpile.scipy.sparse import rows
 from transpile.trace.tracer import Tracer
@@ -41,7 +42,7 @@ _UNUSED = frozenset(
     )
 )
 # Lists that stay as they are.
-_NO_ARRAYS = frozenset(("args", "axes", "axis", "n", "options", "s", "shape"))
+_NO_ARRAYS = frozenset(("args", "axes", "axis", "bounds", "n", "options", "s", "shape"))
 # By function: what an argument of SciPy's is called here.
 _RENAMED: Mapping[str, Mapping[str, str]] = {
     "bicgstab": {"rtol": "tol"},
@@ -64,6 +65,7 @@ _SAME = {"psi": "digamma"}
 # By namespace: the module of what has JAX's meaning there, with SciPy's.
 _WITH_SCIPYS_MEANING = {
     "ndimage": "transpile.scipy.ndimage.resampling",
+    "integrate": "transpile.scipy.calls.solvers",
     "signal": "transpile.scipy.calls.signals",
     "special": "transpile.scipy.calls.zetas",
 }
@@ -81,7 +83,26 @@ _OF_NUMPY = frozenset(
 def function(callee: Any) -> Callable[..., Any] | None:
     """What is called in the place of a function, a ufunc or a class of SciPy's."""
     found = _counterpart(callee)
-    return None if found is None else if_traced(callee, functools.partial(_called, callee, found))
+    if found is None:
+        return None
+    ours = functools.partial(_called, callee, found)
+    if callee.__name__ not in SOLVERS:
+        return if_traced(callee, ours)
+    return if_traced(callee, ours, functools.partial(_is_open, callee))
+
+
+def _is_open(solver: Any, /, *args: Any, **kwargs: Any) -> bool:
+    return closes_over_traced(solver.__name__, _bound(solver, args, kwargs))
+
+
+def _bound(theirs: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """The arguments of a call of theirs by their names, with the defaults."""
+    try:
+        bound = inspect.signature(theirs).bind(*args, **kwargs)
+    except TypeError as e:
+        raise located(TypeError, f"{theirs.__name__}(): {e}") from None
+    bound.apply_defaults()
+    return dict(bound.arguments)
 
 
 def _counterpart(callee: Any) -> Callable[..., Any] | None:
@@ -123,14 +144,9 @@ def _called(theirs: Any, ours: Callable[..., Any], /, *args: Any, **kwargs: Any)
     if isinstance(theirs, np.ufunc):
         return ours(*map(_array, args), **_needed(name, kwargs, _UFUNC, {}))
     signature = inspect.signature(theirs)
-    try:
-        bound = signature.bind(*args, **kwargs)
-    except TypeError as e:
-        raise located(TypeError, f"{name}(): {e}") from None
-    bound.apply_defaults()
     defaults = {k: p.default for k, p in signature.parameters.items()}
     parameters = inspect.signature(ours).parameters
-    given = dict(bound.arguments)
+    given = _bound(theirs, args, kwargs)
     for key, parameter in signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             given |= given.pop(key)

@@ -1,4 +1,4 @@
-"""`scipy.integrate` for traced functions: the function of `jax.scipy.integrate`."""
+"""Integrals of samples."""
 
 from __future__ import annotations
 
