@@ -374,7 +374,7 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
     arrays that are not traced) stay closed over. Raises TypeError when it is called with another
     structure.
     """
-    flat, _ = flatten_function(fun, example_args)
+    flat, _ = flatten_function(fun, example_args, known=False)  # other values come later
     closed = flat.closed
     is_hoisted = [is_inexact(x.type) for x in closed.captured]
     hoisted = [x for x, h in zip(closed.captured, is_hoisted, strict=True) if h]

@@ -110,6 +110,7 @@ SOLVERS: Mapping[str, tuple[str, Callable[[Arguments], tuple[Any, ...]]]] = {
     "dblquad": ("func", _inner),
     "fsolve": ("func", _vector("x0")),
     "least_squares": ("fun", _vector("x0")),
+    "leastsq": ("func", _vector("x0")),
     "minimize": ("fun", _vector("x0")),
     "newton": ("func", lambda given: (given["x0"],)),
     "odeint": ("func", _first_time),

@@ -1,6 +1,11 @@
 """`scipy.optimize` for traced functions: minima, roots and least squares."""
 
-from transpile.scipy.optimize.least_squares import LeastSquaresResult, curve_fit, least_squares
+from transpile.scipy.optimize.least_squares import (
+    LeastSquaresResult,
+    curve_fit,
+    least_squares,
+    leastsq,
+)
 from transpile.scipy.optimize.minimizer import OptimizeResults, minimize
 from transpile.scipy.optimize.roots import (
     RootResults,
@@ -25,6 +30,7 @@ __all__ = [
     "curve_fit",
     "fsolve",
     "least_squares",
+    "leastsq",
     "minimize",
     "newton",
     "ridder",

@@ -23,7 +23,7 @@ from transpile.scipy.optimize.systems import solved_by_matrix
 from transpile.scipy.special.operands import Array, promoted, public
 from transpile.trace.bytecode.call_resolution import resolved
 
-__all__ = ["LeastSquaresResult", "curve_fit", "least_squares"]
+__all__ = ["LeastSquaresResult", "curve_fit", "least_squares", "leastsq"]
 
 Function = Callable[..., Any]
 
@@ -111,6 +111,28 @@ def least_squares(
 
 def _bound(bound: Any, start: Any) -> Any:
     return np.broadcast_to(as_array(bound), start.shape).astype(start.dtype)
+
+
+@public
+def leastsq(
+    func: Function,
+    x0: Array,
+    args: Any = (),
+    *,
+    ftol: float = 1.49012e-8,
+    xtol: float = 1.49012e-8,
+    gtol: float = 0.0,
+    maxfev: int = 0,
+) -> tuple[Any, Any]:
+    """The parameters for which the sum of the squares of residuals is least, near a guess, and 1
+    where a tolerance was reached, 5 else.
+
+    The arguments are those of `least_squares`.
+    """
+    more = args if isinstance(args, tuple) else (args,)
+    limits: dict[str, Any] = {"ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": maxfev or None}
+    found = least_squares(func, x0, args=more, **limits)
+    return found.x, np.where(found.success, 1, 5)
 
 
 class _State(NamedTuple):

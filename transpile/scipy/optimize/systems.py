@@ -73,7 +73,8 @@ def root(
         return value.astype(start.dtype).reshape(-1)
 
     def given_jacobian(x: Any) -> Any:
-        return as_array(resolved(jac)(x.reshape(start.shape), *more)).astype(start.dtype)
+        matrix = as_array(resolved(jac)(x.reshape(start.shape), *more))
+        return matrix.astype(start.dtype).reshape(start.size, start.size)
 
     def solve(f: Function, guess: Any) -> Any:
         jacobian = given_jacobian if callable(jac) else jacfwd(f)
