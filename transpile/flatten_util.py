@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class Unravel:
                 f"unravel function given array of dtype {vector.dtype}, but expected dtype "
                 f"{self.dtype}",
             )
-        sizes = [int(np.prod(shape, dtype=np.int64)) for shape in self.shapes]
+        sizes = [math.prod(shape) for shape in self.shapes]
         if tuple(vector.shape) != (sum(sizes),):
             raise located(
                 ValueError,

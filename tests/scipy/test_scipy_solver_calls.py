@@ -216,3 +216,17 @@ def test_a_matrix_of_deviations_and_no_guess_for_open_signatures():
         np.testing.assert_allclose(got, wanted, rtol=1e-6)
     with pytest.raises(ValueError, match="Unable to determine number of fit parameters"):
         jit(lambda y: optimize.curve_fit(lambda x, *p: p[0] * x, X, y)[0])(DATA)
+
+
+def test_vectors_of_runtime_sizes():
+    def f(k):
+        path = integrate.solve_ivp(lambda t, y: -y * k, (0, 1), k, t_eval=[0.5, 1.0]).y
+        other = integrate.odeint(lambda y, t: -y * y, k, [0.0, 0.5, 1.0])
+        roots = optimize.newton(lambda x: x**3 - k, np.ones(k.shape))
+        return path, other, roots, integrate.quad_vec(lambda x: k * x, 0, 1)[0]
+
+    compiled = jit(f, dynamic_shapes=True)
+    for n in (1, 2, 7):
+        k = np.linspace(1, 2, n)
+        for wanted, got in zip(f(k), compiled(k), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-6)

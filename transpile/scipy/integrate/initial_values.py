@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transpile import lax
+from transpile import numpy as tnp
 from transpile.functional.custom import closure_convert, custom_vjp
 from transpile.numpy.core.promotion import as_array, unsupported
 from transpile.numpy.core.promotion import error as located
@@ -217,7 +218,7 @@ def _solution(
         length = _first_step(s, fun, y0, slope, first, last, direction)
     else:
         length = np.asarray(s.first_step, np.float64) + 0.0 * first
-    found = np.full((times.shape[0], y0.shape[0]), np.nan, y0.dtype)
+    found = tnp.full((times.shape[0], y0.shape[0]), np.nan, y0.dtype)
     false = np.array(False)
     count = np.array(1 if s.first_step is not None else 2)
     start = _State(first, y0, slope, length, false, np.array(0), found, count, false)

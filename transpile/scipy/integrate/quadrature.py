@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from transpile import lax
+from transpile import numpy as tnp
 from transpile.functional.custom import closure_convert, custom_jvp
 from transpile.functional.differentiate import jvp
 from transpile.functional.vectorize import vmap
@@ -248,9 +249,9 @@ def _integral(s: _Settings, captured: tuple[Any, ...]) -> tuple[Any, Any, Any]:
 
     whole = np.array([[s.first, s.last]])
     value, error = rule(whole)
-    intervals = np.concatenate([whole, np.full((s.limit - 1, 2), s.first)])
-    values = np.concatenate([value, np.zeros((s.limit - 1, value.shape[1]), value.dtype)])
-    errors = np.concatenate([error, np.zeros(s.limit - 1, error.dtype)])
+    intervals = np.concatenate([whole, tnp.full((s.limit - 1, 2), s.first)])
+    values = np.concatenate([value, tnp.zeros((s.limit - 1, value.shape[1]), value.dtype)])
+    errors = np.concatenate([error, tnp.zeros(s.limit - 1, error.dtype)])
     intervals, values, errors, _ = lax.while_loop(
         is_going, halved, (intervals, values, errors, np.array(1))
     )

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transpile import lax
+from transpile import numpy as tnp
 from transpile.functional.gradients import grad
 from transpile.functional.jacobians import jacfwd
 from transpile.numpy.core.promotion import as_array, has_tracer, unsupported
@@ -110,7 +111,7 @@ def least_squares(
 
 
 def _bound(bound: Any, start: Any) -> Any:
-    return np.broadcast_to(as_array(bound), start.shape).astype(start.dtype)
+    return tnp.broadcast_to(as_array(bound), start.shape).astype(start.dtype)
 
 
 @public

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transpile import lax
+from transpile import numpy as tnp
 from transpile.functional.gradients import value_and_grad
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.at import at
@@ -155,7 +156,7 @@ def _at_first(f: Objective, x0: Any, norm: Any, gtol: float) -> _Dense:
         x=x0,
         value=value,
         gradient=gradient,
-        inverse=np.eye(x0.shape[0], dtype=x0.dtype),
+        inverse=tnp.eye(x0.shape[0], dtype=x0.dtype),
         value_before=value + np.linalg.norm(gradient) / 2,
         converged=_norm(gradient, norm) < gtol,
         failed=np.zeros((), bool),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transpile import lax
+from transpile import numpy as tnp
 from transpile.numpy.core.promotion import as_array, unsupported
 from transpile.numpy.core.promotion import error as located
 from transpile.scipy.special.operands import Array, promoted, public
@@ -156,7 +157,7 @@ def _chandrupatla(
 
     fa, fb = f(a), f(b)
     half = np.full_like(a, 0.5)
-    state = (a, b, b, fa, fb, fb, half, np.zeros(np.shape(a), np.int64))
+    state = (a, b, b, fa, fb, fb, half, tnp.zeros(np.shape(a), np.int64))
     end = lax.while_loop(is_going, narrowed, state)
     a, b, _, fa, fb, _, _, count = end
     is_found = is_done(end) & (np.sign(fa) * np.sign(fb) <= 0)
@@ -268,7 +269,7 @@ def _iterated(change: Function, start: Any, tol: float, rtol: float, maxiter: in
         return kept, is_found | found_now, counts + ~is_found, count + 1
 
     shape = np.shape(start[0])
-    counted = (start, np.zeros(shape, np.bool_), np.zeros(shape, np.int64), np.array(0))
+    counted = (start, tnp.zeros(shape, np.bool_), tnp.zeros(shape, np.int64), np.array(0))
     state, is_found, counts, _ = lax.while_loop(is_going, one_more, counted)
     return state[0], counts, is_found & np.isfinite(state[0])
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transpile import lax
+from transpile import numpy as tnp
 from transpile.functional.jacobians import jacfwd
 from transpile.functional.vectorize import vmap
 from transpile.numpy.core.promotion import as_array, unsupported
@@ -106,7 +107,7 @@ def fsolve(
 
 def solved_by_matrix(g: Function, y: Any) -> Any:
     """The solution x of g(x) = y for a linear function g of vectors."""
-    return np.linalg.solve(vmap(g)(np.eye(y.shape[0], dtype=y.dtype)).T, y)
+    return np.linalg.solve(vmap(g)(tnp.eye(y.shape[0], dtype=y.dtype)).T, y)
 
 
 class _State(NamedTuple):
