@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 from transpile import errors
@@ -21,7 +21,7 @@ from transpile.python.semantics.generators import Generating
 from transpile.python.semantics.iterables import Chosen, is_stackable
 from transpile.python.semantics.numbers import is_unknown
 from transpile.python.semantics.values import EndedError
-from transpile.python.syntax.conversion import Consumer, conversion, converted
+from transpile.python.syntax.conversion import Consumer, Conversion, conversion, converted
 from transpile.python.syntax.definitions import NoSourceError
 from transpile.trace.bytecode.call_resolution import resolving
 from transpile.trace.bytecode.rewriting import original
@@ -121,17 +121,20 @@ class Conversions:
 
     def converted(self, function: FunctionType) -> FunctionType:
         """The function from its converted source, where there is one."""
-        code = function.__code__
+        made = self._conversion(function, function.__code__)
+        return function if made is None else converted(function, made, operations)
+
+    def _conversion(
+        self, function: FunctionType, code: CodeType, consumer: Consumer | None = None
+    ) -> Conversion | None:
         try:
-            made = conversion(code, code.co_filename)
+            made = conversion(code, code.co_filename, consumer)
         except NoSourceError as problem:
             self.refused[f"{function.__qualname__} was not converted: {problem}."] = None
-            return function
-        if made is None:
-            return function
-        if THREAD.record is not None:
+            return None
+        if made is not None and THREAD.record is not None:
             THREAD.record.converted(code, made.lines)
-        return converted(function, made, operations)
+        return made
 
     def generating(self, function: FunctionType, natively: FunctionType) -> Callable[..., Any]:
         """What is called in the place of a generator function: its loops may be the program's,
@@ -141,16 +144,9 @@ class Conversions:
     def _consuming(
         self, function: FunctionType, names: tuple[str, ...], stops: tuple[int, ...]
     ) -> tuple[FunctionType, tuple[str, ...], bool] | None:
-        code = original(function.__code__)
-        try:
-            made = conversion(code, code.co_filename, Consumer(names, stops))
-        except NoSourceError as problem:
-            self.refused[f"{function.__qualname__} was not converted: {problem}."] = None
-            return None
+        made = self._conversion(function, original(function.__code__), Consumer(names, stops))
         if made is None:
             return None
-        if THREAD.record is not None:
-            THREAD.record.converted(code, made.lines)
         function = resolving(converted(function, made, operations))
         return function, made.parameters, made.is_endless
 

@@ -7,7 +7,6 @@ the value of one, nothing of none, and else their tuple. So do the functions tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from transpile.python.semantics import branches, loops
@@ -28,7 +27,7 @@ from transpile.python.semantics.exceptions import (
     raise_,
     text,
 )
-from transpile.python.semantics.generators import Generated, Generating, listed
+from transpile.python.semantics.generators import Generated, listed, loop_over
 from transpile.python.semantics.values import Unbound, here, only_here, returned
 
 __all__ = [
@@ -90,8 +89,7 @@ def for_(iterable: Any, body: Block, /, *marks: Mark, **state: Any) -> Any:
     """A `for` statement, whose body takes an item and the variables."""
     each = _of_tuples(body, len(state))
     stops, names = _marked(marks, state)
-    run = iterable.consumed if type(iterable) is Generating else partial(loops.for_, iterable)
-    return _plain(run(each, stops, names, tuple(state.values())))
+    return _plain(loop_over(iterable)(each, stops, names, tuple(state.values())))
 
 
 def while_(condition: Block, body: Block, /, *marks: Mark, **state: Any) -> Any:

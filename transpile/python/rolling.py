@@ -8,7 +8,7 @@ from transpile import errors
 from transpile.ir.graph import Equation, graphs_in
 from transpile.ir.source_info import user_source
 from transpile.python.loop_hints import Unrolled
-from transpile.python.semantics.iterables import ENDLESS, Items
+from transpile.python.semantics.iterables import ENDLESS, Items, behind_endless
 from transpile.trace.trace import current_trace
 from transpile.util.interrupt_safety import THREAD
 
@@ -74,10 +74,8 @@ class LoopStatement:
         return self.is_asked_for or self.site in THREAD.python.rolled
 
     def ended(self, items: Items, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The variables behind a loop: the only flag that ends one without a last item is true."""
-        if items.length is not ENDLESS or len(self.stops) != 1:
-            return values
-        return tuple(True if k in self.stops else value for k, value in enumerate(values))
+        """The variables behind a loop."""
+        return behind_endless(values, self.stops) if items.length is ENDLESS else values
 
     def equations(self) -> int:
         """The length of the trace so far."""

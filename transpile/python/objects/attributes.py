@@ -14,7 +14,13 @@ from typing import Any
 
 from transpile import errors
 from transpile.ir.source_info import user_source
-from transpile.python.objects.containers import CHANGEABLE, MOST_ITEMS, changing, restore
+from transpile.python.objects.containers import (
+    CHANGEABLE,
+    MOST_ITEMS,
+    changing,
+    held_items,
+    restore,
+)
 from transpile.python.semantics.values import Maybe, Unbound
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -91,22 +97,18 @@ class Attributes:
     def restore(self) -> None:
         """Let all be as before."""
         for key, (owner, _) in self._objects.items():
-            before = self._before[key]
-            if not isinstance(owner, CHANGEABLE):
-                if any(vars(owner).get(k, owner) is not v for k, v in before.items()) or (
-                    before.keys() != vars(owner).keys()
-                ):
-                    vars(owner).clear()
-                    vars(owner).update(before)
-            elif before.keys() != (now := _fields(owner)).keys():
-                items = before.items() if isinstance(owner, dict) else before.values()
-                restore(
-                    owner, [x for i in items for x in i] if isinstance(owner, dict) else [*items]
-                )
-            else:
-                for field, value in before.items():
-                    if now[field] is not value:
-                        owner[field] = value
+            before, now = self._before[key], _fields(owner)
+            if before.keys() != now.keys():
+                if isinstance(owner, CHANGEABLE):
+                    is_dict = isinstance(owner, dict)
+                    restore(owner, held_items(before) if is_dict else list(before.values()))
+                else:
+                    restore(vars(owner), held_items(before))
+                continue
+            fields = owner if isinstance(owner, CHANGEABLE) else vars(owner)
+            for field, value in before.items():
+                if now[field] is not value:
+                    fields[field] = value
 
 
 def _fields(owner: Any) -> dict[Any, Any]:

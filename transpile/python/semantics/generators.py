@@ -14,7 +14,7 @@ from transpile.lax.control.loops import bind_scan
 from transpile.numpy.core.runtime_sizes import length_of
 from transpile.primitives import axes
 from transpile.python.semantics.branches import if_
-from transpile.python.semantics.iterables import Items, Iterator, items_of
+from transpile.python.semantics.iterables import Items, Iterator, behind_endless, items_of
 from transpile.python.semantics.loops import for_
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import Maybe, Unbound, is_array, record
@@ -57,7 +57,7 @@ class Generated(Iterator):
         """
         items: Any = self if self.is_begun else self._iterable
         body = self._taken if self.is_begun else self._next
-        run = items.consumed if type(items) is Generating else partial(for_, items)
+        run = loop_over(items)
         return run(partial(body, step, name), (0,) if ends else (), (name,), (start,))[0]
 
     def _taken(self, step: Function, _: str, item: Any, state: Any) -> tuple[Any, ...]:
@@ -135,14 +135,22 @@ class Generating(Iterator):
         args, kwargs = self._given
         self._begun = iter(())  # it has no items any more
         further = dict(zip(parameters, (body, *values), strict=True))
-        behind = function(*args, **kwargs, **further)
-        is_stop = is_endless and len(stops) == 1  # the only flag that ends it is set behind it
-        return tuple(True if is_stop and k in stops else x for k, x in enumerate(behind))
+        behind: tuple[Any, ...] = function(*args, **kwargs, **further)
+        return behind_endless(behind, stops) if is_endless else behind
 
     def folded(self, step: Function, name: str, start: Any, *, ends: bool = False) -> Any:
         """The state behind all items, or behind the first one that makes it true."""
-        each = lambda item, state: (step(item, state),)  # noqa: E731
+
+        def each(item: Any, state: Any) -> tuple[Any, ...]:
+            return (step(item, state),)
+
         return self.consumed(each, (0,) if ends else (), (name,), (start,))[0]
+
+
+def loop_over(iterable: Any) -> Function:
+    """The `for` statement over an iterable: a function of its body, the positions of its flags, and
+    the names and the values of its variables."""
+    return iterable.consumed if type(iterable) is Generating else partial(for_, iterable)
 
 
 def listed(generated: Generated, natively: Function) -> Any:

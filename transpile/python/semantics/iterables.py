@@ -34,6 +34,12 @@ from transpile.util.interrupt_safety import THREAD
 ENDLESS = 2**62
 
 
+def behind_endless(values: Sequence[Any], stops: Sequence[int]) -> tuple[Any, ...]:
+    """The variables behind a loop that has no last item: the only flag that ends it is true."""
+    is_known = len(stops) == 1
+    return tuple(True if is_known and k in stops else x for k, x in enumerate(values))
+
+
 class Items:
     """A number of items, and each of them as a function of its number.
 

@@ -21,6 +21,7 @@ class Matches(ast.NodeTransformer):
     def __init__(self, taken: set[str], ops: str) -> None:
         self.taken = taken
         self.ops = ops
+        self._rests: set[ast.pattern] = set()  # that are known not to be the other bool
 
     def visit(self, node: ast.AST) -> Any:
         """The rewritten tree."""
@@ -33,7 +34,7 @@ class Matches(ast.NodeTransformer):
         name = self._new("subject")
         first = ast.Assign([ast.Name(name, ast.Store())], node.subject)
         chain: list[ast.stmt] = []
-        _mark_others(node.cases)
+        self._rests |= set(_rests(node.cases))
         for case in reversed(node.cases):
             chain = self._case(case, ast.Name(name, ast.Load()), chain)
         located = [ast.copy_location(first, node), *chain]
@@ -71,9 +72,8 @@ class Matches(ast.NodeTransformer):
             case ast.MatchValue(value=literal):
                 tests = [ast.Compare(value, [ast.Eq()], [literal])]
             case ast.MatchSingleton(value=literal):
-                tests = [
-                    self._call("is_singleton", value, ast.Constant(literal), *_others(pattern))
-                ]
+                rest = [ast.Constant(True)] if pattern in self._rests else []
+                tests = [self._call("is_singleton", value, ast.Constant(literal), *rest)]
             case ast.MatchOr(patterns=patterns):
                 choices = [self._tests(p, value) for p in patterns]
                 if all(choices):
@@ -91,17 +91,14 @@ class Matches(ast.NodeTransformer):
         return ast.Call(callee, list(arguments), [])
 
 
-def _mark_others(cases: list[ast.match_case]) -> None:
-    """Mark what is True behind a case of False, or False behind one of True."""
+def _rests(cases: list[ast.match_case]) -> Iterator[ast.pattern]:
+    """What is True behind a case of False, or False behind one of True."""
     met: set[Any] = set()
     for case in cases:
         if isinstance(case.pattern, ast.MatchSingleton) and case.guard is None:
-            case.pattern.is_rest = bool(met)  # type: ignore[attr-defined]
+            if met:
+                yield case.pattern
             met |= {case.pattern.value} - {None}
-
-
-def _others(pattern: ast.MatchSingleton) -> list[ast.expr]:
-    return [ast.Constant(True)] if getattr(pattern, "is_rest", False) else []
 
 
 def _is_literal(pattern: ast.pattern) -> bool:

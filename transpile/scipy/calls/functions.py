@@ -64,8 +64,8 @@ _GIVEN: Mapping[str, Mapping[str, Any]] = {
 _SAME = {"psi": "digamma"}
 # By namespace: the module of what has JAX's meaning there, with SciPy's.
 _WITH_SCIPYS_MEANING = {
-    "ndimage": "transpile.scipy.ndimage.resampling",
     "integrate": "transpile.scipy.calls.solvers",
+    "ndimage": "transpile.scipy.ndimage.resampling",
     "signal": "transpile.scipy.calls.signals",
     "special": "transpile.scipy.calls.zetas",
 }

@@ -13,7 +13,7 @@ import numpy as np
 from transpile.errors import TracerError, TranspileError
 from transpile.functional.flatten_fun import flatten_function
 from transpile.numpy.core.promotion import as_array
-from transpile.trace.bytecode.call_resolution import resolved
+from transpile.scipy.given_functions import further, of_arrays
 from transpile.util.lazy.imports import imported
 
 __all__ = ["SOLVERS", "closes_over_traced", "odeint"]
@@ -21,6 +21,8 @@ __all__ = ["SOLVERS", "closes_over_traced", "odeint"]
 Arguments = Mapping[str, Any]
 
 _TOLERANCE = 1.49012e-8
+# What has its further arguments in a list, too.
+_WITH_SEQUENCES = ("least_squares", "solve_ivp")
 
 
 def odeint(
@@ -39,11 +41,11 @@ def odeint(
     start = np.atleast_1d(as_array(y0) * 1.0)
     times = as_array(t) * 1.0
     direction = np.where(times[-1] < times[0], -1.0, 1.0)
-    more = args if isinstance(args, tuple) else (args,)
+    given = of_arrays(func, args)
 
     def slope(y: Any, time: Any) -> Any:
         point = (direction * time, y) if tfirst else (y, direction * time)
-        return direction * as_array(resolved(func)(*point, *more)).reshape(start.shape)
+        return direction * given(*point).reshape(start.shape)
 
     limits = {"rtol": rtol or _TOLERANCE, "atol": atol or _TOLERANCE}
     limits |= {"mxstep": mxstep or np.inf, "hmax": hmax or np.inf}
@@ -55,17 +57,15 @@ def closes_over_traced(name: str, given: Arguments) -> bool:
     solver's arguments, which are known."""
     key, point = SOLVERS[name]
     try:
-        flat, _ = flatten_function(given[key], (*point(given), *_more(given)))
+        flat, _ = flatten_function(given[key], (*point(given), *_more(name, given)))
     except (TranspileError, TracerError):  # it needs values, so that SciPy itself has to call it
         return False
     return bool(flat.closed.captured)
 
 
-def _more(given: Arguments) -> tuple[Any, ...]:
-    args = given.get("args")
-    if args is None:
-        return ()
-    return tuple(args) if isinstance(args, tuple | list) else (args,)
+def _more(name: str, given: Arguments) -> tuple[Any, ...]:
+    args = given.get("args", ())
+    return tuple(args or ()) if name in _WITH_SEQUENCES else further(args)
 
 
 def _within(given: Arguments) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ Ordinary Differential Equations, 2018).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,23 +22,16 @@ from transpile.flatten_util import ravel_pytree
 from transpile.functional.custom import closure_convert, custom_vjp
 from transpile.functional.differentiate import vjp
 from transpile.functional.vectorize import vmap
+from transpile.scipy.integrate.steps import RESULT, STAGES, TIMES, combined, first_step
 from transpile.util.frozen_records import dataclass
 
 __all__ = ["Limits", "odeint", "pulled_back"]
 
 Function = Callable[..., Any]
 
-# The tableau: the times of the seven stages but the first, and the weights of those before each.
-_TIMES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
-_STAGES = (
-    (1 / 5,),
-    (3 / 40, 9 / 40),
-    (44 / 45, -56 / 15, 32 / 9),
-    (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
-    (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
-    (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
-)
-_RESULT = (*_STAGES[-1], 0.0)
+# The last stage is at the result of the step.
+_TIMES, _STAGES = (*TIMES, 1.0), (*STAGES, RESULT)
+_RESULT = (*RESULT, 0.0)
 # The solution of the fourth order that the error is estimated by: Shampine's.
 _FOURTH = (1951 / 21600, 0.0, 22642 / 50085, 451 / 720, -12231 / 42400, 649 / 6300, 1 / 60)
 _ERROR = tuple(a - b for a, b in zip(_RESULT, _FOURTH, strict=True))
@@ -107,7 +100,13 @@ def _solution(s: Limits, y0: Any, times: Any, args: tuple[Any, ...]) -> Any:
         return s.func(y, t, *args)
 
     slope = derivative(y0, times[0])
-    first = np.minimum(_first_step(s, derivative, y0, slope, times[0]), s.hmax)
+    scale = s.atol + np.abs(y0) * s.rtol
+
+    def norm(x: Any) -> Any:
+        return np.sqrt(np.sum(np.abs(x / scale) ** 2))
+
+    first = first_step(derivative, y0, slope, times[0], norm=norm, order=_ORDER)
+    first = np.minimum(first, s.hmax)
     polynomial = np.stack([y0] * _ORDER)
     start = (y0, slope, times[0], first.astype(times.dtype), times[0], polynomial)
     _, rest = lax.scan(partial(_to_time, s, derivative), start, times[1:])
@@ -151,11 +150,11 @@ def _step(
     the coefficients of the polynomial between."""
     slopes, h = [slope], step.astype(y.real.dtype)
     for time, weights in zip(_TIMES, _STAGES, strict=True):
-        slopes.append(derivative(y + h * _combined(weights, slopes), t + step * time))
-    new = y + h * _combined(_RESULT, slopes)
+        slopes.append(derivative(y + h * combined(weights, slopes), t + step * time))
+    new = y + h * combined(_RESULT, slopes)
     allowed = s.atol + s.rtol * np.maximum(np.abs(y), np.abs(new))
-    relative = np.abs(h * _combined(_ERROR, slopes)) / allowed
-    middle = y + h * _combined(_MIDDLE, slopes)
+    relative = np.abs(h * combined(_ERROR, slopes)) / allowed
+    middle = y + h * combined(_MIDDLE, slopes)
     before, behind = h * slopes[0], h * slopes[-1]
     coefficients = [
         2 * (behind - before) - 8 * (y + new) + 16 * middle,
@@ -167,35 +166,12 @@ def _step(
     return new, slopes[-1], np.sqrt(np.mean(relative**2)), np.stack(coefficients)
 
 
-def _combined(weights: Sequence[float], slopes: Sequence[Any]) -> Any:
-    terms = [w * k for w, k in zip(weights, slopes, strict=False) if w]
-    return sum(terms[1:], terms[0])
-
-
 def _next_step(step: Any, ratio: Any) -> Any:
     """The step that would have had the error that is allowed, a little less, and no jump."""
     least = np.where(ratio < 1, 1.0, _LEAST)
     wanted = np.where(ratio == 0, 1.0, ratio) ** (-1 / _ORDER) * _SAFETY
     factor = np.where(ratio == 0, _MOST, np.minimum(_MOST, np.maximum(wanted, least)))
     return (step * factor).astype(step.dtype)
-
-
-def _first_step(s: Limits, derivative: Function, y: Any, slope: Any, t: Any) -> Any:
-    """The first step, by the sizes of the first two derivatives."""
-    scale = s.atol + np.abs(y) * s.rtol
-
-    def norm(x: Any) -> Any:
-        return np.sqrt(np.sum(np.abs(x / scale) ** 2))
-
-    zeroth, first = norm(y), norm(slope)
-    is_small = (zeroth < 1e-5) | (first < 1e-5)
-    tried = np.where(is_small, 1e-6, 0.01 * zeroth / np.where(is_small, 1.0, first))
-    tried = tried.astype(zeroth.dtype)
-    second = norm(derivative(y + tried * slope, t + tried.astype(t.dtype)) - slope) / tried
-    largest = np.maximum(first, second)
-    is_flat = (first <= 1e-15) & (second <= 1e-15)
-    by_largest = (0.01 / np.where(is_flat, 1.0, largest)) ** (1 / _ORDER)
-    return np.minimum(100.0 * tried, np.where(is_flat, np.maximum(1e-6, tried * 1e-3), by_largest))
 
 
 def _forward(s: Limits, y0: Any, times: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:

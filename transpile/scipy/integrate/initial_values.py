@@ -21,9 +21,10 @@ from transpile.functional.custom import closure_convert, custom_vjp
 from transpile.numpy.core.promotion import as_array, unsupported
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.at import at
+from transpile.scipy.given_functions import of_arrays
 from transpile.scipy.integrate.adjoints import Limits, pulled_back
+from transpile.scipy.integrate.steps import RESULT, STAGES, TIMES, combined, first_step
 from transpile.scipy.special.operands import Array, promoted, public
-from transpile.trace.bytecode.call_resolution import resolved
 from transpile.util.frozen_records import dataclass
 
 __all__ = ["OdeResult", "solve_ivp"]
@@ -53,44 +54,35 @@ class Pair:
     """An embedded Runge-Kutta pair.
 
     order   of the solution that the error is estimated by
-    times   of the stages
-    stages  the weights of the slopes before each stage
+    times   of the stages but the first
+    stages  the weights of the slopes before each of these
     result  the weights of the result, which is where the last slope is taken
     error   the weights of the error, the last slope among them
     dense   the coefficients of the interpolation: (slopes, powers of the step's part)
     """
 
     order: int
-    times: Any
-    stages: Any
-    result: Any
-    error: Any
+    times: Sequence[float]
+    stages: Sequence[Sequence[float]]
+    result: Sequence[float]
+    error: Sequence[float]
     dense: Any
 
 
 _BOGACKI_SHAMPINE = Pair(
     order=2,
-    times=np.array([0, 1 / 2, 3 / 4]),
-    stages=np.array([[0, 0, 0], [1 / 2, 0, 0], [0, 3 / 4, 0]]),
-    result=np.array([2 / 9, 1 / 3, 4 / 9]),
-    error=np.array([5 / 72, -1 / 12, -1 / 9, 1 / 8]),
+    times=(1 / 2, 3 / 4),
+    stages=((1 / 2,), (0.0, 3 / 4)),
+    result=(2 / 9, 1 / 3, 4 / 9),
+    error=(5 / 72, -1 / 12, -1 / 9, 1 / 8),
     dense=np.array([[1, -4 / 3, 5 / 9], [0, 1, -2 / 3], [0, 4 / 3, -8 / 9], [0, -1, 1]]),
 )
 _DORMAND_PRINCE = Pair(
     order=4,
-    times=np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1]),
-    stages=np.array(
-        [
-            [0, 0, 0, 0, 0],
-            [1 / 5, 0, 0, 0, 0],
-            [3 / 40, 9 / 40, 0, 0, 0],
-            [44 / 45, -56 / 15, 32 / 9, 0, 0],
-            [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0],
-            [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656],
-        ]
-    ),
-    result=np.array([35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84]),
-    error=np.array([-71 / 57600, 0, 71 / 16695, -71 / 1920, 17253 / 339200, -22 / 525, 1 / 40]),
+    times=TIMES,
+    stages=STAGES,
+    result=RESULT,
+    error=(-71 / 57600, 0.0, 71 / 16695, -71 / 1920, 17253 / 339200, -22 / 525, 1 / 40),
     dense=np.array(
         [
             [
@@ -162,11 +154,10 @@ def solve_ivp(
     start = as_array(start)
     if start.ndim != 1 or times.ndim != 1:
         raise located(ValueError, "`y0` and `t_eval` must be 1-dimensional.")
-    more = tuple(args or ())
+    given = of_arrays(fun, tuple(args or ()))
 
     def slope(t: Any, y: Any) -> Any:
-        value = as_array(resolved(fun)(t, y, *more))
-        return value.astype(start.dtype).reshape(start.shape)
+        return given(t, y).astype(start.dtype).reshape(start.shape)
 
     converted, captured = closure_convert(slope, first, start)
     tolerances = max(rtol, 100 * np.finfo(np.float64).eps), atol
@@ -215,7 +206,7 @@ def _solution(
 
     slope = fun(first, y0)
     if s.first_step is None:
-        length = _first_step(s, fun, y0, slope, first, last, direction)
+        length = _chosen_step(s, fun, y0, slope, first, last, direction)
     else:
         length = np.asarray(s.first_step, np.float64) + 0.0 * first
     found = tnp.full((times.shape[0], y0.shape[0]), np.nan, y0.dtype)
@@ -243,12 +234,12 @@ def _attempt(
     h = new_t - t
     length = np.abs(h)
     slopes = [state.slope]
-    for time, weights in zip(pair.times[1:], pair.stages[1:], strict=True):
-        slopes.append(fun(t + time * h, y + _weighted(weights, slopes) * h))
-    new = y + h * _weighted(pair.result, slopes)
+    for time, weights in zip(pair.times, pair.stages, strict=True):
+        slopes.append(fun(t + time * h, y + combined(weights, slopes) * h))
+    new = y + h * combined(pair.result, slopes)
     slopes.append(fun(t + h, new))
     scale = s.atol + np.maximum(np.abs(y), np.abs(new)) * s.rtol
-    norm = _rms(_weighted(pair.error, slopes) * h / scale)
+    norm = _rms(combined(pair.error, slopes) * h / scale)
     is_taken = (norm < 1) & ~is_too_small
     power = _SAFETY * np.where(norm == 0, 1.0, norm) ** (-1 / (pair.order + 1))
     grown = np.where(norm == 0, _MOST, np.minimum(_MOST, power))
@@ -265,7 +256,7 @@ def _attempt(
         nfev=state.nfev + len(slopes) - 1,
         is_too_small=is_too_small,
     )
-    dense = [_weighted(column, slopes) for column in pair.dense.T]
+    dense = [combined(column, slopes) for column in pair.dense.T.tolist()]
 
     def between(time: Any) -> Any:
         x = (time - t) / h
@@ -297,33 +288,22 @@ def _filled(state: _State, times: Any, is_due: Function, value: Function) -> _St
     return state._replace(index=index, solution=solution)
 
 
-def _weighted(weights: Any, slopes: Sequence[Any]) -> Any:
-    terms = [float(w) * k for w, k in zip(weights, slopes, strict=False) if w]
-    return sum(terms[1:], terms[0]) if terms else np.zeros_like(slopes[0])
-
-
 def _rms(x: Any) -> Any:
     return np.sqrt(np.mean(np.abs(x) ** 2)) if x.size else np.array(0.0)
 
 
-def _first_step(
+def _chosen_step(
     s: _Settings, fun: Function, y: Any, slope: Any, first: Any, last: Any, direction: Any
 ) -> Any:
-    """The first step, by the sizes of the first two derivatives."""
-    whole = np.abs(last - first)
-    scale = s.atol + np.abs(y) * s.rtol
-    zeroth, first_size = _rms(y / scale), _rms(slope / scale)
-    is_small = (zeroth < 1e-5) | (first_size < 1e-5)
-    tried = np.where(is_small, 1e-6, 0.01 * zeroth / np.where(is_small, 1.0, first_size))
-    tried = np.minimum(tried, whole)
-    step = tried * direction
-    second = _rms((fun(first + step, y + step * slope) - slope) / scale)
-    second = second / np.where(tried == 0, 1.0, tried)
-    is_flat = (first_size <= 1e-15) & (second <= 1e-15)
-    largest = np.where(is_flat, 1.0, np.maximum(first_size, second))
-    by_largest = (0.01 / largest) ** (1 / (s.pair.order + 1))
-    by_largest = np.where(is_flat, np.maximum(1e-6, tried * 1e-3), by_largest)
-    return np.minimum(np.minimum(100 * tried, by_largest), np.minimum(whole, s.max_step))
+    whole, scale = np.abs(last - first), s.atol + np.abs(y) * s.rtol
+    step = first_step(
+        *(lambda y, t: fun(t, y), y, slope, first),
+        norm=lambda x: _rms(x / scale),
+        order=s.pair.order + 1,
+        direction=direction,
+        longest=whole,
+    )
+    return np.minimum(step, np.minimum(whole, s.max_step))
 
 
 def _forward(

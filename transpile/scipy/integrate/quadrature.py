@@ -23,9 +23,10 @@ from transpile import numpy as tnp
 from transpile.functional.custom import closure_convert, custom_jvp
 from transpile.functional.differentiate import jvp
 from transpile.functional.vectorize import vmap
-from transpile.numpy.core.promotion import as_array, has_tracer
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.promotion import has_tracer
 from transpile.numpy.subscripts.at import at
+from transpile.scipy.given_functions import of_arrays
 from transpile.scipy.special.operands import Array, public
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.util.frozen_records import dataclass
@@ -83,14 +84,10 @@ def quad(
     With more intervals than `limit` the error is as it is estimated. Has derivatives with respect
     to the ends, to `args` and to what `func` closes over.
     """
-    given = args if isinstance(args, tuple) else (args,)
-    value, error = quad_vec(
-        lambda x: as_array(resolved(func)(x, *given)),
-        *(a, b, epsabs, epsrel),
-        limit=limit,
-        points=points,
+    result: tuple[Any, Any] = quad_vec(
+        of_arrays(func, args), a, b, epsabs, epsrel, limit=limit, points=points
     )
-    return value, error
+    return result
 
 
 @public
@@ -135,18 +132,11 @@ def quad_vec(
         ends = [a, *sorted(points), b]
         parts = [quad_vec(f, *pair, epsabs, epsrel, limit=limit) for pair in pairwise(ends)]
         return sum(p[0] for p in parts), sum(p[1] for p in parts)
-    integrand, first, last = _on_finite_range(resolved(f), a, b)
-    example = np.zeros(())
-    shape = _shape(integrand, example)
-    converted, captured = closure_convert(lambda t: integrand(t).reshape(-1), example)
+    integrand, first, last = _on_finite_range(of_arrays(f), a, b)
+    converted, captured = closure_convert(integrand, np.zeros(()))
     settings = _Settings(converted, first, last, epsabs, epsrel, min(limit, 1000))
     value, error, _ = _integral(settings, tuple(captured))
-    return value.reshape(shape), error
-
-
-def _shape(integrand: Function, example: Any) -> tuple[int, ...]:
-    """The shape of the integrand's values."""
-    return tuple(np.shape(integrand(example)))
+    return value, error
 
 
 def _on_finite_range(f: Function, a: Any, b: Any) -> tuple[Function, float, float]:
@@ -180,7 +170,7 @@ def _weighted(f: Function, exchange: Function) -> Function:
 
     def integrand(t: Any) -> Any:
         x, slope, is_inside = exchange(t)
-        value = as_array(f(x))
+        value = f(x)
         return np.where(is_inside, value * slope, np.zeros_like(value) * 0.0)
 
     return integrand
@@ -209,7 +199,7 @@ def _whole_line(t: Any) -> tuple[Any, Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class _Settings:
-    """The integrand as a function of (t, *captured), vectors, its range, and what is allowed."""
+    """The integrand as a function of (t, *captured), its range, and what is allowed."""
 
     integrand: Function
     first: float
@@ -250,7 +240,7 @@ def _integral(s: _Settings, captured: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     whole = np.array([[s.first, s.last]])
     value, error = rule(whole)
     intervals = np.concatenate([whole, tnp.full((s.limit - 1, 2), s.first)])
-    values = np.concatenate([value, tnp.zeros((s.limit - 1, value.shape[1]), value.dtype)])
+    values = np.concatenate([value, tnp.zeros((s.limit - 1, *value.shape[1:]), value.dtype)])
     errors = np.concatenate([error, tnp.zeros(s.limit - 1, error.dtype)])
     intervals, values, errors, _ = lax.while_loop(
         is_going, halved, (intervals, values, errors, np.array(1))
@@ -259,18 +249,24 @@ def _integral(s: _Settings, captured: tuple[Any, ...]) -> tuple[Any, Any, Any]:
 
 
 def _by_rule(f: Function, intervals: Any) -> tuple[Any, Any]:
-    """The integrals over intervals (n, 2), and their errors as QUADPACK estimates them, (n, m)."""
+    """The integrals over intervals (n, 2) of values of any shape, (n, *shape), and their largest
+    errors as QUADPACK estimates them, (n,)."""
     half = (intervals[:, 1] - intervals[:, 0]) / 2
     t = intervals[:, :1] + half[:, None] * (1 + NODES)
     at_nodes = vmap(vmap(f))(t)
-    kronrod = np.einsum("k,nkm->nm", KRONROD, at_nodes)
-    gauss = np.einsum("k,nkm->nm", GAUSS, at_nodes)
-    spread = np.einsum("k,nkm->nm", KRONROD, np.abs(at_nodes - kronrod[:, None] / 2))
-    spread, difference = spread * half[:, None], np.abs(kronrod - gauss) * half[:, None]
+    kronrod, gauss = _summed(KRONROD, at_nodes), _summed(GAUSS, at_nodes)
+    width = half.reshape(-1, *[1] * (kronrod.ndim - 1))
+    spread = width * _summed(KRONROD, np.abs(at_nodes - kronrod[:, None] / 2))
+    difference = width * np.abs(kronrod - gauss)
     is_spread = (spread != 0) & (difference != 0)
     ratio = 200 * difference / np.where(is_spread, spread, 1.0)
     error = np.where(is_spread, spread * np.minimum(1.0, ratio**1.5), difference)
-    return kronrod * half[:, None], np.max(error, axis=1)
+    return kronrod * width, np.max(error.reshape(len(intervals), -1), axis=1)
+
+
+def _summed(weights: Any, values: Any) -> Any:
+    """The weighted sum over the nodes, the second axis."""
+    return np.einsum("k,nk...->n...", weights, values)
 
 
 @_integral.defjvp
@@ -287,7 +283,7 @@ def _integral_jvp(s: _Settings, primals: Any, tangents: Any) -> tuple[Any, Any]:
         def at_node(node: Any) -> Any:
             return jvp(lambda *c: s.integrand(node, *c), captured, moved)[1]
 
-        return total + half * np.einsum("k,km->m", KRONROD, vmap(at_node)(t)), None
+        return total + half * np.einsum("k,k...->...", KRONROD, vmap(at_node)(t)), None
 
     change, _ = lax.scan(over, np.zeros_like(value), lax.stop_gradient(intervals))
     return (value, error, intervals), (change, np.zeros_like(error), np.zeros_like(intervals))

@@ -19,10 +19,10 @@ from transpile.functional.gradients import grad
 from transpile.functional.jacobians import jacfwd
 from transpile.numpy.core.promotion import as_array, has_tracer, unsupported
 from transpile.numpy.core.promotion import error as located
+from transpile.scipy.given_functions import further, of_arrays
 from transpile.scipy.linalg import solve_triangular
 from transpile.scipy.optimize.systems import solved_by_matrix
 from transpile.scipy.special.operands import Array, promoted, public
-from transpile.trace.bytecode.call_resolution import resolved
 
 __all__ = ["LeastSquaresResult", "curve_fit", "least_squares", "leastsq"]
 
@@ -81,13 +81,12 @@ def least_squares(
     start = np.atleast_1d(as_array(start))
     lower, upper = (_bound(b, start) for b in bounds)
 
+    given = of_arrays(fun, tuple(args))
+
     def residuals(x: Any) -> Any:
-        return np.atleast_1d(as_array(resolved(fun)(x, *args))).reshape(-1)
+        return given(x).reshape(-1)
 
-    def given(x: Any) -> Any:
-        return np.atleast_2d(as_array(resolved(jac)(x, *args)))
-
-    jacobian = given if callable(jac) else jacfwd(residuals)
+    jacobian = _of_matrices(jac, tuple(args)) if callable(jac) else jacfwd(residuals)
     limits = tuple(t or 0.0 for t in (ftol, xtol, gtol))
     most = max_nfev or 100 * (start.size + 1)
 
@@ -110,6 +109,11 @@ def least_squares(
     return LeastSquaresResult(x, cost, value, matrix, slope, largest, success, count)
 
 
+def _of_matrices(jac: Function, args: tuple[Any, ...]) -> Function:
+    given = of_arrays(jac, args)
+    return lambda x: np.atleast_2d(given(x))
+
+
 def _bound(bound: Any, start: Any) -> Any:
     return tnp.broadcast_to(as_array(bound), start.shape).astype(start.dtype)
 
@@ -130,9 +134,8 @@ def leastsq(
 
     The arguments are those of `least_squares`.
     """
-    more = args if isinstance(args, tuple) else (args,)
     limits: dict[str, Any] = {"ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": maxfev or None}
-    found = least_squares(func, x0, args=more, **limits)
+    found = least_squares(func, x0, args=further(args), **limits)
     return found.x, np.where(found.success, 1, 5)
 
 
@@ -251,17 +254,16 @@ def curve_fit(
     x = as_array(xdata) if isinstance(xdata, list | tuple) else xdata
     y = as_array(ydata)
     weigh = _weights(sigma)
-    function = resolved(f)
 
-    def fun(p: Any) -> Any:
-        return weigh(as_array(function(x, *(p[k] for k in range(start.size)))) - y)
+    def of_parameters(function: Function) -> Function:
+        given = of_arrays(function)
+        return lambda p: given(x, *(p[k] for k in range(start.size)))
 
-    def slopes(p: Any) -> Any:
-        return weigh(as_array(resolved(jac)(x, *(p[k] for k in range(start.size)))))
-
+    model = of_parameters(f)
+    slopes = (lambda p: weigh(of_parameters(jac)(p))) if callable(jac) else "2-point"
     found = least_squares(
-        fun,
-        *(start, slopes if callable(jac) else "2-point", bounds),
+        lambda p: weigh(model(p) - y),
+        *(start, slopes, bounds),
         ftol=ftol,
         xtol=xtol,
         gtol=gtol,

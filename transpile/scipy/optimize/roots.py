@@ -16,8 +16,8 @@ from transpile import lax
 from transpile import numpy as tnp
 from transpile.numpy.core.promotion import as_array, unsupported
 from transpile.numpy.core.promotion import error as located
+from transpile.scipy.given_functions import of_arrays
 from transpile.scipy.special.operands import Array, promoted, public
-from transpile.trace.bytecode.call_resolution import resolved
 
 __all__ = [
     "RootResults",
@@ -66,8 +66,7 @@ def _bracketed(name: str) -> Function:
         disp: bool = True,
     ) -> Any:
         result = _in_bracket(_with(f, args), a, b, xtol, rtol, maxiter)
-        root = np.where(result.converged, result.root, np.nan) if disp else result.root
-        return (root, result._replace(root=root)) if full_output else root
+        return _returned(result, full_output, disp)
 
     solver.__name__ = solver.__qualname__ = name
     solver.__doc__ = f"""A root of a function of a number in [a, b], where its sign changes.
@@ -94,13 +93,19 @@ toms748 = _bracketed("toms748")
 
 def _with(f: Function, args: Any) -> Function:
     """The function of a number alone, whose results are numbers."""
-    more = args if isinstance(args, tuple) else (args,)
+    given = of_arrays(f, args)
 
     def of_number(x: Any) -> Any:
-        value = as_array(resolved(f)(x, *more))
+        value = given(x)
         return value.reshape(np.shape(x)) if value.size == np.size(x) else value
 
     return of_number
+
+
+def _returned(result: RootResults, full_output: bool, disp: bool) -> Any:
+    """What SciPy's functions return: the root, perhaps with `RootResults`."""
+    root = np.where(result.converged, result.root, np.nan) if disp else result.root
+    return (root, result._replace(root=root)) if full_output else root
 
 
 def _implicit(f: Function, guess: Any, solve: Function) -> tuple[Any, Any]:
@@ -129,38 +134,34 @@ def _chandrupatla(
     """The end of the bracket whose value is the smaller one, the number of iterations, and whether
     the bracket has become small enough."""
 
-    def tolerance(state: Any) -> Any:
-        a, b, _, fa, fb, _, _, _ = state
+    def tolerance(a: Any, b: Any, fa: Any, fb: Any) -> Any:
         best = np.where(np.abs(fa) < np.abs(fb), a, b)
         return xtol / 2 + rtol / 2 * np.abs(best)
 
-    def is_done(state: Any) -> Any:
-        a, b, _, fa, fb, _, _, _ = state
-        return (np.abs(b - a) <= 2 * tolerance(state)) | (fa == 0) | (fb == 0)
+    def is_done(a: Any, b: Any, fa: Any, fb: Any) -> Any:
+        return (np.abs(b - a) <= 2 * tolerance(a, b, fa, fb)) | (fa == 0) | (fb == 0)
 
     def is_going(state: Any) -> Any:
-        _, _, _, fa, fb, _, _, count = state
-        return ~is_done(state) & (count < maxiter) & (np.sign(fa) * np.sign(fb) < 0)
+        a, b, fa, fb, _, count = state
+        return ~is_done(a, b, fa, fb) & (count < maxiter) & (np.sign(fa) * np.sign(fb) < 0)
 
     def narrowed(state: Any) -> Any:
-        a, b, _, fa, fb, _, part, count = state
+        a, b, fa, fb, part, count = state
         x = a + part * (b - a)
         fx = f(x)
         is_same = np.sign(fx) == np.sign(fa)
         c, fc = np.where(is_same, a, b), np.where(is_same, fa, fb)
         b, fb = np.where(is_same, b, a), np.where(is_same, fb, fa)
         a, fa = x, fx
-        state = (a, b, c, fa, fb, fc, part, count + 1)
-        least = np.minimum(0.5, tolerance(state) / np.abs(np.where(b == a, 1.0, b - a)))
+        least = tolerance(a, b, fa, fb) / np.abs(np.where(b == a, 1.0, b - a))
+        least = np.minimum(0.5, least)
         part = np.clip(_interpolated(a, b, c, fa, fb, fc), least, 1 - least)
-        return (a, b, c, fa, fb, fc, part, count + 1)
+        return a, b, fa, fb, part, count + 1
 
-    fa, fb = f(a), f(b)
     half = np.full_like(a, 0.5)
-    state = (a, b, b, fa, fb, fb, half, tnp.zeros(np.shape(a), np.int64))
-    end = lax.while_loop(is_going, narrowed, state)
-    a, b, _, fa, fb, _, _, count = end
-    is_found = is_done(end) & (np.sign(fa) * np.sign(fb) <= 0)
+    start = (a, b, f(a), f(b), half, tnp.zeros(np.shape(a), np.int64))
+    a, b, fa, fb, _, count = lax.while_loop(is_going, narrowed, start)
+    is_found = is_done(a, b, fa, fb) & (np.sign(fa) * np.sign(fb) <= 0)
     return np.where(np.abs(fa) < np.abs(fb), a, b), count, is_found
 
 
@@ -212,8 +213,7 @@ def newton(
         rtol,
         maxiter,
     )
-    root = np.where(result.converged, result.root, np.nan) if disp else result.root
-    return (root, result._replace(root=root)) if full_output else root
+    return _returned(result, full_output, disp)
 
 
 def _with_or_none(f: Any, args: Any) -> Function | None:
@@ -249,10 +249,6 @@ def _near(
     return RootResults(root, count, count * calls + (fprime is None), is_found)
 
 
-def _is_close(x: Any, before: Any, tol: float, rtol: float) -> Any:
-    return np.abs(x - before) <= tol + rtol * np.abs(before)
-
-
 def _iterated(change: Function, start: Any, tol: float, rtol: float, maxiter: int) -> Any:
     """Steps of a method until each element's root hardly changes. `change` takes a state whose
     first part is the root, and says the next state and where the method stands still."""
@@ -264,9 +260,9 @@ def _iterated(change: Function, start: Any, tol: float, rtol: float, maxiter: in
     def one_more(counted: Any) -> Any:
         state, is_found, counts, count = counted
         new, is_still = change(state)
-        found_now = _is_close(new[0], state[0], tol, rtol) | is_still
+        is_close = np.abs(new[0] - state[0]) <= tol + rtol * np.abs(state[0])
         kept = tuple(np.where(is_found, a, b) for a, b in zip(state, new, strict=True))
-        return kept, is_found | found_now, counts + ~is_found, count + 1
+        return kept, is_found | is_close | is_still, counts + ~is_found, count + 1
 
     shape = np.shape(start[0])
     counted = (start, tnp.zeros(shape, np.bool_), tnp.zeros(shape, np.int64), np.array(0))

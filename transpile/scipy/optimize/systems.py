@@ -14,8 +14,8 @@ from transpile import numpy as tnp
 from transpile.functional.jacobians import jacfwd
 from transpile.functional.vectorize import vmap
 from transpile.numpy.core.promotion import as_array, unsupported
+from transpile.scipy.given_functions import of_arrays
 from transpile.scipy.special.operands import Array, promoted, public
-from transpile.trace.bytecode.call_resolution import resolved
 
 __all__ = ["SystemResult", "fsolve", "root", "solved_by_matrix"]
 
@@ -67,18 +67,16 @@ def root(
         raise unsupported(f"the options {sorted(unknown)} of scipy.optimize.root")
     (start,) = promoted("root", x0)
     start = as_array(start)
-    more = args if isinstance(args, tuple) else (args,)
 
-    def f(x: Any) -> Any:
-        value = as_array(resolved(fun)(x.reshape(start.shape), *more))
-        return value.astype(start.dtype).reshape(-1)
+    def of_vectors(function: Function, shape: tuple[Any, ...]) -> Function:
+        given = of_arrays(function, args)
+        return lambda x: given(x.reshape(start.shape)).astype(start.dtype).reshape(shape)
 
-    def given_jacobian(x: Any) -> Any:
-        matrix = as_array(resolved(jac)(x.reshape(start.shape), *more))
-        return matrix.astype(start.dtype).reshape(start.size, start.size)
+    f = of_vectors(fun, (-1,))
 
     def solve(f: Function, guess: Any) -> Any:
-        jacobian = given_jacobian if callable(jac) else jacfwd(f)
+        square = start.size, start.size
+        jacobian = of_vectors(jac, square) if callable(jac) else jacfwd(f)
         return _dogleg(f, jacobian, guess, known["xtol"], known["maxfev"] or 100 * (start.size + 1))
 
     x, (fx, is_found, nfev) = lax.custom_root(

@@ -41,7 +41,7 @@ def _triang_logpdf(y: Any, c: Any) -> Any:
     return math.log(2) + np.log(np.where(rising, y, 1 - y)) - np.log(np.where(rising, c, 1 - c))
 
 
-def _triang_log(y: Any, c: Any) -> Any:
+def _triang_cdf(y: Any, c: Any) -> Any:
     """The distribution function of the triangular distribution up to its mode, 1 beyond."""
     return np.where(y < c, np.square(y) / _or_one(c), 1 - np.square(1 - y) / _or_one(1 - c))
 
@@ -51,8 +51,8 @@ TRIANG = Row(
     support=(0.0, 1.0),
     valid=lambda c: (c >= 0) & (c <= 1),
     logpdf=_triang_logpdf,
-    cdf=_triang_log,
-    sf=lambda y, c: _triang_log(1 - y, 1 - c),
+    cdf=_triang_cdf,
+    sf=lambda y, c: _triang_cdf(1 - y, 1 - c),
     ppf=lambda q, c: np.where(q < c, np.sqrt(c * q), 1 - np.sqrt((1 - c) * (1 - q))),
     mean=lambda c: (c + 1) / 3,
     var=lambda c: (1 - c + c * c) / 18,

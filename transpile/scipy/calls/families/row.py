@@ -89,7 +89,7 @@ def _with_tails(row: Row) -> Row:
         of_tail = logsf
         sf = sf or (lambda y, *s: np.exp(of_tail(y, *s)))
         cdf = cdf or (lambda y, *s: -np.expm1(of_tail(y, *s)))
-        logcdf = logcdf or (lambda y, *s: log1mexp(-of_tail(y, *s)))
+        logcdf = logcdf or log1mexp_of(of_tail)
     elif logcdf is not None:
         of_head = logcdf
         cdf = cdf or (lambda y, *s: np.exp(of_head(y, *s)))
@@ -97,10 +97,13 @@ def _with_tails(row: Row) -> Row:
         logsf = log1mexp_of(of_head)
     elif cdf is not None:
         head = cdf
-        tail = sf = sf or (lambda y, *s: 1 - head(y, *s))
-        logcdf = lambda y, *s: np.log(head(y, *s))  # noqa: E731
-        logsf = lambda y, *s: np.log(tail(y, *s))  # noqa: E731
+        sf = sf or (lambda y, *s: 1 - head(y, *s))
+        logcdf, logsf = _log_of(cdf), _log_of(sf)
     return replace(row, cdf=cdf, sf=sf, logcdf=logcdf, logsf=logsf)
+
+
+def _log_of(function: Function) -> Function:
+    return lambda y, *s: np.log(function(y, *s))
 
 
 def log1mexp_of(logarithm: Function) -> Function:
