@@ -230,3 +230,17 @@ def test_vectors_of_runtime_sizes():
         k = np.linspace(1, 2, n)
         for wanted, got in zip(f(k), compiled(k), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def test_solvers_compute_in_double_precision_whatever_they_get():
+    def f(k):
+        path = integrate.solve_ivp(lambda t, y: -y, (0, 1), k, t_eval=[0.5, 1.0]).y
+        other = integrate.odeint(lambda y, t: -y, k, [0.0, 1.0])
+        root = optimize.brentq(lambda x: x * x - 2, k[0] * 0, k[0] * 9)
+        many = optimize.fsolve(lambda x: x**2 - k, k)
+        return path, other, root, many, optimize.least_squares(lambda x: x - k, k).x
+
+    k = np.array([1, 2], np.float32)
+    for wanted, got in zip(f(k), jit(f)(k), strict=True):
+        assert got.dtype == np.asarray(wanted).dtype == np.float64
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)

@@ -1,14 +1,16 @@
-"""Functions that users give to solvers and integrals."""
+"""Functions that users give to solvers and integrals, and the numbers that these start from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from transpile.numpy.core.promotion import as_array
 from transpile.trace.bytecode.call_resolution import resolved
 
-__all__ = ["further", "of_arrays"]
+__all__ = ["doubles", "further", "of_arrays"]
 
 Function = Callable[..., Any]
 
@@ -23,3 +25,9 @@ def of_arrays(function: Function, args: Any = ()) -> Function:
     become one."""
     more = further(args)
     return lambda *point: as_array(resolved(function)(*point, *more))
+
+
+def doubles(x: Any) -> Any:
+    """An array of float64, or of complex128, in which SciPy's solvers compute whatever they get."""
+    value = as_array(x)
+    return value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)

@@ -12,8 +12,7 @@ import numpy as np
 
 from transpile.errors import TracerError, TranspileError
 from transpile.functional.flatten_fun import flatten_function
-from transpile.numpy.core.promotion import as_array
-from transpile.scipy.given_functions import further, of_arrays
+from transpile.scipy.given_functions import doubles, further, of_arrays
 from transpile.util.lazy.imports import imported
 
 __all__ = ["SOLVERS", "closes_over_traced", "odeint"]
@@ -38,8 +37,7 @@ def odeint(
     tfirst: bool = False,
 ) -> Any:
     """`scipy.integrate.odeint`: the solution at increasing or decreasing times, (times, size)."""
-    start = np.atleast_1d(as_array(y0) * 1.0)
-    times = as_array(t) * 1.0
+    start, times = np.atleast_1d(doubles(y0)), doubles(t)
     direction = np.where(times[-1] < times[0], -1.0, 1.0)
     given = of_arrays(func, args)
 

@@ -18,13 +18,13 @@ import numpy as np
 from transpile import lax
 from transpile import numpy as tnp
 from transpile.functional.custom import closure_convert, custom_vjp
-from transpile.numpy.core.promotion import as_array, unsupported
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.promotion import unsupported
 from transpile.numpy.subscripts.at import at
-from transpile.scipy.given_functions import of_arrays
+from transpile.scipy.given_functions import doubles, of_arrays
 from transpile.scipy.integrate.adjoints import Limits, pulled_back
 from transpile.scipy.integrate.steps import RESULT, STAGES, TIMES, combined, first_step
-from transpile.scipy.special.operands import Array, promoted, public
+from transpile.scipy.special.operands import Array, public
 from transpile.util.frozen_records import dataclass
 
 __all__ = ["OdeResult", "solve_ivp"]
@@ -130,7 +130,7 @@ def solve_ivp(
 
     fun         (t, y, *args) -> an array or a list of numbers, as many as y
     t_span      the first and the last time; the last may be before the first
-    y0          a vector of real or complex numbers; integers become float64
+    y0          a vector of real or complex numbers, which become float64 or complex128
     method      "RK45", or "RK23"
     t_eval      the times, in the order of `t_span` and within it
     rtol, atol  how far the error of a step may be from the solution, relative and absolute
@@ -148,10 +148,9 @@ def solve_ivp(
     pair = _PAIRS.get(method) if isinstance(method, str) else None
     if pair is None:
         raise unsupported(f"method={method!r} of solve_ivp; RK45 and RK23 can be traced")
-    first, last = (as_array(t).astype(np.float64) for t in t_span)
-    times = as_array(t_eval).astype(np.float64)
-    (start,) = promoted("solve_ivp", y0)
-    start = as_array(start)
+    first, last = map(doubles, t_span)
+    times = doubles(t_eval)
+    start = doubles(y0)
     if start.ndim != 1 or times.ndim != 1:
         raise located(ValueError, "`y0` and `t_eval` must be 1-dimensional.")
     given = of_arrays(fun, tuple(args or ()))

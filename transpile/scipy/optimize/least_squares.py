@@ -19,10 +19,10 @@ from transpile.functional.gradients import grad
 from transpile.functional.jacobians import jacfwd
 from transpile.numpy.core.promotion import as_array, has_tracer, unsupported
 from transpile.numpy.core.promotion import error as located
-from transpile.scipy.given_functions import further, of_arrays
+from transpile.scipy.given_functions import doubles, further, of_arrays
 from transpile.scipy.linalg import solve_triangular
 from transpile.scipy.optimize.systems import solved_by_matrix
-from transpile.scipy.special.operands import Array, promoted, public
+from transpile.scipy.special.operands import Array, public
 
 __all__ = ["LeastSquaresResult", "curve_fit", "least_squares", "leastsq"]
 
@@ -77,8 +77,7 @@ def least_squares(
 
     The derivative is by the implicit function theorem.
     """
-    (start,) = promoted("least_squares", x0)
-    start = np.atleast_1d(as_array(start))
+    start = np.atleast_1d(doubles(x0))
     lower, upper = (_bound(b, start) for b in bounds)
 
     given = of_arrays(fun, tuple(args))

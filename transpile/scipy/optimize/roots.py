@@ -14,10 +14,10 @@ import numpy as np
 
 from transpile import lax
 from transpile import numpy as tnp
-from transpile.numpy.core.promotion import as_array, unsupported
 from transpile.numpy.core.promotion import error as located
-from transpile.scipy.given_functions import of_arrays
-from transpile.scipy.special.operands import Array, promoted, public
+from transpile.numpy.core.promotion import unsupported
+from transpile.scipy.given_functions import doubles, of_arrays
+from transpile.scipy.special.operands import Array, public
 
 __all__ = [
     "RootResults",
@@ -117,8 +117,7 @@ def _implicit(f: Function, guess: Any, solve: Function) -> tuple[Any, Any]:
 
 
 def _in_bracket(f: Function, a: Any, b: Any, xtol: float, rtol: float, maxiter: int) -> RootResults:
-    first, last = promoted("root_scalar", a, b)
-    first, last = as_array(first), as_array(last)
+    first, last = doubles(a), doubles(b)
 
     def solve(f: Function, guess: Any) -> tuple[Any, Any]:
         x, count, is_found = _chandrupatla(f, guess, last, xtol, rtol, maxiter)
@@ -230,12 +229,11 @@ def _near(
     rtol: float,
     maxiter: int,
 ) -> RootResults:
-    (start,) = promoted("newton", x0)
-    start = as_array(start)
+    start = doubles(x0)
     if x1 is None:
         second = start * (1 + 1e-4) + np.where(start.real >= 0, 1e-4, -1e-4)
     else:
-        second = as_array(promoted("newton", x1)[0]).astype(start.dtype)
+        second = doubles(x1).astype(start.dtype)
 
     def solve(f: Function, guess: Any) -> tuple[Any, Any]:
         if fprime is None:

@@ -13,9 +13,9 @@ from transpile import lax
 from transpile import numpy as tnp
 from transpile.functional.jacobians import jacfwd
 from transpile.functional.vectorize import vmap
-from transpile.numpy.core.promotion import as_array, unsupported
-from transpile.scipy.given_functions import of_arrays
-from transpile.scipy.special.operands import Array, promoted, public
+from transpile.numpy.core.promotion import unsupported
+from transpile.scipy.given_functions import doubles, of_arrays
+from transpile.scipy.special.operands import Array, public
 
 __all__ = ["SystemResult", "fsolve", "root", "solved_by_matrix"]
 
@@ -65,8 +65,7 @@ def root(
     known = {"xtol": 1.49012e-8 if tol is None else tol, "maxfev": 0} | dict(options or {})
     if unknown := known.keys() - {"xtol", "maxfev"}:
         raise unsupported(f"the options {sorted(unknown)} of scipy.optimize.root")
-    (start,) = promoted("root", x0)
-    start = as_array(start)
+    start = doubles(x0)
 
     def of_vectors(function: Function, shape: tuple[Any, ...]) -> Function:
         given = of_arrays(function, args)
