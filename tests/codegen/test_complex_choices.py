@@ -86,3 +86,46 @@ def test_choices_are_between_parts_and_no_flag_is_changed():
     x = np.ones(100, np.complex64)
     text = transpile.jit(lambda x: np.where(x.real > 0, x, 2j)).lower(x).as_text()
     assert "choose_c64(" in text and "#pragma GCC optimize" not in text
+
+
+COPIES = {
+    "whole": np.copy,
+    "joined": lambda x: np.concatenate([x, x], axis=1),
+    "from the second": lambda x: x[:, 1:].copy(),
+    "padded": lambda x: np.pad(x, 3),
+    "rolled": lambda x: np.roll(x, 20, 1),
+}
+OTHER_COPIES = {
+    "transposed": lambda x: x.T.copy(),
+    "every other one": lambda x: x[:, ::2].copy(),
+    "flipped": lambda x: x[:, ::-1].copy(),
+    "in both directions": lambda x: np.concatenate([x[:, ::-1], x.T.reshape(x.shape)]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("name", [*COPIES, *OTHER_COPIES])
+def test_copies_in_lanes_are_of_parts(name, dtype):
+    """gcc has vectors for parts of complex numbers beside one another, and for no whole ones."""
+    function = (COPIES | OTHER_COPIES)[name]
+    parts = np.arange(4000, dtype=dtype).reshape(2, 40, 50)
+    x = parts[0] + 1j * parts[1]
+    x[3, 5], x[7, 2] = complex(np.nan, -0.0), complex(-np.inf, 0.0)
+    compiled = transpile.jit(function).lower(x).compile()
+    copy = {"c8": "copy_c64(&out", "c16": "copy_c128(&out"}[dtype]
+    assert (copy in compiled.as_text("c")) == (name in COPIES)
+    assert compiled(x).tobytes() == function(x).tobytes()
+
+
+def test_a_row_of_complex_numbers_is_copied_over_its_neighbour():
+    x = np.arange(600).reshape(4, 150) * (1 - 2j)
+    expected = x.copy()
+    expected[1:] = expected[:-1].copy()
+
+    def shifted(x):
+        x[1:] = x[:-1].copy()
+        return x
+
+    np.testing.assert_array_equal(transpile.jit(shifted, donate_argnums=0)(x.copy()), expected)
+    gaps = np.arange(2400).reshape(4, 600)[:, ::2] * (1 - 2j)
+    np.testing.assert_array_equal(transpile.jit(np.copy)(gaps[:, 7:]), gaps[:, 7:])

@@ -17,7 +17,7 @@ from transpile.codegen.c_functions import accumulated, infix
 from transpile.codegen.dialect import Dialect, suffix
 from transpile.errors import InternalError
 from transpile.ir.calls import Call, Strided
-from transpile.ir.dims import Index, Shape, Symbol, sides, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, sides, symbols_of
 from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.loop_ir import (
     Apply,
@@ -29,6 +29,7 @@ from transpile.ir.loop_ir import (
     Load,
     Program,
     Ref,
+    Store,
     Update,
 )
 from transpile.ir.loop_rewrite import declared_names, names_in, walk
@@ -117,6 +118,7 @@ class Scope:
     window     (name, value) of variables for subscripts, with which the body begins
     ends       the ends of strips that have a name
     collapsed  the indices of the loops around it that one pragma collapses
+    lane       the index of the innermost loop, if that is one in lanes
     """
 
     shared: ProgramScope
@@ -124,6 +126,7 @@ class Scope:
     window: tuple[tuple[str, str], ...] = ()
     ends: Mapping[tuple[Index, Index], str] = field(default_factory=lambda: _NO_ENDS)
     collapsed: frozenset[Symbol] = frozenset()
+    lane: Symbol | None = None
 
     # ------------------------------------------------------------------------------- programs
 
@@ -197,6 +200,15 @@ class Scope:
         """An element of a buffer."""
         return self.printer.element(buffer, index)
 
+    def copied(self, store: Store) -> str:
+        """The helper that copies a complex element part by part, in a loop whose lanes copy
+        elements beside one another; "" for any other assignment."""
+        match store.value:
+            case Load(index=index, dtype=dtype) if dtype.kind == "c":
+                if _is_beside(store.index, self.lane) and _is_beside(index, self.lane):
+                    return self.helper(f"copy_{suffix(dtype)}")
+        return ""
+
     def index(self, index: Index) -> str:
         """A subscript."""
         return self.printer.index(index)
@@ -269,7 +281,8 @@ class Scope:
         indices = self.collapsed | {loop.symbol}
         # No statement may be between collapsed loops: the innermost declares the window.
         collapsed = indices if loop.collapse > 1 else frozenset()
-        scope = Scope(self.shared, printer, ends=self.ends, collapsed=collapsed)
+        lane = loop.symbol if loop.simd else None
+        scope = Scope(self.shared, printer, ends=self.ends, collapsed=collapsed, lane=lane)
         strip = None if collapsed else self._common_strip(loop, indices)
         return scope if strip is None else self._with_window(scope, strip)
 
@@ -336,3 +349,11 @@ class Scope:
     def _declared(self, name: str, dtype: DType, start: Any, combine: str, in_gcc: str = "") -> str:
         self.shared.needs.reductions[name] = Reduction(name, dtype, start, combine, in_gcc)
         return name
+
+
+def _is_beside(index: Shape, lane: Symbol | None) -> bool:
+    """True if the next lane has the element behind that of this one."""
+    if lane is None or not index or lane not in symbols_of(index[-1]):
+        return False
+    *outer, last = index
+    return not any(lane in symbols_of(i) for i in (*outer, last - Dim.of(lane)))
