@@ -28,7 +28,7 @@ from transpile.python.semantics.exceptions import (
     text,
 )
 from transpile.python.semantics.generators import Generated, listed, loop_over
-from transpile.python.semantics.values import Unbound, here, only_here, returned
+from transpile.python.semantics.values import Unbound, fresh, here, only_here, returned
 
 __all__ = [
     "Generated",
@@ -39,6 +39,7 @@ __all__ = [
     "choose",
     "compare",
     "for_",
+    "fresh",
     "goes_on",
     "handled",
     "here",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile.ir.types import SHORT_NAMES, check_dtype
+from transpile.numpy.changes import CHANGING, changing_method, check_changes
 from transpile.numpy.core import creation
 from transpile.numpy.core.promotion import (
     EXPORTS,
@@ -31,7 +32,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.primitives import elementwise
 from transpile.trace.bytecode.call_resolution import OF_INSTANCES, OF_METHODS, SUBSTITUTES
-from transpile.trace.bytecode.made_arrays import note
+from transpile.trace.bytecode.made_arrays import check_assignment, note
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, UFUNC_METHODS, Tracer, named
 from transpile.util.lazy.imports import Later
@@ -77,8 +78,10 @@ def _making(function: Any, given: tuple[Any, ...] = ()) -> Callable[..., Any]:
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            check_changes(function, args, kwargs)
         result = function(*args, **kwargs)
-        is_array = type(result) is np.ndarray and result.ndim
+        is_array = type(result) is np.ndarray
         return as_traced(result) if is_array and note(result, (*given, *args)) else result
 
     return call
@@ -126,9 +129,29 @@ for _conversion in _CONVERSIONS:
 for _maker in _MAKERS:
     SUBSTITUTES[id(_maker)] = (_maker, _making(_of_sizes(_WITH_VALUES.get(_maker, _maker))))
 SUBSTITUTES[id(np.ndarray)] = (np.ndarray, _making(_new_array))
-OF_METHODS[np.ndarray] = lambda method: (
-    _making(method, (method.__self__,)) if method.__name__ in _MAKING_METHODS else method
-)
+
+
+def _method(method: Any) -> Any:
+    """A method of a known array."""
+    if method.__name__ in _MAKING_METHODS:
+        return _making(method, (method.__self__,))
+    return changing_method(method) if method.__name__ in CHANGING else _with_out(method)
+
+
+def _with_out(method: Any) -> Callable[..., Any]:
+    """A method of a known array, which changes at most another one."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            check_changes(None, args, kwargs)
+        if has_tracer(kwargs):  # NumPy wants memory for `out=`
+            return getattr(as_traced(method.__self__), method.__name__)(*args, **kwargs)
+        return method(*args, **kwargs)
+
+    return call
+
+
+OF_METHODS[np.ndarray] = _method
 
 
 def _scalar_type(kind: Any) -> Callable[..., Any]:
@@ -187,6 +210,7 @@ def _of_lists(function: Any) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         is_ours = has_tracer(args) or has_tracer(kwargs)
+        check_changes(function, args, kwargs)
         return named((implementation if is_ours else function)(*args, **kwargs))
 
     return call
@@ -201,6 +225,10 @@ def _of_ufunc(function: Any) -> Any:
     ufunc, method = (function.__self__, function.__name__) if is_method else (function, "__call__")
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if method == "at":
+            check_assignment(args[1:], args[0])
+        else:
+            check_changes(ufunc if method == "__call__" else None, args, kwargs)
         if any(isinstance(a, list | tuple) and has_tracer(a) for a in args):
             return named(UFUNC_METHODS[method](ufunc, *args, **kwargs))
         return function(*args, **kwargs)

@@ -141,7 +141,16 @@ class Statements:
                 checked = self._expressions.call("bound", name, at=node)
                 self._starts_unbound.add(node.target.id)
                 return [placed(ast.Assign([target], checked), node), self._generic(node)]
+            case ast.Assign([ast.Name(name)], value) if self._may_make(name, value):
+                made = self._expressions.call("fresh", _load(name), at=node)
+                target = ast.Name(name, ast.Store())
+                return [self._generic(node), placed(ast.Assign([target], made), node)]
         return [self._generic(node)]
+
+    def _may_make(self, name: str, value: ast.expr) -> bool:
+        """True for what may assign a new array to a variable of the function."""
+        makes = isinstance(value, ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript)
+        return makes and name not in self._outer
 
     def _is_convertible(self, node: ast.AST) -> bool:
         """False where names of outer scopes are bound."""

@@ -8,19 +8,22 @@ gives a traced array (`trace/captured_arrays.py` runs the attempts).
 
 from __future__ import annotations
 
+import operator
+import sys
 import weakref
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
 from transpile import errors
 from transpile.ir.dims import Dim
-from transpile.ir.source_info import user_frame, user_source
+from transpile.ir.source_info import user_source
 from transpile.trace.bytecode.rewriting import original
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
 
+_NOT_MADE = (None, None, False)
 Site = tuple[CodeType, int]  # the code, and the offset of the call in its rewritten form
 
 
@@ -34,34 +37,81 @@ class AssignedError(BaseException):
         self.site = site
 
 
-def note(array: Any, given: Any) -> bool:
-    """Note that traced code has made an array of these arguments; True if it is to be traced."""
+def note(array: Any, given: Any, is_maker: bool = True) -> bool:
+    """Note that traced code has made an array of these arguments; True if it is to be traced.
+    `is_maker` where a call has made it that is there to make arrays."""
     root = root_of(array)
     if THREAD.sites is None or any(root is root_of(x) for x in given if isinstance(x, np.ndarray)):
         return False
-    frame = user_frame()
+    reference, _, _ = THREAD.traces[-1].made.get(id(root), _NOT_MADE)
+    if not is_maker and reference is not None and reference() is root:
+        return False
+    frame = _traced_frame()
     if frame is None:
         return False
     site = (original(frame.f_code), frame.f_lasti)
     if site in THREAD.sites:
         return True
-    THREAD.traces[-1].made[id(root)] = (weakref.ref(root), site)
+    THREAD.traces[-1].made[id(root)] = (weakref.ref(root), site, is_maker)
     return False
 
 
+def note_fresh(array: Any) -> bool:
+    """Note an array that the expression which was assigned to a variable has just made: nobody but
+    this one holds it. True if it is to be traced. It is called by what traced code calls."""
+    counts = _references(array)
+    is_fresh = all(map(operator.le, counts, _ONLY_VARIABLE))
+    return is_fresh and note(array, (), is_maker=False)
+
+
+def _references(array: Any) -> tuple[int, int]:
+    """How often an array is referred to, and what it is a view of."""
+    return sys.getrefcount(array), sys.getrefcount(array.base) if array.base is not None else 0
+
+
+def _measured() -> tuple[int, int]:
+    """What `note_fresh` counts of a fresh view, called as it is."""
+    array = np.zeros(2)[1:]
+    return _as_operation(array)
+
+
+def _as_operation(value: Any) -> tuple[int, int]:
+    return _as_note(value)
+
+
+def _as_note(array: Any) -> tuple[int, int]:
+    counts = _references(array)
+    return counts  # noqa: RET504  # as in `note_fresh`
+
+
+_ONLY_VARIABLE = _measured()
+
+
+def _traced_frame() -> FrameType | None:
+    """The innermost frame of traced code: the user's, or that of a package such as SciPy, whose
+    arrays would all be made at one place if the user's were taken."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and original(frame.f_code) is frame.f_code:
+        frame = frame.f_back
+    return frame
+
+
 def is_chosen_by_trace(key: Any) -> bool:
-    """True for a subscript with traced indices, no mask, and, in functions that are converted from
-    source, for one with slices of traced bounds."""
+    """True for a subscript with traced indices, and, in functions that are converted from source,
+    for a traced mask and for slices of traced bounds."""
     parts = list(key) if isinstance(key, tuple) else [key]
     if THREAD.python is not None:
         parts += [v for p in parts if isinstance(p, slice) for v in (p.start, p.stop)]
     tracers = [part for part in parts if isinstance(part, Tracer)]
-    return bool(tracers) and all(t.dtype.kind in "iu" for t in tracers)
+    kinds = "iu" if THREAD.python is None else "iub"
+    return bool(tracers) and all(t.dtype.kind in kinds for t in tracers)
 
 
 def check_assignment(value: Any, target: Any, *keys: Any) -> None:
     """Raise AssignedError where a traced value, or one at a traced index, goes into an array that
     the trace has made; UnsupportedError where a trace around it has."""
+    if isinstance(target, np.flatiter):
+        target = target.base
     if not isinstance(target, np.ndarray) or not THREAD.traces or THREAD.sites is None:
         return
     root = root_of(target)
@@ -72,7 +122,7 @@ def check_assignment(value: Any, target: Any, *keys: Any) -> None:
         return
     is_own = True
     for trace in reversed(THREAD.traces):
-        reference, site = trace.made.get(id(root), (None, None))
+        reference, site, _ = trace.made.get(id(root), _NOT_MADE)
         if reference is None or reference() is not root:
             is_own = is_own and trace.is_region
             continue
@@ -98,8 +148,8 @@ def _trace_others() -> None:
     """Raise AssignedError for an array that the function has made and that is not traced yet: what
     arithmetic has made of it is traced then, too."""
     for trace in reversed(THREAD.traces):
-        for _, site in trace.made.values():
-            if THREAD.sites is not None and site not in THREAD.sites:
+        for _, site, is_maker in trace.made.values():
+            if is_maker and THREAD.sites is not None and site not in THREAD.sites:
                 raise AssignedError(site)
         if not trace.is_region:
             return
@@ -122,8 +172,8 @@ def check_made(array: Any) -> None:
     """Raise AssignedError for an array that the trace, or a statement of it, has made."""
     root = root_of(array)
     for trace in reversed(THREAD.traces):
-        reference, site = trace.made.get(id(root), (None, None))
-        if reference is not None and reference() is root:
+        reference, site, is_maker = trace.made.get(id(root), _NOT_MADE)
+        if is_maker and reference is not None and reference() is root:
             raise AssignedError(site)
         if not trace.is_region:
             return
