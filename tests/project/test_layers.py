@@ -176,6 +176,7 @@ NUMBERS = {
     ("schedule/cleanup/subscripts/exact_indices", "_LEAST"): "the width of integers",
     ("schedule/cleanup/subscripts/exact_indices", "_MOST_TERMS"): "how long a subscript is to read",
     ("schedule/cleanup/subscripts/wrapping_sums", "_MOST_TERMS"): "how far a search goes",
+    ("schedule/domain/independent_loops", "_MOST_PAIRS"): "how far a proof goes",
     ("schedule/domain/index_set_split", "_FAR"): "indices have 64 bits",
     ("schedule/domain/versions/range_versions", "_FAR"): "the range of integers that are counted",
     ("schedule/domain/versions/range_versions", "_SHORTEST"): "a loop is worth a test",

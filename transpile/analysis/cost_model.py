@@ -212,31 +212,36 @@ def _own_work(statement: Statement) -> int:
 
 
 def work_for_sizes(
-    statement: Statement, sizes: Collection[Symbol], by_limits: bool = False
+    statement: Statement,
+    sizes: Collection[Symbol],
+    by_limits: bool = False,
+    variables: frozenset[Symbol] = frozenset(),
 ) -> Index:
-    """The estimate `work`, as a polynomial in runtime sizes. `by_limits`: the loop over a block is
-    taken to go on to the end of all blocks, which is less than a block for small sizes."""
+    """The estimate `work`, as a polynomial in runtime sizes, and in variables that loops end at.
+    `by_limits`: the loop over a block is taken to go on to the end of all blocks, which is less
+    than a block for small sizes."""
     times: Index = 1
     if isinstance(statement, For):
         extent = statement.extent
         if by_limits and statement.limit is not None:
             extent = statement.limit - statement.start
-        times = _largest(extent, sizes)
-        if _is_bounded(statement) or not symbols_of(times) or not symbols_of(times) <= {*sizes}:
+        times = largest_of(extent, {*sizes, *variables})
+        is_told = symbols_of(times) <= {*sizes} and not _is_bounded(statement)
+        if symbols_of(extent).isdisjoint(variables) and not (is_told and symbols_of(times)):
             times = trips(statement)
     if isinstance(statement, While):
         times = TURNS
     inner: Index = 0
     for child in children(statement):
-        inner = inner + work_for_sizes(child, sizes, by_limits)
+        inner = inner + work_for_sizes(child, sizes, by_limits, variables)
     if isinstance(statement, Call):
-        inner = _largest(statement.flops, sizes) // _FLOPS_OF_CALL
+        inner = largest_of(statement.flops, sizes) // _FLOPS_OF_CALL
     return times * inner + _own_work(statement)
 
 
-def _largest(extent: Index, sizes: Collection[Symbol]) -> Index:
-    """A trip count, or a number of operations, where the indices of loops around it make it
-    large."""
+def largest_of(extent: Index, sizes: Collection[Symbol]) -> Index:
+    """A trip count, or a number of operations, where the symbols that are no sizes, as the indices
+    of loops around it, make it large."""
     for _ in range(4):
         ends: dict[Symbol, Index] = {}
         for symbol in (s for s in symbols_of(extent) if s not in sizes):
@@ -254,7 +259,7 @@ def work_of_brief(program: Program, machine: Machine) -> tuple[Index, ...]:
     if any(isinstance(s, While) or (isinstance(s, Call) and not s.is_steady) for s in every):
         return ()
     sizes = {*program.sizes}
-    extents = [_largest(s.extent, sizes) for s in every if isinstance(s, For)]
+    extents = [largest_of(s.extent, sizes) for s in every if isinstance(s, For)]
     if not all(symbols_of(extent) <= sizes for extent in extents):
         return ()
     if any((bounds(extent)[1] or 0) >= UNBOUNDED // 2 for extent in extents):

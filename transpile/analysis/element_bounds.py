@@ -28,15 +28,16 @@ class Ranges:
 OUTSIDE = Ranges({}, {})
 
 
-def inside(loop: For, ranges: Ranges) -> Ranges:
-    """The symbols in the body of a loop, given those around it."""
+def inside(loop: For, ranges: Ranges, mark: str = "'") -> Ranges:
+    """The symbols in the body of a loop, given those around it. What counts from zero has the
+    loop's name and a mark."""
     extent = substitute(loop.extent, ranges.counted)
-    count = Dim.of(Symbol(f"{loop.symbol}'", 0, extent))
+    count = Dim.of(Symbol(f"{loop.symbol}{mark}", 0, extent))
     counted = {**ranges.counted, loop.symbol: count + substitute(loop.start, ranges.counted)}
     symbol = count + substitute(loop.start, ranges.limited)
     least, _ = bounds(symbol)
     if loop.limit is not None and least is not None and least >= 0:
-        symbol = Dim.of(Symbol(f"{loop.symbol}'", 0, substitute(loop.limit, ranges.limited)))
+        symbol = Dim.of(Symbol(f"{loop.symbol}{mark}", 0, substitute(loop.limit, ranges.limited)))
     return Ranges(counted, {**ranges.limited, loop.symbol: symbol})
 
 

@@ -207,16 +207,16 @@ class Machine:
 
     # ------------------------------------------------------------- loops in lanes (schedule/lanes)
 
-    # Shorter loops are unrolled by the compiler.
+    # Shorter loops are unrolled by the compiler; those of the user's are longer.
     shortest_simd: int = 4
+    shortest_users_simd: int = 16
     # Copies that stride through memory are put together number by number in shorter loops than
     # this, which compilers do better without a mark.
     shortest_strided_simd: int = 32
     # Several elements of each row of more elements than this are no loop in lanes: gcc loads and
     # shuffles whole rows of them, which takes 25 times as long for rows of 1024, and gcc seconds.
     widest_group: int = 32
-    # Vectors of integers that are put together number by number have at most so many of them: in
-    # wider ones that takes longer than the numbers alone.
+    # Vectors of integers that are put together number by number: wider ones take longer than these.
     strided_lanes: int = 4
 
     @derived

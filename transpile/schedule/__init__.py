@@ -38,6 +38,7 @@ from transpile.schedule.dead_fills import remove_dead_fills
 from transpile.schedule.domain.coalesce import coalesce
 from transpile.schedule.domain.delinearize import delinearize
 from transpile.schedule.domain.function_fission import fission_functions
+from transpile.schedule.domain.independent_loops import find_independent_loops
 from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.domain.linearize import linearize
 from transpile.schedule.domain.padded_rests import pad_rests
@@ -126,6 +127,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (coalesce, "a nest over contiguous arrays becomes one long loop with one remainder loop"),
     (tile, "nests that read arrays along rows and along columns are tiled for the cache"),
     (
+        find_independent_loops,
+        "dependence tests: a user's loop whose iterations do not meet is as those of arrays are",
+    ),
+    (
         vectorize_columns,
         "reductions over a leading axis read memory in order, a strip of columns in lanes",
     ),
@@ -183,6 +188,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "fission: halves are converted in loops of their own, by the processor's instructions",
     ),
     (local_cse, "common subexpressions of scalars are computed once"),
+    (
+        find_independent_loops,
+        "dependence tests again: what an iteration computes in memory is now its own",
+    ),
     (parallelize_loops, "outer loops with enough work run on several threads"),
     (hoist_invariants, "loop-invariant subscripts are read once, before the loop"),
     (

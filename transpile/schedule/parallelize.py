@@ -10,12 +10,12 @@ from transpile.analysis.cost_model import trips, work
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import PROMOTED, STACK_BOUNDED, THREADS_BOUND
-from transpile.ir.dims import bounds
-from transpile.ir.loop_ir import Alloc, For, Program, Statement
+from transpile.ir.dims import Symbol, bounds, symbols_of
+from transpile.ir.loop_ir import Alloc, Declare, For, If, Program, Statement
 from transpile.ir.loop_rewrite import is_independent, is_sequence, map_bodies, walk, with_bodies
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.util.frozen_records import replace
+from transpile.util.frozen_records import dataclass, replace
 
 
 # Iterations that have their own arrays are independent; a team of threads has a slice for each.
@@ -24,18 +24,54 @@ def parallelize_loops(program: Program, options: Options) -> Program:
     """The program with its parallel loops marked; unchanged without OpenMP."""
     if not options.threaded:
         return program
-    machine = options.machine
-    return map_bodies(program, lambda body: tuple(_mark(s, machine) for s in body))
+
+    def marked(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        declared = (s.symbol for s in walk(body) if isinstance(s, Declare))
+        marker = _Marker(options.machine, frozenset(filter(None, declared)))
+        return tuple(marker.statement(s, False) for s in body)
+
+    return map_bodies(program, marked)
 
 
-def _is_worth_threads(statement: For, machine: Machine) -> bool:
-    """True if a user's loop is independent and has enough work for threads."""
-    return (
-        not _calls(statement)
-        and work(statement) >= machine.least_parallel_work
-        and trips(statement) >= machine.fewest_shared
-        and is_independent(statement)
-    )
+@dataclass(frozen=True)
+class _Marker:
+    """Marks the loops of a kernel with these variables that loops may end at."""
+
+    machine: Machine
+    variables: frozenset[Symbol]
+
+    def statement(self, statement: Statement, is_repeated: bool) -> Statement:
+        """A statement, which a loop repeats, with its outermost loops marked that are worth it."""
+        if is_sequence(statement):
+            if isinstance(statement, For) and self._is_worth_threads(statement, is_repeated):
+                return replace(statement, parallel=True)
+            inside = is_repeated or not isinstance(statement, If)
+            return self._inside(statement, inside)
+        if not isinstance(statement, For) or _calls(statement):
+            return statement
+        if work(statement) < self.machine.least_parallel_work:
+            return statement
+        if trips(statement) < 2:
+            return self._inside(statement, is_repeated)
+        if not is_independent(statement):
+            return statement
+        return replace(statement, parallel=True, collapse=_depth(statement, self.machine))
+
+    def _inside(self, statement: Statement, is_repeated: bool) -> Statement:
+        return with_bodies(
+            statement, lambda body: tuple(self.statement(s, is_repeated) for s in body)
+        )
+
+    def _is_worth_threads(self, loop: For, is_repeated: bool) -> bool:
+        """True if a user's loop is independent and has enough work for threads. Where another loop
+        repeats it, it is taken to be short if it ends at a variable."""
+        return (
+            not _calls(loop)
+            and not (is_repeated and symbols_of(loop.extent) & self.variables)
+            and work(loop) >= self.machine.least_parallel_work
+            and trips(loop) >= self.machine.fewest_shared
+            and is_independent(loop)
+        )
 
 
 def _calls(statement: For) -> bool:
@@ -43,20 +79,8 @@ def _calls(statement: For) -> bool:
     return any(isinstance(s, Call) and not s.is_local for s in walk(statement.body))
 
 
-def _mark(statement: Statement, machine: Machine) -> Statement:
-    if is_sequence(statement):
-        if isinstance(statement, For) and _is_worth_threads(statement, machine):
-            return replace(statement, parallel=True)
-        return with_bodies(statement, lambda body: tuple(_mark(s, machine) for s in body))
-    if not isinstance(statement, For) or _calls(statement):
-        return statement
-    if work(statement) < machine.least_parallel_work:
-        return statement
-    if trips(statement) < 2:
-        return with_bodies(statement, lambda body: tuple(_mark(s, machine) for s in body))
-    if not is_independent(statement):
-        return statement
-    depth = 1
+def _depth(statement: For, machine: Machine) -> int:
+    """How many loops of a perfect nest the threads share."""
     may_be_short = bounds(statement.extent)[1] is None
     may_be_short = may_be_short or trips(statement) < machine.shortest_shared_alone
     if may_be_short and len(statement.body) == 1:
@@ -68,5 +92,5 @@ def _mark(statement: Statement, machine: Machine) -> Statement:
             and any(isinstance(s, For) for s in inner.body)
             and not any(isinstance(s, Alloc) for s in statement.body)
         ):
-            depth = 2
-    return replace(statement, parallel=True, collapse=depth)
+            return 2
+    return 1

@@ -2,7 +2,8 @@
 
 A loop over a size without an upper bound is made parallel as if it were long. Whether threads pay
 is known when the program is called: below the least work for which they are used in programs of
-fixed sizes, one thread runs the loop.
+fixed sizes, one thread runs the loop. So it is of a user's loop that ends at a variable, or whose
+work depends on the loops around it, as that of the rows below a pivot does.
 
 A region of one thread still takes as long as some fifty operations, and gcc has no vectors for the
 last iterations of a loop in one. Inside another loop it would take that in each iteration. So
@@ -11,20 +12,21 @@ What a branch may leave out, such as the way of huge angles, is written once.
 
 Of a loop that is a few lines long and has such loops inside, there are two versions, too, one for
 sizes for which no team is used anywhere: in it nothing is tested in each iteration, and gcc keeps
-in registers what the regions of the other version read from memory.
+in registers what the regions of the other version read from memory. A guard that depends on the
+loops around it as well stands in the pragma, behind that test.
 """
 
 from __future__ import annotations
 
 import functools
 
-from transpile.analysis.cost_model import work_for_sizes
+from transpile.analysis.cost_model import largest_of, work_for_sizes
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
-from transpile.ir.dims import Dim, Symbol, bounds, sides
+from transpile.ir.dims import Dim, Index, Symbol, bounds, sides, symbols_of
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.values import as_value
-from transpile.ir.loop_ir import Apply, Expr, For, If, Program, Statement, While
+from transpile.ir.loop_ir import Apply, Declare, Expr, For, If, Program, Statement, While
 from transpile.ir.loop_rewrite import map_bodies, parts, walk, with_bodies
 from transpile.ir.types import BOOL
 from transpile.machine import Machine
@@ -35,7 +37,7 @@ from transpile.util.frozen_records import dataclass, replace
 @contract()
 def guard_teams(program: Program, options: Options) -> Program:
     """The program whose parallel loops over runtime sizes say when threads share them."""
-    if not program.sizes or not options.threaded:
+    if not options.threaded:
         return program
     guards = _Guards(frozenset(program.sizes), options.machine)
     return map_bodies(program, lambda body: guards.body(body, False))
@@ -64,7 +66,8 @@ class _Guards:
         slack = self._slack(statement)
         if slack is None:
             return statement
-        if not is_repeated and (is_seldom or not self._is_small(statement)):
+        is_once = not is_repeated and (is_seldom or not self._is_small(statement))
+        if is_once or not symbols_of(slack) <= self.sizes:
             return replace(statement, slack=slack)
         return If(_is_enough(slack), (statement,), (_alone(statement),))
 
@@ -73,10 +76,18 @@ class _Guards:
         guarded = with_bodies(loop, lambda body: self.body(body, True))
         teams = [s for s in walk((loop,)) if isinstance(s, For) and s.parallel]
         slacks = [slack for slack in map(self._slack, teams) if slack is not None]
-        if len(slacks) < max(1, len(teams)) or not self._is_small(loop):
+        # What depends on this loop, too, is largest in one of its iterations.
+        largest = [largest_of(slack, self.sizes) for slack in slacks]
+        known = [slack for slack in largest if symbols_of(slack) <= self.sizes]
+        if not slacks or len(known) < len(teams) or not self._is_small(loop):
             return guarded
-        most: list[Dim] = []  # slacks of which none is at most another one, for all sizes
-        for slack in slacks:
+        if any(isinstance(slack, int) and slack >= 0 for slack in known):
+            return guarded
+        known = [slack for slack in known if not isinstance(slack, int)]
+        if not known:
+            return _alone(loop)
+        most: list[Index] = []  # slacks of which none is at most another one, for all sizes
+        for slack in known:
             if not any(is_at_most(slack, other) for other in most):
                 most = [*(other for other in most if not is_at_most(other, slack)), slack]
         tests = map(_is_enough, most)
@@ -87,7 +98,9 @@ class _Guards:
     def _slack(self, loop: For) -> Dim | None:
         """By how much the work of a loop is more than what threads are used for, if that depends on
         sizes."""
-        slack = work_for_sizes(loop, self.sizes) - self.machine.least_parallel_work
+        variables = _variables(loop) - self.sizes if loop.ordered else frozenset[Symbol]()
+        work = work_for_sizes(loop, self.sizes, variables=variables)
+        slack = work - self.machine.least_parallel_work
         return slack if isinstance(slack, Dim) and (bounds(slack)[0] or -1) < 0 else None
 
     def _is_small(self, loop: For | While) -> bool:
@@ -99,7 +112,16 @@ class _Guards:
         return sum(len(parts(s)) for s in every) <= self.machine.most_repeated_parts
 
 
-def _is_enough(slack: Dim) -> Expr:
+def _variables(loop: For) -> frozenset[Symbol]:
+    """The numbers of its surroundings that a loop, or one inside it, ends at."""
+    inside = [s for s in walk((loop,)) if isinstance(s, For)]
+    ends = (symbols_of(end) for s in inside for end in (s.start, s.stop, s.limit or 0))
+    own = {s.symbol for s in inside}
+    own |= {s.symbol for s in walk(loop.body) if isinstance(s, Declare) and s.symbol is not None}
+    return frozenset[Symbol]().union(*ends) - own
+
+
+def _is_enough(slack: Index) -> Expr:
     """The test that there is work for a team."""
     smaller, larger = map(as_value, sides(slack))
     return Apply("greater_equal", (larger, smaller), BOOL)

@@ -32,9 +32,18 @@ from transpile.ir.loop_ir import (
     Update,
     While,
 )
-from transpile.ir.loop_rewrite import loads, map_kernels, parts, seen_by, walk, with_bodies
+from transpile.ir.loop_rewrite import (
+    accesses,
+    loads,
+    map_kernels,
+    parts,
+    seen_by,
+    walk,
+    with_bodies,
+)
 from transpile.machine import Machine
 from transpile.options import Options
+from transpile.schedule.lanes.column_reductions import last_axis_stride
 from transpile.util.frozen_records import changed, replace, same
 
 
@@ -63,6 +72,8 @@ def _mark(statement: Statement, buffers: Mapping[str, Buffer], machine: Machine)
         return statement
     shortest = machine.shortest_strided_simd if is_strided else machine.shortest_simd
     length = trips(statement)
+    if statement.independent and not _is_long_row(statement, length, machine):
+        return statement
     if (
         length < shortest
         and (length - 1) * function_work(statement.body) < machine.least_saved_work
@@ -76,9 +87,9 @@ def _mark(statement: Statement, buffers: Mapping[str, Buffer], machine: Machine)
 
 
 def _may_change_order(loop: For) -> bool:
-    """True if iterations may be reordered: those of a user's loop only if all they do is update
-    accumulators by operations that are exact in any order."""
-    if not loop.ordered:
+    """True if iterations may be reordered: those of a user's loop only if they are independent, or
+    all they do is update accumulators by operations that are exact in any order."""
+    if not loop.ordered or loop.independent:
         return True
     return all(
         isinstance(s, Declare)
@@ -89,6 +100,17 @@ def _may_change_order(loop: For) -> bool:
             and s.primitive.may_reorder(s.target.dtype)
         )
         for s in loop.body
+    )
+
+
+def _is_long_row(loop: For, length: int, machine: Machine) -> bool:
+    """True if a user's loop goes along rows, element by element, that compilers do not unroll: what
+    else pays in lanes they know better."""
+    return length >= machine.shortest_users_simd and all(
+        last_axis_stride(index, loop.symbol) in (0, 1)
+        for statement in loop.body
+        for _, index in accesses(statement)
+        if index
     )
 
 

@@ -40,6 +40,7 @@ from transpile.ir.loop_ir import (
     Statement,
     Store,
     Update,
+    While,
 )
 from transpile.ir.loop_rewrite import (
     accesses,
@@ -72,7 +73,7 @@ def vectorize_columns(program: Program, options: Options) -> Program:
 
 
 def _statement(statement: Statement, name: str, machine: Machine) -> Statement:
-    if isinstance(statement, For) and not statement.ordered:
+    if isinstance(statement, For) and (not statement.ordered or statement.independent):
         is_column_nest = is_independent(_without_sums(statement)) and _reads_columns(
             statement, machine
         )
@@ -107,7 +108,7 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
     along_columns = along_rows = shared = 0
     has_matrix = False
     for inner in walk(loop.body):
-        if isinstance(inner, (Call, If)):
+        if isinstance(inner, (Call, If, While)):
             return False
         if isinstance(inner, For) and loop.symbol in names_of((inner.start, inner.stop)):
             return False  # a triangular domain: the bounds of rows depend on the column

@@ -1,0 +1,240 @@
+"""Loops of Python are independent where no two iterations meet, and only there."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from graphs import loops_of
+
+import transpile
+from transpile.ir.dims import Dim, Symbol, evaluate
+from transpile.ir.loop_ir import Buffer, For, Kernel, Load, Program, Store
+from transpile.ir.types import FLOAT64
+from transpile.machine import Machine
+from transpile.options import Options
+from transpile.schedule.domain.independent_loops import find_independent_loops
+
+pytestmark = pytest.mark.full_level
+
+I, K = (Dim.of(Symbol(name)) for name in "ik")
+
+
+def drawn_nest(random):
+    """A nest of two loops of the user's that assigns to an element, and reads one: the program, and
+    the trip counts, the second of which may depend on the first loop."""
+    stop = random.randint(1, 5)
+    inner = random.choice([3, 4, I + 1, I * -1 + 5, I * 2 + 1])
+    start = random.choice([0, 0, I, I + 1])
+
+    def subscript():
+        index = I * random.choice([0, 1, 1, 2, 3, 4]) + K * random.choice([0, 0, 1, 1, 2, -1])
+        return index + random.randint(10, 12)
+
+    write, *reads = [(subscript(), subscript()) for _ in range(random.randint(2, 3))]
+    reads.append(tuple(s + random.randint(-1, 1) for s in write))
+    value = Load("a", random.choice(reads), FLOAT64)
+    store = Store("a", write, value)
+    loop = For(Symbol("k"), start + inner, (store,), start=start, ordered=True)
+    nest = For(Symbol("i"), stop, (loop,), ordered=True)
+    out = Buffer("a", (64, 64), FLOAT64)
+    return Program("drawn", (), (out,), (Kernel("drawn_1", (nest,)),)), value.index
+
+
+def accesses(loop, given, inside):
+    """{iteration: (elements read, elements written)} of a loop, by running through it."""
+    found = {}
+    start, stop = (evaluate(i, given) for i in (loop.start, loop.stop))
+    for number in range(start, stop):
+        values = {**given, loop.symbol.name: number}
+        read, written = found.setdefault(number, (set(), set()))
+        for statement in loop.body:
+            if isinstance(statement, For):
+                for r, w in accesses(statement, values, inside).values():
+                    read |= r
+                    written |= w
+            else:
+                read.add(tuple(evaluate(i, values) for i in inside))
+                written.add(tuple(evaluate(i, values) for i in statement.index))
+    return found
+
+
+def meet(found):
+    """Whether an iteration writes what another one reads or writes."""
+    pairs = ((a, b) for a in found for b in found if a != b)
+    return any(found[a][1] & (found[b][0] | found[b][1]) for a, b in pairs)
+
+
+def test_what_is_marked_never_meets():
+    """By running through drawn nests. Most of those that never meet are found, too."""
+    random, right, missed = Random(8), 0, 0
+    for _ in range(600):
+        program, read = drawn_nest(random)
+        outer, inner = loops_of(find_independent_loops(program, Options()))
+        is_apart = not meet(accesses(outer, {}, read))
+        each = [accesses(inner, {"i": i}, read) for i in range(outer.stop)]
+        for loop, truth in ((outer, is_apart), (inner, not any(map(meet, each)))):
+            assert truth or not loop.independent, (program, read)
+            right += loop.independent
+            missed += truth and not loop.independent
+    assert right > missed, (right, missed)
+
+
+def apart(x, y):
+    out = np.zeros((len(x), len(y)))
+    for i in range(len(x)):
+        for j in range(len(y)):
+            difference = x[i] - y[j]
+            out[i, j] = np.exp(difference) if difference < 0 else difference
+    return out
+
+
+def sums_of_rows(x, y):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        total = 0.0
+        for j in range(len(y)):
+            if y[j] > x[i]:
+                total += y[j] * x[i]
+        out[i] = total
+    return out
+
+
+def prefixes(x, y):
+    out = np.zeros((len(x), len(y) + 1))
+    for i in range(len(x)):
+        for j in range(len(y)):
+            out[i, j + 1] = out[i, j] + x[i] * y[j]
+    return out
+
+
+def below_pivots(x, y):
+    a = np.outer(x, y) + 9 * np.eye(len(x), len(y))
+    for k in range(len(x) - 1):
+        for i in range(k + 1, len(x)):
+            a[i, k] /= a[k, k]
+            for j in range(k + 1, len(y)):
+                a[i, j] -= a[i, k] * a[k, j]
+    return a
+
+
+def pairs(x, y):
+    out = np.zeros(2 * len(x) + 1)
+    for i in range(len(x)):
+        out[2 * i] = x[i]
+        out[2 * i + 1] = -x[i]
+    return out
+
+
+def iterated(x, y):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        z, steps = 0.0, 0
+        while z < 2 and steps < 30:
+            z = z * z + abs(x[i])
+            steps += 1
+        out[i] = steps
+    return out
+
+
+def chained(x, y):
+    out = np.zeros(len(x))
+    for i in range(1, len(x)):
+        out[i] = out[i - 1] * 0.5 + x[i]
+    return out
+
+
+def swept(x, y):
+    a = np.outer(x, y)
+    for i in range(1, len(x) - 1):
+        for j in range(1, len(y) - 1):
+            a[i, j] = (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1]) / 4
+    return a
+
+
+def shifted_in_place(x, y):
+    for i in range(len(x) - 1):
+        x[i] = x[i + 1] + 1
+    return x
+
+
+def scattered(x, y):
+    out = np.zeros(len(y))
+    for i in range(len(x)):
+        out[int(x[i] * x[i]) % 7] = y[i % 5]
+    return out
+
+
+def counted(x, y):
+    out, n = np.zeros(len(x)), 0
+    for i in range(len(x)):
+        if x[i] > 0:
+            out[n] = x[i]
+            n += 1
+    return out
+
+
+def last_of(x, y):
+    out = np.zeros(3)
+    for i in range(len(x)):
+        out[1] = x[i]
+    return out
+
+
+# How long x is, so that Python does not unroll the loop; its range, and whether threads share it.
+LOOPS = {
+    apart: (100, "0..100", True),
+    sums_of_rows: (100, "0..100", True),
+    prefixes: (100, "0..100", True),
+    below_pivots: (100, "0..-i + 99", True),
+    pairs: (100, "0..100", True),
+    iterated: (100, "0..100", True),
+    chained: (100, "0..99", False),
+    swept: (100, "0..98", False),
+    shifted_in_place: (300, "0..299", False),
+    scattered: (100, "0..100", False),
+    counted: (100, "0..100", False),
+    last_of: (300, "0..300", False),
+}
+
+
+@pytest.mark.parametrize("function", LOOPS)
+def test_threads_share_loops_of_python_that_are_independent(function):
+    random, (length, extent, is_shared) = np.random.default_rng(3), LOOPS[function]
+    x, y = random.normal(size=length), random.normal(size=101)
+    options = {"machine": Machine(least_parallel_work=1, fewest_shared=2), "num_threads": 2}
+    jitted = transpile.jit(function, compiler_options=options)
+    lines = jitted.lower(x, y).as_text("loops").splitlines()
+    loops = [line for line in lines if f" in {extent}" in line and "simd" not in line]
+    assert any("parallel" in line for line in loops) == is_shared, lines
+    assert is_shared or loops, lines
+    expected = function(x.copy(), y.copy())
+    for _ in range(5):
+        np.testing.assert_allclose(jitted(x.copy(), y.copy()), expected, rtol=1e-12)
+
+
+def test_a_guard_counts_what_depends_on_the_loop_around():
+    """Rows below a pivot are shared where there are many, and one thread takes the last ones."""
+    options = {"num_threads": 2, "machine": Machine(least_parallel_work=50_000)}
+    jitted = transpile.jit(below_pivots, compiler_options=options)
+    x, y = np.random.default_rng(4).normal(size=(2, 130))
+    assert "parallel for num_threads(2) if(parallel: 8 * i * i" in jitted.lower(x, y).as_text("c")
+    found = jitted(x, y)
+    product = (np.tril(found, -1) + np.eye(130)) @ np.triu(found)
+    np.testing.assert_allclose(product, np.outer(x, y) + 9 * np.eye(130), atol=1e-12)
+
+
+def up_to(x, count):
+    out = np.zeros(1000)
+    for i in range(count):
+        for j in range(len(x)):
+            out[i] += x[j] * i
+    return out
+
+
+def test_a_loop_that_ends_at_a_value_asks_for_it():
+    jitted = transpile.jit(up_to, compiler_options={"num_threads": 2})
+    x = np.arange(3000.0)
+    for count in (0, 1, 5, 1000):
+        np.testing.assert_allclose(jitted(x, count), up_to(x, count))

@@ -1,0 +1,201 @@
+"""Dependence tests: a user's loop whose iterations provably do not meet is independent, as those of
+array operations are, so that threads share it and lanes compute it.
+
+    for i ordered                                       for i independent
+      out[i, 0] = 0                                  ->   out[i, 0] = 0
+      for j ordered                                       for j ordered
+        out[i, j + 1] = out[i, j] + x[i, j]                 out[i, j + 1] = ...
+
+Two accesses of an array, of which one is an assignment, do not meet if along some axis
+
+* both subscripts are c*i + r, with the same c, and their r are less than c apart: the strong test
+  for a single index, where the rest of the subscript moves in a strip
+* or their difference is not 0, whatever the iterations are: the ranges are apart, as those of the
+  rows below a pivot and its own row are.
+
+After R. Allen and K. Kennedy, Optimizing Compilers for Modern Architectures, 2001, chapter 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside
+from transpile.ir.calls import Call
+from transpile.ir.contracts import contract
+from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, substitute, symbols_of
+from transpile.ir.loop_ir import (
+    Declare,
+    For,
+    Kernel,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Swap,
+    Update,
+)
+from transpile.ir.loop_rewrite import (
+    children,
+    declared_names,
+    map_kernels,
+    parts,
+    walk,
+    with_bodies,
+)
+from transpile.options import Options
+from transpile.util.frozen_records import changed, dataclass, replace, same
+
+Body = tuple[Statement, ...]
+
+_ONE, _OTHER = "'", "''"  # mark what two iterations count
+_MOST_PAIRS = 4096  # of accesses that are compared
+
+
+@contract()
+def find_independent_loops(program: Program, options: Options) -> Program:
+    """The program with the user's loops marked that carry no dependence."""
+
+    def marked(kernel: Kernel) -> Kernel:
+        return changed(kernel, body=_marked(kernel.body, OUTSIDE))
+
+    return map_kernels(program, marked)
+
+
+def _marked(body: Body, ranges: Ranges) -> Body:
+    """Statements with their loops marked. `ranges` has those of the loops around."""
+    return same(body, tuple(_statement(s, ranges) for s in body))
+
+
+def _statement(statement: Statement, ranges: Ranges) -> Statement:
+    if not isinstance(statement, For):
+        return with_bodies(statement, lambda body: _marked(body, ranges))
+    loop = changed(statement, body=_marked(statement.body, inside(statement, ranges)))
+    if not loop.ordered or loop.independent or not _carries_nothing(loop, ranges):
+        return loop
+    return replace(loop, independent=True)
+
+
+def _carries_nothing(loop: For, ranges: Ranges) -> bool:
+    """True if no iteration assigns to a scalar of all, or to an element that another one reads or
+    assigns to."""
+    own = declared_names(loop.body)
+    for statement in walk(loop.body):
+        match statement:
+            case Swap() | Call(is_local=False):
+                return False
+            case Update(target=Ref(name=name)) if name not in own:
+                return False
+            case _:
+                pass
+    one, other = (_accesses(loop, ranges, mark) for mark in (_ONE, _OTHER))
+    if sum(len(accesses) ** 2 for accesses in one.values()) > _MOST_PAIRS:
+        return False
+    return all(
+        _are_apart(loop.symbol, write, access)
+        for name, accesses in one.items()
+        for write in accesses
+        if write.writes
+        for access in other[name]
+    )
+
+
+@dataclass(frozen=True)
+class _Access:
+    """An element that an iteration reads or assigns to.
+
+    subscripts  by the bounds of loops, and by their limits; none where a routine reads the array
+    writes      whether it is assigned to
+    """
+
+    subscripts: tuple[Shape, ...]
+    writes: bool
+
+
+def _accesses(loop: For, ranges: Ranges, mark: str) -> Mapping[str, list[_Access]]:
+    """What an iteration accesses of the arrays of all, by name; the symbols that have other values
+    in other iterations have the mark."""
+    own = declared_names(loop.body)
+    found: dict[str, dict[_Access, None]] = {}
+    within = _with_variables(inside(loop, ranges, mark), loop.body, mark)
+    for name, index, known, writes in _elements(loop.body, within, mark):
+        if name not in own:
+            ways = () if index is None else (known.counted, known.limited)
+            access = _Access(tuple(_known(index or (), way) for way in ways), writes)
+            found.setdefault(name, {})[access] = None
+    return {name: [*accesses] for name, accesses in found.items()}
+
+
+def _known(index: Shape, symbols: Mapping[Symbol, Index]) -> Shape:
+    return tuple(substitute(i, symbols) for i in index)
+
+
+def _with_variables(ranges: Ranges, body: Body, mark: str) -> Ranges:
+    """The ranges with the variables of an iteration that subscripts read."""
+    own = {
+        s.symbol: Dim.of(replace(s.symbol, name=f"{s.symbol}{mark}"))
+        for s in walk(body)
+        if isinstance(s, Declare) and s.symbol is not None
+    }
+    return Ranges({**ranges.counted, **own}, {**ranges.limited, **own}) if own else ranges
+
+
+def _elements(
+    body: Body, ranges: Ranges, mark: str
+) -> Iterator[tuple[str, Shape | None, Ranges, bool]]:
+    """The elements that statements access: the array, the subscripts, the ranges of the symbols
+    around, and whether it is assigned to."""
+    for statement in body:
+        is_call = isinstance(statement, Call)
+        for part in parts(statement):
+            if isinstance(part, Load):
+                yield part.buffer, None if is_call else part.index, ranges, False
+        match statement:
+            case Store(buffer=name, index=index) | Update(target=Load(buffer=name, index=index)):
+                yield name, index, ranges, True
+            case _:
+                pass
+        within = inside(statement, ranges, mark) if isinstance(statement, For) else ranges
+        yield from _elements(children(statement), within, mark)
+
+
+def _are_apart(symbol: Symbol, one: _Access, other: _Access) -> bool:
+    """True if two accesses are of different elements in different iterations."""
+    return any(
+        _stride_apart(symbol, i, j) or _is_never_0(i - j)
+        for index, others in zip(one.subscripts, other.subscripts, strict=False)
+        for i, j in zip(index, others, strict=True)
+    )
+
+
+def _stride_apart(symbol: Symbol, one: Index, other: Index) -> bool:
+    """True if subscripts are c*i + r and c*i + q, and r and q are less than c apart."""
+    (stride, rest), (others, other_rest) = (
+        _linear(i, f"{symbol}{mark}") for i, mark in ((one, _ONE), (other, _OTHER))
+    )
+    if stride is None or stride != others:
+        return False
+    apart = rest - other_rest
+    return any(
+        all((bounds(width + way * apart)[0] or 0) >= 1 for way in (1, -1))
+        for width in (stride, stride * -1)
+    )
+
+
+def _linear(index: Index, name: str) -> tuple[Index | None, Index]:
+    """(c, r) of a subscript c*i + r, where i is the symbol of this name, and c the same in all
+    iterations; c is None for others."""
+    found = [s for s in symbols_of(index) if s.name == name]
+    if len(found) != 1:
+        return None, index
+    rest = substitute(index, {found[0]: 0})
+    stride = substitute(index, {found[0]: 1}) - rest
+    is_same = not any(s.name.endswith(_ONE) and s.name != name for s in symbols_of(stride))
+    is_linear = is_same and stride * Dim.of(found[0]) + rest == index
+    return (stride, rest) if is_linear else (None, index)
+
+
+def _is_never_0(difference: Index) -> bool:
+    least, most = bounds(difference)
+    return (least is not None and least > 0) or (most is not None and most < 0)
