@@ -183,6 +183,7 @@ NUMBERS = {
     ("schedule/domain/versions/range_versions", "_STEEPEST"): "the width of integers",
     ("schedule/domain/versions/range_versions", "_UNKNOWN"): "the width of integers",
     ("schedule/scalar_choices", "_MOST_OPERATIONS"): "what hides behind a store",
+    ("schedule/scalar_choices", "_MOST_STORES"): "what hides behind a branch",
     ("schedule/memory_plan", "ALIGNMENT"): "the contract of a program with its caller",
     ("schedule/stack", "STACK"): "the contract of a program with its caller",
     ("schedule/stack", "HELPERS"): "what the functions of runtime_c need",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -488,3 +490,36 @@ def handed_along_by_an_exchange(u, z, n):
 def test_an_array_that_a_later_iteration_assigns_to_is_not_shared(function):
     with pytest.raises(errors.CarryError, match="'v' may share memory with another array"):
         transpile.jit(function)(np.ones(4), np.zeros(4), 4)
+
+
+# --------------------------------------------------------------- elements read before a change
+
+
+def partitioned(a, n):
+    pivot = a[n]
+    k = 0
+    for j in range(n):
+        if a[j] <= pivot:
+            a[k], a[j] = a[j], a[k]
+            k += 1
+    a[k], a[n] = a[n], a[k]
+    return k
+
+
+def scaled_by_its_first(a, n):
+    first = a[0]
+    for i in range(n):
+        a[i] = a[i] / first
+    return first
+
+
+@pytest.mark.parametrize("function", [partitioned, scaled_by_its_first])
+def test_an_element_that_is_read_before_the_array_changes_needs_no_copy_of_it(function):
+    """The array changes where it lies, and no other one is made."""
+    x = np.array([3.0, -1, 7, 2, -9, 4, 0.5])
+    check(function, x, 6, 2)
+    text = transpile.jit(function).lower(x, 6).as_text("loops")
+    storage, *kernels = text.split("kernel ")
+    statements = [s for kernel in kernels for s in kernel.splitlines() if "#" not in s]
+    assert storage.partition("placements")[0].count("f64[7]") == 2  # the argument and the result
+    assert not any(re.search(r"\ba\[", statement) for statement in statements)

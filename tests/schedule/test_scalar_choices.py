@@ -68,6 +68,54 @@ def test_a_store_under_a_condition_is_a_choice():
         assert any(isinstance(s, Store) and is_choice(s) for s in statements)
 
 
+def exchanged(stride):
+    def step(j, a):
+        x, y = a[stride * j], a[stride * j + 1]
+
+        def swapped(a):
+            return a.at[stride * j].set(y).at[stride * j + 1].set(x)
+
+        return lax.cond(x > y, swapped, lambda a: a, a)
+
+    return lambda a: lax.fori_loop(0, 3, step, a)
+
+
+def held(x, peak, hold):
+    """Peaks, and since when: one array is read under the other condition alone."""
+
+    def step(i, state):
+        def larger(peak, hold):
+            return peak.at[i].set(x[i]), hold.at[i].set(5.0)
+
+        def smaller(peak, hold):
+            return peak, hold.at[i].set(hold[i] - 1.0)
+
+        return lax.cond(x[i] > state[0][i], larger, smaller, *state)
+
+    return lax.fori_loop(0, 4, step, (peak, hold))
+
+
+def test_several_stores_under_a_condition_are_choices_made_before_them():
+    """Of elements that no other iteration uses; those of both arms are there in any case."""
+    for f, args in (
+        (exchanged(2), (np.array([3.0, 1, np.nan, 2, 0, -1, 4]),)),
+        (exchanged(3), (np.array([3.0, 1, 7, 2, 9, 0, 5, -1, 4]),)),
+        (held, (np.array([3.0, 1, np.nan, 2]), np.array([2.0, 1, 0, 4]), np.arange(4.0))),
+    ):
+        statements = shaped(f, *args)
+        assert not any(isinstance(s, If) for s in statements)
+        chosen = {s.name for s in statements if isinstance(s, Declare) and is_choice(s)}
+        stores = [s.value for s in statements if isinstance(s, Store)]
+        assert sum(getattr(value, "name", "") in chosen for value in stores) == 2
+
+
+def test_several_stores_keep_their_branch_where_iterations_share_elements():
+    """A choice would wait for the store of the iteration before, as in a bubble sort."""
+    statements = shaped(exchanged(1), np.array([3.0, 1, 7, 2, 9]))
+    assert any(isinstance(s, If) for s in statements)
+    assert not any(is_choice(s) for s in statements)
+
+
 def test_a_store_of_a_search_keeps_its_branch():
     """Elements that other arrays choose, or that all iterations share, are stored where they
     change."""

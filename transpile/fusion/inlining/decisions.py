@@ -16,6 +16,8 @@ from transpile.fusion.nodes import Choices
 from transpile.fusion.survey import Survey
 from transpile.ir.graph import Atom, Equation, Var
 
+_BY_ELEMENTS = ("elementwise", "view", "piecewise")
+
 
 def materialised(survey: Survey, choices: Choices) -> frozenset[Var]:
     """The values that are not inlined, from the results of the graph on: what a value is read by
@@ -24,6 +26,7 @@ def materialised(survey: Survey, choices: Choices) -> frozenset[Var]:
     chosen = set(choices.kept)
     if not scope.is_condition:
         chosen |= _produced(survey, scope.graph.outputs)
+    chosen |= _read_before_puts(survey)
     uses: dict[Atom, int] = {}
     spread: set[Atom] = set()
     for equation in reversed(scope.graph.equations):
@@ -56,6 +59,36 @@ def materialised(survey: Survey, choices: Choices) -> frozenset[Var]:
                     if is_spread or spreads(equation, atom):
                         spread.add(atom)
     return frozenset(chosen)
+
+
+def _read_before_puts(survey: Survey) -> set[Var]:
+    """The single elements of an array that are used behind the first update of that array: read
+    there, they would need the array as it was. Iterations read such elements in order anyway."""
+    scope = survey.scope
+    if scope.is_body:
+        return set()
+    updates: dict[Atom, Equation] = {}
+    ends: dict[Atom, set[Equation]] = {}  # what reads a value, directly or through single elements
+    for equation in reversed(scope.graph.equations):
+        if equation.primitive.puts:
+            updates[survey.views.base(equation.inputs[0])[0]] = equation
+        is_element = _is_by_elements(equation) and equation.output.type.size == 1
+        own = ends.get(equation.output, set()) if is_element else {equation}
+        for atom in equation.inputs:
+            ends.setdefault(atom, set()).update(own)
+    return {
+        e.output
+        for e in scope.graph.equations
+        if _is_by_elements(e)
+        and (e.primitive.kind == "view" or e.primitive.picks)
+        and (update := updates.get(survey.views.base(e.inputs[0])[0])) is not None
+        and _is_one_element(e.output, e.inputs[0])
+        and not ends.get(e.output, {update}) <= {update}
+    }
+
+
+def _is_by_elements(equation: Equation) -> bool:
+    return equation.primitive.kind in _BY_ELEMENTS and not equation.primitive.puts
 
 
 def _count(uses: dict[Atom, int], atoms: Iterable[Atom]) -> None:
@@ -93,17 +126,28 @@ def _deserves_memory(
 
 def _operands_of_bodies(survey: Survey, equation: Equation) -> set[Var]:
     """What a loop or branch reads in each iteration is in memory, but for views, which its body
-    sees through where it takes them by elements, and what is arithmetic on indices."""
+    sees through where it takes them by elements, and what is arithmetic on indices. One element of
+    an array that the body changes is read before it: else the array would be copied for its sake.
+    """
     producers = survey.scope.values.producers
     fixed, xs = survey.fixed[equation], survey.scope.inner[equation].operands.xs
     forced = {*equation.outputs}
+    changed = {survey.views.base(x)[0] for x in survey.scope.inner[equation].operands.carry}
     for atom in fixed.operands:
         base = atom if atom in fixed.wholes else survey.views.base(atom)[0]
+        if base is not atom and base in changed and _is_one_element(atom, base):
+            forced |= _produced(survey, (atom,))
+            continue
         if isinstance(atom, Var) and base is atom and atom in xs and _is_cheap(survey, atom):
             forced |= _produced(survey, producers[atom].inputs)
         elif atom in fixed.wholes or not _is_generated(survey, base):
             forced |= _produced(survey, (base,))
     return forced
+
+
+def _is_one_element(atom: Atom, base: Atom) -> bool:
+    """True for a view of one element of an array that has more."""
+    return atom.type.size == 1 and base.type.size != 1
 
 
 def _is_generated(survey: Survey, atom: Atom) -> bool:
