@@ -40,7 +40,7 @@ REASONS = {
     "a class of its own beside arrays": "poly1d recarray record",
 }
 METHOD_REASONS = {
-    BUFFERS: "base byteswap ctypes data flags getfield setfield setflags strides",
+    BUFFERS: "byteswap ctypes data getfield setfield setflags strides",
     FILES: "dump dumps tobytes tofile",
     "changes the size of its memory: `numpy.resize` gives a new array": "resize",
 }

@@ -44,6 +44,7 @@ _FURTHER = (
     "linalg",
     "manipulation.windows",
     "mapping",
+    "memory_attributes",
     "math.special_functions",
     "math.bits",
     "math.calculus",

@@ -26,6 +26,7 @@ from transpile.ir.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, kin
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.bytecode.made_arrays import root_of
 from transpile.trace.tracer import UNKNOWN, Tracer, leaked
+from transpile.trace.views.memory import owns_memory
 from transpile.util.frozen_records import dataclass
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 from transpile.util.terminal.status_line import tick
@@ -50,21 +51,18 @@ class Trace:
     stale      for the first value of an array that may not be used any more: why
     rebuilt    for a view and the new value of its base: the view's new value
     items      for an array made by basic indexing: its base, and the index of each axis
-    picked     for a view that traced numbers choose, by a gather: the index of each axis of what
-               it gathers from, where that can be extended; else None
-    own        results of view primitives that own their memory in NumPy
+    picked     for a view by a gather: the index of each axis, where that can be extended; else None
+    own, locked  results of views that own their memory in NumPy; and arrays that are read-only
     origin     the source of equations that a transformation makes
-    refused    the error of a conversion to a Python value
-    varied     the inputs and captured values that are differentiated
+    refused    the error of a conversion to a Python value; varied: what is differentiated
     made       by id: NumPy's arrays that traced code has made, and by which call
     lifts      by id: arrays that traced code indexes by traced values, and their traced constants
     lengths    the lengths that equations count, and the values that they are
     counters   the numbers of iterations of loops, and how many there are: an int, or traced
-    length_names  those of lengths that are counted here, and in regions
+    length_names  of lengths that are counted here, and in regions
     is_region  a statement of the function around it, whose arrays it may assign to
     role       what is done with the graph: see `trace_nested`
-    sizes      runtime sizes by the Vars of their values
-    around     the region that a region is in
+    sizes      runtime sizes by the Vars of their values; around: the region that a region is in
     mirrored   in a region, by the Var of an outer view: the view of what the base is here
     """
 
@@ -85,6 +83,7 @@ class Trace:
     items: dict[Var, tuple[Var, Any]] = field(default_factory=dict)
     picked: dict[Var, Any] = field(default_factory=dict)
     own: set[Var] = field(default_factory=set)
+    locked: set[Var] = field(default_factory=set)
     origin: Source | None = None
     active: bool = True
     refused: errors.TracerError | None = None
@@ -183,6 +182,8 @@ class Trace:
         tick()
         for var in equation.outputs:
             self.producers[var], self.births[var] = equation, born
+        if owns_memory(self, equation):
+            self.own.add(equation.output)
         if equation.primitive.kind == "length":
             self.lengths.setdefault(equation.params["length"], equation.outputs[0])
         return [Tracer(self, v) for v in equation.outputs]
@@ -234,8 +235,7 @@ class Trace:
     # array are recomputed by the same equations from the new value.
 
     def viewed(self, var: Var) -> Equation | None:
-        """The equation of a value that is a view, whose first operand is its base; None for
-        others."""
+        """The equation of a value that is a view, of its first operand; None for others."""
         equation = self.producers.get(var)
         if var in self.picked:
             return equation

@@ -126,10 +126,18 @@ class Tracer:
         """The shape: a tuple of ints and runtime sizes."""
         return self._variable.type.shape
 
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        UFUNC_METHODS["set_shape"](self, shape)
+
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the elements."""
         return self._variable.type.dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        UFUNC_METHODS["set_dtype"](self, dtype)
 
     @property
     def ndim(self) -> int:
@@ -412,7 +420,8 @@ def add_method(name: str, function: Callable[..., Any]) -> None:
     setattr(Tracer, name, method)
 
 
-def add_property(name: str, function: Callable[[Tracer], Any]) -> None:
-    """Give every tracer the attribute `name`, computed by `function(tracer)`."""
-    method = property(lambda self: named(function(self)), doc=function.__doc__)
+def add_property(name: str, function: Callable[[Tracer], Any], setter: Any = None) -> None:
+    """Give every tracer the attribute `name`, computed by `function(tracer)`; an assignment to it
+    is `setter(tracer, value)`."""
+    method = property(lambda self: named(function(self)), setter, doc=function.__doc__)
     setattr(Tracer, name, method)

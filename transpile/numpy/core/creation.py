@@ -13,6 +13,7 @@ from transpile.ir.dims import Dim, Index, bounds, sides
 from transpile.ir.indices.requirements import is_at_most, require
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.types import BOOL, FLOAT64, INT64
+from transpile.numpy.core.memory import in_order
 from transpile.numpy.core.promotion import (
     EXPORTS,
     Array,
@@ -115,16 +116,10 @@ def full(shape: Any, fill_value: Array, dtype: Any = None, order: str = "C", **k
 
 
 def _constant(value: Any) -> Any:
-    return (
-        value
-        if isinstance(value, Tracer)
-        else bind(
-            primitives.broadcast_in_dim,
-            value,
-            shape=value.shape,
-            broadcast_dimensions=tuple(range(value.ndim)),
-        )
-    )
+    if isinstance(value, Tracer):
+        return value
+    params = {"shape": value.shape, "broadcast_dimensions": tuple(range(value.ndim))}
+    return bind(primitives.broadcast_in_dim, value, **params)
 
 
 def _like(a: Array, dtype: Any, shape: Any) -> tuple[Any, Any]:
@@ -193,7 +188,7 @@ def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> An
     """The argument as a traced array: an array, a scalar, or nested lists, which may hold traced
     values.
 
-    The dtype of lists is the one that their elements promote to. `order` and `copy` change nothing.
+    The dtype of lists is the one that their elements promote to. `copy` changes nothing.
     Warns with ComplexWarning where `dtype` loses an imaginary part. Raises ValueError for lists of
     uneven lengths, and UnsupportedError for strings, objects and other dtypes that C has not.
     """
@@ -201,10 +196,10 @@ def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> An
     if not isinstance(x, Tracer):  # known, but an array of our namespace in a traced function
         return bind(elementwise.copy, x if dtype is None else cast(x, dtype_argument(dtype)))
     if dtype is None:
-        return strengthen(x)
+        return in_order(strengthen(x), order)
     wanted = dtype_argument(dtype)
     warn_if_imaginary_is_lost(x, wanted)
-    return strengthen(convert(x, wanted))
+    return in_order(strengthen(convert(x, wanted)), order)
 
 
 @makes(np.array, in_trace=True)
@@ -224,8 +219,15 @@ def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) ->
     return broadcast_in_dim(x, (*[1] * missing, *x.shape), range(missing, ndmin))
 
 
-for _function in (np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require):
+def _ordered(order: str) -> Any:
+    wanted = functools.partial(asarray, order=order)
+    return functools.wraps(asarray)(lambda a, dtype=None, **_: wanted(a, dtype))
+
+
+for _function in (np.asanyarray, np.require):
     makes(_function)(asarray)
+makes(np.ascontiguousarray)(_ordered("C"))
+makes(np.asfortranarray)(_ordered("F"))
 
 
 @makes(np.asarray_chkfinite)

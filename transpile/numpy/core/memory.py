@@ -7,6 +7,7 @@ from typing import Any
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.memory import in_memory
 
 # The functions whose results share the memory of an argument, in NumPy, where that is possible.
 # fmt: off
@@ -31,5 +32,17 @@ def with_own_memory(result: Any, since: int) -> Any:
     if not isinstance(result, Tracer) or not result.ndim or result.owner is not current_trace():
         return result
     if result.owner.is_new(result.variable, since):
+        if result.owner.viewed(result.original) is not None:  # of what only the function knew
+            result.owner.own.add(result.original)
         return result
     return bind(elementwise.copy, result)
+
+
+def in_order(x: Any, order: str | None) -> Any:
+    """An array, or a copy of it where NumPy makes one for the sake of an order in memory."""
+    if order not in ("C", "F") or not isinstance(x, Tracer) or x.ndim < 1 + (order == "F"):
+        return x
+    array = in_memory(x.owner, x.original)
+    if array is None or (array.flags.c_contiguous if order == "C" else array.flags.f_contiguous):
+        return x
+    return bind(elementwise.copy, x)

@@ -1,5 +1,4 @@
-"""Methods that change an array in place: fill, put, sort, partition; and its flattened view,
-`flat`."""
+"""Methods that change an array in place: fill, put, sort, partition."""
 
 from __future__ import annotations
 
@@ -8,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from transpile.numpy.core.promotion import Array
-from transpile.numpy.manipulation.shapes import ravel
-from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
+from transpile.trace.tracer import FUNCTIONS, Tracer, add_method
 
 
 def _fill(x: Tracer, value: Array) -> None:
@@ -41,11 +39,3 @@ add_method("fill", _fill)
 add_method("put", _put)
 add_method("sort", _sort)
 add_method("partition", _partition)
-
-
-def _flat(x: Tracer) -> Any:
-    """The elements as a vector, a view of the array."""
-    return ravel(x)
-
-
-add_property("flat", _flat)

@@ -47,6 +47,7 @@ from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
+from transpile.trace.views.memory import is_in_rows, order_in_memory
 
 
 def shape_argument(shape: Any) -> Shape:
@@ -73,11 +74,13 @@ def reshape(a: Array, /, shape: Any, order: str = "C", *, copy: Any = None) -> A
     """The elements in another shape, read and written in row-major (`C`) or column-major (`F`)
     order.
 
-    One size may be -1. `A` and `K` mean `C`, as programs store arrays row-major; `copy` changes
-    nothing. Raises ValueError where the sizes do not match.
+    One size may be -1. `A` means `F` for transposed arrays; arguments count as stored row-major.
+    `copy` changes nothing. Raises ValueError where the sizes do not match.
     """
     x = as_array(a)
     wanted = _infer(shape_argument(shape), x.size)
+    if order in ("A", "a") and isinstance(x, Tracer):
+        order = "F" if x.ndim > 1 and order_in_memory(x.owner, x.original, "A")[0] else "C"
     if order in ("F", "f") and max(x.ndim, len(wanted)) > 1:
         backwards = transpose_to(x, range(x.ndim)[::-1])
         result = _in_shape(backwards, wanted[::-1])
@@ -133,9 +136,17 @@ def _quotient(size: Any, known: Any) -> Any:
 
 @implements(np.ravel)
 def ravel(a: Array, order: str = "C") -> Any:
-    """The elements as a vector, in row-major order, or column-major for order="F"."""
+    """The elements as a vector, in row-major order, column-major for order="F", and the order in
+    memory for order="K", in which arguments count as stored row-major."""
     x = as_array(a)
-    return reshape(x, (x.size,), order)
+    if order in ("K", "k") and isinstance(x, Tracer):
+        x = transpose_to(x, order_in_memory(x.owner, x.original, "K"))
+        order = "C"
+    result = reshape(x, (x.size,), order)
+    is_traced = isinstance(result, Tracer) and isinstance(x, Tracer)
+    if is_traced and order in ("C", "c") and not is_in_rows(x.owner, x.original):
+        result.owner.own.add(result.original)  # NumPy's vector is without gaps
+    return result
 
 
 @implements(np.expand_dims)
@@ -369,11 +380,40 @@ def copy(a: Array, order: str = "K", subok: bool = False) -> Any:
     return bind(elementwise.copy, value) if isinstance(value, Tracer) else value.copy()
 
 
+def _part(primitive: Any, x: Any) -> Any:
+    """A part of complex numbers, which is a view of them."""
+    part = bind(primitive, x)
+    if isinstance(x, Tracer) and isinstance(part, Tracer) and part.ndim:
+        part.owner.picked[part.original] = None
+    return part
+
+
+def _set_part(name: str) -> Any:
+    def assign(x: Tracer, value: Any) -> None:
+        getattr(x, name)[...] = value
+
+    return assign
+
+
+def _flat(x: Tracer) -> Any:
+    """The elements as a vector, a view of the array in any case."""
+    vector = ravel(x)
+    if vector is not x and x.ndim and vector.original in vector.owner.own:
+        vector.owner.picked[vector.original] = None
+    return vector
+
+
+def _set_flat(x: Tracer, value: Any) -> None:
+    """Assign values, repeated cyclically, to the elements in row-major order."""
+    if x.size:
+        FUNCTIONS[np.put](x, np.arange(x.size), value)
+
+
 @implements(np.real)
 def real(val: Array) -> Any:
     """The real part, a view; an array that is not complex is returned as it is."""
     x = as_array(val)
-    return bind(elementwise.real, x) if x.dtype.kind == "c" else x
+    return _part(elementwise.real, x) if x.dtype.kind == "c" else x
 
 
 @implements(np.imag)
@@ -381,7 +421,7 @@ def imag(val: Array) -> Any:
     """The imaginary part, a view; zeros of the same dtype for an array that is not complex."""
     x = as_array(val)
     if x.dtype.kind == "c":
-        return bind(elementwise.imag, x)
+        return _part(elementwise.imag, x)
     zero = np.zeros((), x.dtype)
     return (
         broadcast_in_dim(zero, x.shape, ())
@@ -420,5 +460,6 @@ add_method("conj", _conjugate)
 add_method("conjugate", _conjugate)
 add_method("__copy__", copy)
 add_method("__deepcopy__", lambda x, memo: copy(x))
-add_property("real", real)
-add_property("imag", imag)
+add_property("real", real, _set_part("real"))
+add_property("imag", imag, _set_part("imag"))
+add_property("flat", _flat, _set_flat)

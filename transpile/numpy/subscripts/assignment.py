@@ -185,6 +185,12 @@ def _own(x: Tracer) -> Tracer:
     return Tracer(trace, here)
 
 
+def _check_writeable(x: Tracer, what: str) -> None:
+    """Raise ValueError for an array whose flag says that it may not be written."""
+    if x.owner.locked and x.original in x.owner.locked:
+        raise located(ValueError, f"{what} is read-only")
+
+
 def replace_value(x: Tracer, value: Tracer, since: int) -> None:
     """Let an array of the active trace, or of one around it, stand for another value."""
     x = _own(x)
@@ -202,6 +208,10 @@ def _put_back(trace: Trace, view: Equation, behind: Tracer, value: Any) -> Any:
         mode = FILL if view.params["mode"] == CLIP else view.params["mode"]
         params = {"axes": view.params["axes"], "mode": mode, "combine": "set", "unique": True}
         return bind(scatter, behind, value, *indices, **params)
+    if view.primitive is elementwise.real:
+        return apply("complex", value, apply("imag", behind))
+    if view.primitive is elementwise.imag:
+        return apply("complex", apply("real", behind), value)
     if view.primitive is primitives.slice_:
         start, limit, strides = (view.params[name] for name in ("start", "limit", "strides"))
         return put_selected(behind, list(map(Selection, start, limit, strides)), value)
@@ -219,6 +229,7 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
     if is_item(x, key, value):
         return
     x = _own(x)
+    _check_writeable(x, "assignment destination")
     while (picked := x.owner.picked.get(x.original)) is not None:
         further = extended(picked, x.shape, key)
         if further is None:
@@ -232,7 +243,9 @@ def assign_result(
     x: Tracer, value: Any, function: str, since: int, casting: str = "same_kind"
 ) -> Tracer:
     """Assign the result of a function to the array given as `out`, cast as NumPy casts it."""
-    if not isinstance(x, Tracer):
+    if isinstance(x, Tracer):
+        _check_writeable(x, "output array")
+    else:
         check_assignment(value, x)
         raise located(
             TypeError, f"a traced result of {function} does not fit into {x!r}, which is not traced"

@@ -87,6 +87,8 @@ def row_of(value: Any) -> Row | None:
         base = view.inputs[0]
         if view.primitive is gather:
             break
+        if view.primitive.kind != "view":  # a part of complex numbers
+            return None
     if var in trace.picked:
         key = trace.picked[var]
     else:

@@ -1,0 +1,1 @@
+"""Views of arrays: what of them is one memory in NumPy."""
