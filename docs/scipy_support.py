@@ -86,6 +86,32 @@ NOTES = """
 * Traced ends of `quad` are finite.
 """
 
+RUNTIME = """
+## Runtime sizes
+
+Arrays of [runtime sizes](runtime_sizes.md) are taken by the functions below, each of which is
+compared with SciPy's at several sizes, but for these uses:
+
+| | why not |
+|---|---|
+"""
+# Uses that are refused, and why.
+REFUSED = {
+    "`hadamard` `invhilbert` `invpascal` `pascal` of a size": "their elements are exact integers, "
+    "made while the function is traced",
+    "`svd` with vectors and `polar` of (n, 4) elements": "which side is longer: `n >= 4` or "
+    "`n < 4` says so",
+    "`squareform` of n distances": "the size of its matrix is a root: `n*(n - 1)//2` as the "
+    "extent says so",
+    '`convolve` and its kin, `"valid"`, of matrices with two pairs of sizes': "which one is larger",
+    "`welch` and its kin with other windows than hann, hamming, blackman, bartlett, boxcar and "
+    "tukey": "whether the signal is shorter than a segment: a least length says so",
+    '`savgol_filter` of `mode="interp"`, `companion`, `linregress`, `dct` of type 1': "a least "
+    "length says that the elements are there that they need",
+    "sizes of windows, footprints and structures of `ndimage`, sparse matrices, points of "
+    "interpolators": "are known while the function is traced",
+}
+
 
 def title_and_names() -> list[tuple[str, list[str]]]:
     """A title and what is supported, for each part of SciPy."""
@@ -117,7 +143,8 @@ def page() -> str:
     lists = "".join(
         f"\n## {title}\n\n{' '.join(f'`{n}`' for n in names)}\n" for title, names in parts
     )
-    return f"{HEAD}\n| | supported |\n|---|--:|\n{counts}{NOTES}{lists}"
+    refused = "".join(f"| {use} | {why} |\n" for use, why in REFUSED.items())
+    return f"{HEAD}\n| | supported |\n|---|--:|\n{counts}{NOTES}{RUNTIME}{refused}{lists}"
 
 
 if __name__ == "__main__":

@@ -306,8 +306,7 @@ def linear_transpose(
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to transpose is deprecated")
     kinds = [value_type(x) for x in tree.leaves(primals)]
-    examples = [np.broadcast_to(np.zeros((), k.dtype), k.static_shape()) for k in kinds]
-    stand_ins = tree.structure(primals).unflatten(examples)
+    stand_ins = tree.structure(primals).unflatten([np.zeros((), k.dtype) for k in kinds])
     flat, _ = flatten_function(fun, stand_ins, known=False, types=kinds)
     dtypes = [k.dtype for k in (*flat.in_types, *flat.out_types)]
     if not (all(kind_letter(d) in "fc" for d in dtypes) or all(d.kind in "iu" for d in dtypes)):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.flatten_fun import flatten_function, run_outside
-from transpile.ir.dims import Index
+from transpile.ir.dims import Dim, Index
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import FLOAT64, PYTHON_SCALARS, check_dtype, is_bfloat16, kind_letter
@@ -65,6 +65,8 @@ def operand(function: str, value: Array, position: int = 0) -> Any:
     """A Tracer, an array of a supported dtype or a Python number; else JAX's TypeError."""
     if isinstance(value, Tracer) or type(value) in PYTHON_SCALARS:
         return value
+    if isinstance(value, Dim):
+        return value.as_value()
     if isinstance(value, Const):
         return value.value
     if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):

@@ -16,6 +16,7 @@ from transpile.lax.control.fori import fori_loop
 from transpile.nn.operands import operand, public
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.at import at
+from transpile.scipy.sized_arrays import arange
 from transpile.scipy.special.operands import Array, promoted
 
 __all__ = ["solve_banded", "solveh_banded"]
@@ -55,8 +56,8 @@ def solve_banded(l_and_u: tuple[int, int], ab: Array, b: Array) -> Any:
 def _by_rows(bands: Any, lower: int, upper: int) -> Any:
     """Row i of the result (n, 2 l + u + 1) has the elements (i, i - l) ... (i, i + u + l)."""
     count, width = bands.shape[1], 2 * lower + upper + 1
-    column = np.arange(count)[:, None] + np.arange(width) - lower
-    band = upper + np.arange(count)[:, None] - column
+    column = arange(count)[:, None] + arange(width) - lower
+    band = upper + arange(count)[:, None] - column
     is_inside = (band >= 0) & (band <= lower + upper) & (column >= 0) & (column < count)
     index = np.where(is_inside, band, 0), np.where(is_inside, column, 0)
     return np.where(is_inside, at(bands)[index].get(mode=_INSIDE), 0)
@@ -64,8 +65,8 @@ def _by_rows(bands: Any, lower: int, upper: int) -> Any:
 
 def _eliminated(k: Any, rows: Any, rhs: Any, lower: int, upper: int) -> tuple[Any, Any]:
     """The bands and the right side with no elements below the diagonal in column k."""
-    below = np.arange(lower + 1)
-    index = k + below[:, None], (lower - below)[:, None] + np.arange(lower + upper + 1)
+    below = arange(lower + 1)
+    index = k + below[:, None], (lower - below)[:, None] + arange(lower + upper + 1)
     block, side = at(rows)[index].get(mode=_INSIDE), at(rhs)[k + below].get(mode=_INSIDE)
     pivot = np.argmax(np.abs(block[:, 0]))
     order = np.where(below == 0, pivot, np.where(np.equal(below, pivot), 0, below))
@@ -80,7 +81,7 @@ def _eliminated(k: Any, rows: Any, rhs: Any, lower: int, upper: int) -> tuple[An
 def _substituted(rows: Any, rhs: Any, lower: int, above: int) -> Any:
     """The solution with the upper triangle, from its last row to its first."""
     count = rhs.shape[0]
-    behind = np.arange(1, above + 1)
+    behind = arange(1, above + 1)
 
     def row(step: Any, x: Any) -> Any:
         k = count - 1 - step

@@ -9,6 +9,7 @@ import numpy as np
 
 from transpile.functional.custom import stop_gradient
 from transpile.functional.differentiate import jvp
+from transpile.ir.dims import Dim
 from transpile.lax import linalg
 from transpile.lax.arrays.promotion import Array, as_value, public, traced
 from transpile.lax.control.fori import fori_loop
@@ -26,6 +27,7 @@ from transpile.numpy.linalg.common import (
 from transpile.numpy.linalg.solving import triangular
 from transpile.primitives.linalg import decompositions as primitives
 from transpile.scipy.exponential import exponential
+from transpile.scipy.sized_arrays import ones
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import bind
 
@@ -90,7 +92,7 @@ def hessenberg(
     if not calc_q:
         return h
     n = x.shape[-1]
-    if n < 2:
+    if isinstance(n, int) and n < 2:
         return h, identity(n, x.dtype, x.shape[:-2])
     inner = linalg.householder_product(packed[..., 1:, :-1], taus)
     q = np.pad(inner, [(0, 0)] * (x.ndim - 2) + [(1, 0), (1, 0)])
@@ -230,12 +232,12 @@ def funm(A: Array, func: Callable[[Any], Any], disp: bool = True) -> Any:
         return f + only(rest / safe, at)
 
     f = resolved(func)(values).astype(t.dtype)[None, :] * eye
-    f = fori_loop(1, n, diagonal, f) if n > 1 else f
+    f = fori_loop(1, n, diagonal, f) if isinstance(n, Dim) or n > 1 else f
     value = np.matmul(np.matmul(z, f), adjoint(z))
     if disp:
         return value
     eps = np.finfo(t.dtype).eps
-    least = np.min(np.where(np.triu(np.ones((n, n)), 1) > 0, np.abs(gap), np.inf))
+    least = np.min(np.where(np.triu(ones((n, n)), 1) > 0, np.abs(gap), np.inf))
     error = np.maximum(
         eps, eps / np.where(least == 0, eps, least) * np.linalg.norm(np.triu(t, 1), 1)
     )

@@ -15,9 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import is_at_most, require
 from transpile.ir.types import kind_letter
 from transpile.lax.operators.binary import complex as complex_of
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import offset_of
+from transpile.numpy.subscripts.at import at
+from transpile.scipy.sized_arrays import arange, zeros
 from transpile.scipy.special.operands import Array, promoted, public
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
@@ -93,7 +98,7 @@ def _along_axes(
 ) -> Any:
     (value,) = promoted(name, x)
     ndim = np.ndim(value)
-    lengths = None if s is None else [operator.index(n) for n in np.atleast_1d(s)]
+    lengths = None if s is None else [offset_of(n) for n in (s if np.iterable(s) else [s])]
     if lengths is not None and len(lengths) > ndim:
         raise located(
             ValueError, f"s must have at most x.ndim ({ndim}) elements, got {len(lengths)}"
@@ -127,7 +132,10 @@ def _transformed(
     if n is not None:
         rows = _of_length(rows, n)
     size = rows.shape[-1]
-    if size < (2 if type == 1 else 1):
+    least = 2 if type == 1 else 1
+    if isinstance(size, Dim):
+        require(least, size, f"a cosine transform of type {type}")
+    elif size < least:
         raise located(ValueError, f"invalid number of data points ({size}) specified")
     kind = _INVERSE[type] if is_inverse else type
     result = _scaled(_TRANSFORMS[kind], rows, kind, norm, is_inverse)
@@ -140,10 +148,10 @@ def _parts(x: Any) -> tuple[Any, Any]:
 
 def _of_length(rows: Any, n: int) -> Any:
     """The rows, shortened or with zeros behind them."""
+    if not is_at_most(rows.shape[-1], n):
+        rows = rows[..., :n]
     missing = n - rows.shape[-1]
-    if missing <= 0:
-        return rows[..., :n]
-    return np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, missing)])
+    return rows if missing == 0 else np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, missing)])
 
 
 def _scaled(
@@ -158,21 +166,23 @@ def _scaled(
         return transform(rows * before if before is not None else rows) * after
     divides = is_inverse != (norm == "forward")
     result = transform(rows)
-    return result / rows.dtype.type(whole) if divides else result
+    return (result / whole).astype(rows.dtype) if divides else result
 
 
 def _ends(kind: int, size: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """What the operand and the result of a sum are multiplied with to make it orthogonal."""
     whole = 2 * (size - 1) if kind == 1 else 2 * size
-    before, after = np.ones(size), np.full(size, math.sqrt(1 / whole))
-    if kind in (1, 3):
-        before[0] = math.sqrt(2)
-    if kind in (1, 2):
-        after[0] *= math.sqrt(0.5)
-    if kind == 1:
-        before[-1], after[-1] = math.sqrt(2), after[0]
-    is_plain = kind in (2, 4)
-    return None if is_plain else before.astype(dtype), after.astype(dtype)
+    place = arange(size)
+    at_start = np.equal(place, 0)
+    at_ends = at_start | np.equal(place, size - 1)
+    scale = np.sqrt(1 / whole)
+    after = scale * np.where(
+        {1: at_ends, 2: at_start}.get(kind, False), math.sqrt(0.5), np.ones(())
+    )
+    after = (after + 0 * place).astype(dtype)
+    if kind in (2, 4):
+        return None, after
+    return np.where(at_ends if kind == 1 else at_start, math.sqrt(2), 1.0).astype(dtype), after
 
 
 # ----------------------------------------------------------------------------------- the transforms
@@ -189,12 +199,26 @@ def _type_1(x: Any) -> Any:
     return np.real(np.fft.rfft(extended))
 
 
+def _taken(x: Any, index: Any) -> Any:
+    """The elements along the last axis at indices in range."""
+    return at(x)[..., index].get(mode="promise_in_bounds")
+
+
 def _type_2(x: Any) -> Any:
     """Of the even elements and then the odd ones backwards; half of the results are real parts, the
     others imaginary ones."""
     n = x.shape[-1]
-    ordered = np.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], axis=-1)
-    turned = np.fft.rfft(ordered) * _turns(np.arange(n // 2 + 1), 2 * n, x.dtype)
+    if isinstance(n, Dim):
+        place = arange(n)
+        ordered = _taken(x, np.where(2 * place < n, 2 * place, 2 * (n - place) - 1))
+    else:
+        ordered = np.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], axis=-1)
+    turned = np.fft.rfft(ordered) * _turns(arange(n // 2 + 1), 2 * n, x.dtype)
+    if isinstance(n, Dim):
+        last: Any = n // 2
+        real = _taken(np.real(turned), np.minimum(place, last))
+        imaginary = _taken(np.imag(turned), np.minimum(n - place, last))
+        return 2 * np.where(place <= n // 2, real, -imaginary)
     behind = -np.imag(turned[..., 1 : (n + 1) // 2])[..., ::-1]
     return 2 * np.concatenate([np.real(turned), behind], axis=-1)
 
@@ -202,10 +226,13 @@ def _type_2(x: Any) -> Any:
 def _type_3(x: Any) -> Any:
     """The steps of type 2 backwards, times n."""
     n = x.shape[-1]
-    zero = np.zeros((*x.shape[:-1], 1), x.dtype)
+    zero = zeros((*x.shape[:-1], 1), x.dtype)
     mirrored = np.concatenate([zero, x[..., :0:-1]], axis=-1)[..., : n // 2 + 1]
     halves = complex_of(x[..., : n // 2 + 1], -mirrored)
-    ordered = np.fft.irfft(halves * np.conj(_turns(np.arange(n // 2 + 1), 2 * n, x.dtype)), n)
+    ordered = np.fft.irfft(halves * np.conj(_turns(arange(n // 2 + 1), 2 * n, x.dtype)), n)
+    if isinstance(n, Dim):
+        half = arange(n) // 2
+        return n * _taken(ordered, np.where(np.equal(arange(n) % 2, 0), half, n - 1 - half))
     even, odd = ordered[..., : (n + 1) // 2], ordered[..., (n + 1) // 2 :][..., ::-1]
     padded = np.concatenate([odd, zero], axis=-1) if n % 2 else odd
     pairs = np.stack([even, padded], axis=-1)
@@ -215,10 +242,10 @@ def _type_3(x: Any) -> Any:
 def _type_4(x: Any) -> Any:
     """Of pairs of elements from both ends for an even length, else of twice the length."""
     n = x.shape[-1]
-    if n % 2:
-        turned = np.fft.fft(x * _turns(np.arange(n), 2 * n, x.dtype), 2 * n)[..., :n]
-        return 2 * np.real(turned * _turns(np.arange(n) + 0.5, 2 * n, x.dtype))
-    turns = _turns(np.arange(n // 2) + 0.125, n, x.dtype)
+    if n % 2 != 0:  # or it is not known
+        turned = np.fft.fft(x * _turns(arange(n), 2 * n, x.dtype), 2 * n)[..., :n]
+        return 2 * np.real(turned * _turns(arange(n) + 0.5, 2 * n, x.dtype))
+    turns = _turns(arange(n // 2) + 0.125, n, x.dtype)
     turned = np.fft.fft(complex_of(x[..., ::2], x[..., ::-2]) * turns) * turns
     pairs = np.stack([np.real(turned), -np.imag(turned)[..., ::-1]], axis=-1)
     return 2 * np.reshape(pairs, x.shape)

@@ -16,24 +16,13 @@ from typing import Any
 import numpy as np
 
 from transpile import lax
-from transpile.ir.indices.requirements import extreme, is_at_most
-from transpile.ir.types import INT64, real_dtype
-from transpile.numpy.core.promotion import (
-    Array,
-    Function,
-    as_array,
-    fill,
-    has_tracer,
-    unsupported,
-)
+from transpile.ir.indices.requirements import is_at_most, is_open
+from transpile.ir.types import INT64, broadcast_shapes, real_dtype
+from transpile.numpy.core.promotion import Array, Function, as_array, fill, has_tracer, unsupported
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.linalg.common import (
-    adjoint,
-    check_square,
-    common_operands,
-    identity,
-    matrices,
-)
+from transpile.numpy.core.runtime_sizes import smaller_of
+from transpile.numpy.linalg.common import adjoint, check_square, common_operands, identity, matrices
+from transpile.numpy.linalg.factors import with_zeros_below
 from transpile.numpy.linalg.solving import triangular
 from transpile.primitives.linalg import decompositions as primitives
 from transpile.primitives.rules import apply, broadcast
@@ -148,8 +137,10 @@ def lu(
     P L and U; with `p_indices` P as row indices."""
     x = matrices(a)
     m, n = x.shape[-2:]
-    k = extreme(m, n, -1)
-    factors, _, permutation = bind(primitives.lu, x)
+    k = smaller_of(m, n)
+    # Rows of zeros below are exchanged for none of the others.
+    factors, _, permutation = bind(primitives.lu, with_zeros_below(x) if is_open(m, n) else x)
+    factors, permutation = factors[..., :m, :], permutation[..., :m]
     upper = np.triu(factors[..., :k, :])
     lower = np.tril(factors[..., :, :k], -1) + identity(m, x.dtype)[:, :k]
     matrix = _exchange(permutation)
@@ -215,7 +206,7 @@ def _system(a: Array, b: Array) -> tuple[Any, Any, bool]:
     if y.ndim < 2 or y.shape[-2] != x.shape[-1]:
         raise located(ValueError, f"Shapes of a {x.shape} and b {np.shape(b)} are incompatible")
     x, y = common_operands(x, y)
-    head = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    head: Any = broadcast_shapes([x.shape[:-2], y.shape[:-2]])
     x = np.broadcast_to(x, (*head, *x.shape[-2:]))
     return x, np.broadcast_to(y, (*head, *y.shape[-2:])), is_vector
 
@@ -370,6 +361,9 @@ def qr(
         factors = lax.linalg.qr(x, pivoting=True, full_matrices=mode != "economic")
         return factors[1:] if mode == "r" else factors
     m, n = x.shape[-2:]
+    if is_open(m, n):
+        q, r = np.linalg.qr(x, "reduced" if mode == "economic" else "complete")
+        return (r,) if mode == "r" else (q, r)
     q, r = bind(primitives.qr, x, full_matrices=mode != "economic" and not is_at_most(m, n))
     return (r,) if mode == "r" else (q, r)
 
@@ -463,7 +457,7 @@ def toeplitz(c: Array, r: Array | None = None) -> Any:
     column = np.atleast_1d(_traced(c))
     row = np.conjugate(column) if r is None else np.atleast_1d(_traced(r))
     m, n = column.shape[-1], row.shape[-1]
-    head = np.broadcast_shapes(column.shape[:-1], row.shape[:-1])
+    head: Any = broadcast_shapes([column.shape[:-1], row.shape[:-1]])
     dtype = np.result_type(column.dtype, row.dtype)
     if m == 0 or n == 0:
         return fill(0, (*head, m, n), dtype)

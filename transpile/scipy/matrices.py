@@ -12,10 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.types import kind_letter
-from transpile.nn.operands import numbers_below, operand, public
-from transpile.numpy.core.promotion import Array, result_dtype
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.requirements import require
+from transpile.ir.types import broadcast_shapes, kind_letter
+from transpile.nn.operands import operand, public
+from transpile.numpy.core.promotion import Array, result_dtype, unsupported
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import larger_of, offset_of, smaller_of
+from transpile.scipy.sized_arrays import arange, eye
 
 _MODES = ("full", "valid", "same")
 _KINDS = ("symmetric", "lower", "upper")
@@ -29,11 +33,19 @@ def _inexact(x: Any) -> Any:
     return x if kind_letter(x.dtype) in "fc" else x.astype(np.float64)
 
 
-def _counted(function: str, n: Any) -> int:
-    count = operator.index(n)
-    if count < 1:
-        raise located(ValueError, f"n must be a positive integer; got {count}.")
+def _counted(function: str, n: Any) -> Any:
+    count = offset_of(n)
+    _require_least(1, count, f"n must be a positive integer; got {count}.")
     return count
+
+
+def _require_least(least: int, size: Index, text: str) -> None:
+    """A ValueError, or of a runtime size an error that says what to declare, unless a size is at
+    least so much."""
+    if isinstance(size, Dim):
+        require(least, size, "the matrix")
+    elif size < least:
+        raise located(ValueError, text)
 
 
 @public
@@ -42,7 +54,7 @@ def circulant(c: Array) -> Any:
     one."""
     x = _vector("circulant", c)
     n = x.shape[-1]
-    row = numbers_below(n)
+    row = arange(n)
     return x[..., (row[:, None] - row) % n]
 
 
@@ -53,12 +65,12 @@ def hankel(c: Array, r: Array | None = None) -> Any:
     column = _vector("hankel", c)
     row = np.zeros_like(column) if r is None else _vector("hankel", r)
     dtype = result_dtype(column, row)
-    head = np.broadcast_shapes(column.shape[:-1], row.shape[:-1])
+    head: Any = broadcast_shapes([column.shape[:-1], row.shape[:-1]])
     m, n = column.shape[-1], row.shape[-1]
     column = np.broadcast_to(column.astype(dtype), (*head, m))
     row = np.broadcast_to(row.astype(dtype), (*head, n))
     values = np.concatenate([column, row[..., 1:]], -1)
-    return values[..., numbers_below(m)[:, None] + numbers_below(n)]
+    return values[..., arange(m)[:, None] + arange(n)]
 
 
 @public
@@ -70,13 +82,11 @@ def companion(a: Array) -> Any:
     """
     x = _inexact(_vector("companion", a))
     n = x.shape[-1] - 1
-    if n < 1:
-        raise located(
-            ValueError,
-            f"The length of `a` along the last axis must be at least 2; got shape {x.shape}.",
-        )
+    _require_least(
+        1, n, f"The length of `a` along the last axis must be at least 2; got shape {x.shape}."
+    )
     first = -x[..., 1:] / x[..., :1]
-    below = np.broadcast_to(np.eye(n - 1, n, dtype=x.dtype), (*x.shape[:-1], n - 1, n))
+    below = np.broadcast_to(eye(n - 1, n, dtype=x.dtype), (*x.shape[:-1], n - 1, n))
     return np.concatenate([first[..., None, :], below], -2)
 
 
@@ -89,6 +99,8 @@ def fiedler_companion(a: Array) -> Any:
     """
     x = _inexact(_vector("fiedler_companion", a))
     n = x.shape[-1] - 1
+    if isinstance(n, Dim):
+        return _fiedler_companion(x, n)
     if n < 1:
         return np.zeros((*x.shape[:-1], 0, 0), x.dtype)
     c = -x / x[..., :1]
@@ -102,6 +114,20 @@ def fiedler_companion(a: Array) -> Any:
             entries[j] = value
         rows.append(np.stack(entries, -1))
     return np.stack(rows, -2)
+
+
+def _fiedler_companion(x: Any, n: Dim) -> Any:
+    """The same of a runtime size, which the program chooses elements for."""
+    require(2, n, "Fiedler's companion matrix")
+    c = np.pad(-x / x[..., :1], [(0, 0)] * (x.ndim - 1) + [(0, 2)])
+    row, column = arange(n)[:, None], arange(n)
+    is_even = np.equal(row % 2, 0)
+    values = np.where(is_even & (row > 0) & np.equal(column, row - 1), c[..., 1:-2, None], 0)
+    values = np.where(is_even & np.equal(column, row + 1), c[..., 2:-1, None], values)
+    values = np.where(np.equal(row, 0) & np.equal(column, 0), c[..., 1:2, None], values)
+    is_one = is_even & np.equal(column, row + 2)
+    is_one = is_one | (~is_even & np.equal(column, np.maximum(row - 2, 0)))
+    return np.where(is_one, 1, values).astype(x.dtype)
 
 
 def _fiedler_row(i: int, n: int, c: Any, one: Any) -> list[tuple[int, Any]]:
@@ -144,15 +170,13 @@ def leslie(f: Array, s: Array) -> Any:
             "Incorrect lengths for f and s. The length of s along the last axis must be one less "
             f"than the length of f; got f shape {births.shape} and s shape {survivals.shape}.",
         )
-    if n < 2:
-        raise located(
-            ValueError,
-            f"The length of f along the last axis must be at least 2; got shape {births.shape}.",
-        )
+    _require_least(
+        2, n, f"The length of f along the last axis must be at least 2; got shape {births.shape}."
+    )
     dtype = result_dtype(births, survivals)
-    head = np.broadcast_shapes(births.shape[:-1], survivals.shape[:-1])
+    head: Any = broadcast_shapes([births.shape[:-1], survivals.shape[:-1]])
     first = np.broadcast_to(births.astype(dtype), (*head, n))[..., None, :]
-    below = survivals.astype(dtype)[..., :, None] * np.eye(n - 1, n, dtype=dtype)
+    below = survivals.astype(dtype)[..., :, None] * eye(n - 1, n, dtype=dtype)
     return np.concatenate([first, np.broadcast_to(below, (*head, n - 1, n))], -2)
 
 
@@ -168,9 +192,12 @@ def convolution_matrix(a: Array, n: int, mode: str = "full") -> Any:
         raise located(ValueError, f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
     m = x.shape[-1]
     padded = np.concatenate([x, np.zeros_like(x[..., :1])], -1)
-    diagonal = np.arange(m + count - 1)[:, None] - np.arange(count)
+    diagonal = arange(m + count - 1)[:, None] - arange(count)
     full = padded[..., np.where((diagonal >= 0) & (diagonal < m), diagonal, m)]
-    size = {"full": m + count - 1, "same": max(m, count), "valid": abs(m - count) + 1}[mode]
+    size = m + count - 1
+    if mode != "full":
+        longer = larger_of(m, count)
+        size = longer if mode == "same" else longer - smaller_of(m, count) + 1
     start = (m + count - 1 - size) // 2
     return full[..., start : start + size, :]
 
@@ -184,10 +211,11 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
     """
     if scale not in (None, "sqrtn", "n"):
         raise located(ValueError, f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
-    count = operator.index(n)
-    turns = np.outer(np.arange(count), np.arange(count)) % max(count, 1)
-    matrix = np.exp(-2j * np.pi / max(count, 1) * turns)
-    factor = {None: 1, "sqrtn": math.sqrt(count), "n": count}[scale]
+    count = offset_of(n)
+    whole = larger_of(count, 1)
+    turns = np.outer(arange(count), arange(count)) % whole
+    matrix = np.exp(-2j * np.pi / whole * turns)
+    factor: Any = {None: 1, "sqrtn": np.sqrt(count), "n": count}[scale]
     return (matrix / factor).astype(np.complex128 if dtype is None else dtype)
 
 
@@ -195,7 +223,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
 def hadamard(n: int, dtype: Any = int) -> Any:
     """The Hadamard matrix of 1 and -1 with orthogonal rows, by J. Sylvester's construction; raises
     ValueError unless n is a power of 2."""
-    count = operator.index(n)
+    count = _known("hadamard", n)
     if count < 1 or count & (count - 1):
         raise located(ValueError, f"n must be a positive power of 2; got {count}.")
     matrix = np.ones((1, 1), int)
@@ -209,26 +237,33 @@ def helmert(n: int, full: bool = False) -> Any:
     """The Helmert matrix of orthonormal contrasts, (n - 1, n); with `full` the row of equal
     elements comes first."""
     count = _counted("helmert", n)
-    matrix = np.tril(np.ones((count, count)), -1) - np.diag(np.arange(count))
-    matrix[0] = 1
-    steps = np.arange(count)
-    sizes = np.where(steps == 0, count, steps * (steps + 1))
-    matrix = matrix / np.sqrt(sizes)[:, None]
+    steps = arange(count)
+    row = steps[:, None]
+    below = np.where(steps < row, 1, np.where(np.equal(steps, row), -row, 0))
+    sizes = np.where(np.equal(steps, 0), count, steps * (steps + 1))
+    matrix = np.where(np.equal(row, 0), 1, below) / np.sqrt(sizes)[:, None]
     return matrix if full else matrix[1:]
 
 
 @public
 def hilbert(n: int) -> Any:
     """The Hilbert matrix 1 / (i + j + 1), of float64."""
-    row = np.arange(operator.index(n), dtype=np.float64)
+    row = arange(offset_of(n)).astype(np.float64)
     return 1 / (row[:, None] + row + 1)
+
+
+def _known(function: str, n: Any) -> int:
+    """A size that has to be known."""
+    if isinstance(n, Dim):
+        raise unsupported(f"{function} of a runtime size: its elements are exact integers")
+    return operator.index(n)
 
 
 @public
 def invhilbert(n: int) -> Any:
     """The inverse of the Hilbert matrix of size n, whose elements are integers, rounded to
     float64."""
-    count = operator.index(n)
+    count = _known("invhilbert", n)
 
     def element(i: int, j: int) -> float:
         product = math.comb(count + i, count - j - 1) * math.comb(count + j, count - i - 1)
@@ -239,7 +274,7 @@ def invhilbert(n: int) -> Any:
 
 
 def _pascal(n: Any, kind: str | None, inverse: bool) -> Any:
-    count, chosen = operator.index(n), kind or "symmetric"
+    count, chosen = _known("the Pascal matrix", n), kind or "symmetric"
     if chosen not in _KINDS:
         word = "one" if inverse else "on"
         text = f"Expected kind to be {word} of: {list(_KINDS)}; got {kind}"

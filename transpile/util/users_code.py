@@ -11,17 +11,20 @@ from transpile.util.data_files import PACKAGE
 
 OWN_FILES = str(PACKAGE) + "/"
 NUMPYS_FILES = str(Path(np.__file__).parent) + "/"
-# SciPy's Python calls NumPy on what it is given; it is installed beside NumPy.
+# SciPy's Python is no line of the user's; it is installed beside NumPy.
 OURS = (OWN_FILES, NUMPYS_FILES, str(Path(np.__file__).parent.with_name("scipy")) + "/")
 
 
-_PACKAGES = ("transpile", "numpy", "scipy")
+# Functions of SciPy's without a counterpart are traced as the user's own: what they ask of a size
+# has to be true of it.
+_ASKING_OF_FORMS = (OWN_FILES, NUMPYS_FILES)
+_PACKAGES = ("transpile", "numpy")
 
 
 def is_users_call(between: int = 0) -> bool:
     """True where code of the user calls the function that asks, by so many calls `between`."""
     frame = sys._getframe(2 + between)
-    if frame.f_code.co_filename.startswith(OURS):
+    if frame.f_code.co_filename.startswith(_ASKING_OF_FORMS):
         return False
     # Code that a package has made, such as the methods of dataclasses, is in no file.
     return str(frame.f_globals.get("__name__")).partition(".")[0] not in _PACKAGES

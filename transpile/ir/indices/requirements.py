@@ -43,6 +43,11 @@ def is_at_most(smaller: Index, larger: Index) -> bool:
     return slack is not None and slack >= 0
 
 
+def is_open(one: Index, other: Index) -> bool:
+    """True if which of two sizes is smaller depends on their values."""
+    return not (is_at_most(one, other) or is_at_most(other, one))
+
+
 def require(smaller: Index, larger: Index, what: str, words: str = "") -> None:
     """Raise UndecidedSizeError unless `smaller <= larger` for all runtime sizes, which `what`
     needs. Where it is one of lengths the program checks it; its error has NumPy's `words`."""

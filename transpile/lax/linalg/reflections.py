@@ -118,7 +118,7 @@ def reflection(x: Any, first: Any) -> tuple[Any, Any, Any]:
 def hessenberg(a: Any) -> tuple[Any, Any]:
     """The upper Hessenberg form, the vectors of the reflections below it, and their tau."""
     n = a.shape[0]
-    if n < 2:
+    if isinstance(n, int) and n < 2:
         return a, np.zeros_like(a[0, :0] if n else a[:, 0])
     position = index_vector(n)
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Index
-from transpile.ir.indices.requirements import extreme, is_at_most
+from transpile.ir.indices.requirements import extreme, is_at_most, is_open
 from transpile.ir.types import real_dtype
 from transpile.numpy.core.promotion import Array, fill
 from transpile.numpy.core.promotion import error as located
@@ -81,11 +80,6 @@ def qr(a: Array, mode: str = "reduced") -> Any:
     else:
         q, r = bind(primitives.qr, x, full_matrices=full)
     return r if mode == "r" else QRResult(q, r)
-
-
-def is_open(m: Index, n: Index) -> bool:
-    """True if which of two sizes is smaller depends on their values."""
-    return not (is_at_most(m, n) or is_at_most(n, m))
 
 
 def with_zeros_below(x: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.indices.requirements import extreme, is_at_most
+from transpile.ir.indices.requirements import extreme, is_at_most, is_open
 from transpile.ir.types import INT64, real_dtype
 from transpile.numpy.core.promotion import NOTHING, Array, as_array, fill
 from transpile.numpy.core.promotion import error as located
@@ -22,7 +22,7 @@ from transpile.numpy.linalg.common import (
     matrices,
     with_derivative,
 )
-from transpile.numpy.linalg.factors import is_open, svd, with_zeros_below
+from transpile.numpy.linalg.factors import svd, with_zeros_below
 from transpile.numpy.linalg.solving import inverse
 from transpile.numpy.math.norms import norm
 

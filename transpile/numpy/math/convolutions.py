@@ -9,7 +9,7 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
-from transpile.ir.indices.requirements import is_at_most
+from transpile.ir.indices.requirements import is_at_most, is_open
 from transpile.ir.types import BOOL, INT64, computed_dtype
 from transpile.numpy.core.promotion import (
     Array,
@@ -111,8 +111,7 @@ def correlate(a: Array, v: Array, mode: Any = "valid") -> Any:
 
 def _are_open(x: Any, y: Any) -> bool:
     """True if which of two vectors is longer depends on runtime sizes."""
-    n, m = x.shape[0], y.shape[0]
-    return not (is_at_most(n, m) or is_at_most(m, n))
+    return is_open(x.shape[0], y.shape[0])
 
 
 def _part_of_all(products: Any, x: Any, y: Any, mode: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from transpile.ir.dims import Dim
 from transpile.numpy.core.promotion import has_tracer
 
 __all__ = ["if_traced"]
@@ -15,13 +16,15 @@ def if_traced(
     ours: Callable[..., Any],
     is_open: Callable[..., bool] = lambda *args, **kwargs: False,
 ) -> Callable[..., Any]:
-    """A function that is ours where an argument is traced, and theirs where all are known.
+    """A function that is ours where an argument is traced or a runtime size, and theirs where all
+    are known.
 
     `is_open` says of known arguments whether a function among them closes over traced values.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        is_traced = has_tracer((args, kwargs)) or is_open(*args, **kwargs)
+        has_size = any(isinstance(v, Dim) for v in (*args, *kwargs.values()))
+        is_traced = has_size or has_tracer((args, kwargs)) or is_open(*args, **kwargs)
         return (ours if is_traced else theirs)(*args, **kwargs)
 
     return call

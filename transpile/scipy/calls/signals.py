@@ -4,6 +4,7 @@ matrices."""
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Mapping
@@ -11,11 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.requirements import is_open
 from transpile.ir.source_info import user_source
-from transpile.ir.types import kind_letter
-from transpile.numpy.core.promotion import as_array, convert, result_dtype
+from transpile.ir.types import FLOAT64, kind_letter
+from transpile.numpy.core.promotion import as_array, convert, result_dtype, unsupported
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import larger_of, smaller_of
 from transpile.scipy.signal import convolutions, spectra
+from transpile.scipy.signal.segments import window_of
+from transpile.scipy.sized_arrays import arange, unless_single
 
 __all__ = [
     "convolve",
@@ -37,19 +43,37 @@ _EDGES: Mapping[str, Any] = {
 }
 
 
-def _window(window: Any, nperseg: Any, size: int) -> tuple[Any, Any]:
+def _window(window: Any, nperseg: Any, size: Index) -> tuple[Any, Any]:
     """The window as an array, and the length of segments, None where the window has it."""
     if np.ndim(window) == 1 and not isinstance(window, str | tuple):
         return window, nperseg
     length = _SEGMENT if nperseg is None else nperseg
-    if length > size:
+    if is_open(length, size):
+        length = smaller_of(length, size)
+    elif length > size:
         warnings.warn(
             f"{user_source()}: nperseg = {length} is greater than input length = {size}, using "
             f"nperseg = {size}",
             stacklevel=2,
         )
         length = size
+    if isinstance(length, Dim):
+        return _window_of_a_runtime_length(window, length), None
     return sys.modules["scipy.signal"].get_window(window, length), None
+
+
+def _window_of_a_runtime_length(window: Any, length: Any) -> Any:
+    match window:
+        case str():
+            return window_of(window.removesuffix("_periodic"), length, FLOAT64)
+        case ("tukey" | "tukey_periodic", float() | int() as share) if 0 < share < 1:
+            number, width = arange(length), share * length / 2
+            flank = np.minimum(number, length - number)
+            slope = 0.5 - 0.5 * np.cos(2 * math.pi / share * flank / length)
+            return unless_single(length, np.where(flank <= width, slope, 1), np.ones(1))
+    raise unsupported(
+        f"the window {window!r} of a signal that may be shorter than it: declare its least length"
+    )
 
 
 def csd(
@@ -57,7 +81,7 @@ def csd(
 ) -> Any:
     """`scipy.signal.csd`."""
     axis = keywords.get("axis", -1)
-    size = max(np.shape(x)[axis], np.shape(y)[axis])
+    size = larger_of(np.shape(x)[axis], np.shape(y)[axis])
     window, nperseg = _window(window, nperseg, size)
     return spectra.csd(x, None if y is x else y, fs, window, nperseg, **keywords)
 

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.types import INT32, INT64, kind_letter
 from transpile.nn.operands import array_dtype, operand
 from transpile.numpy.core.promotion import convert
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.at import at
+from transpile.scipy.sized_arrays import unless_single
 from transpile.scipy.special.operands import Array, public
 
 __all__ = ["map_coordinates", "mirrored", "reflected", "wrapped"]
@@ -64,7 +66,7 @@ def map_coordinates(
         raise located(
             NotImplementedError, "scipy.ndimage.map_coordinates currently requires order<=1"
         )
-    kind = INT32 if np.size(x) < 2**31 else INT64
+    kind = INT32 if is_at_most(np.size(x), 2**31 - 1) else INT64
     nodes = [
         [_Node(index, weight, size, mode, kind) for index, weight in _NODES[order](point)]
         for point, size in zip(points, np.shape(x), strict=True)
@@ -111,7 +113,9 @@ def _modulo(index: Any, period: int) -> Any:
 def mirrored(index: Any, size: int) -> Any:
     """The index in an array that is followed by itself backwards, about its last element."""
     last = size - 1
-    return np.abs(_modulo(index + last, 2 * last) - last) if last else 0 * index
+    if last == 0:
+        return 0 * index
+    return unless_single(size, np.abs(_modulo(index + last, 2 * last) - last), 0 * index)
 
 
 def reflected(index: Any, size: int) -> Any:

@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim, Index
 from transpile.ir.types import kind_letter
+from transpile.lax.arrays.slicing import dynamic_slice
+from transpile.lax.control.fori import fori_loop
 from transpile.lax.indexed.convolution import conv_general_dilated
 from transpile.numpy.core.promotion import Array, as_array, has_tracer
 from transpile.numpy.core.promotion import error as located
@@ -32,6 +35,7 @@ from transpile.scipy.ndimage.edges import (
     wide,
     window,
 )
+from transpile.scipy.sized_arrays import zeros
 from transpile.scipy.special.operands import public
 
 __all__ = [
@@ -76,13 +80,7 @@ def correlate1d(
     Sums are those of double precision. Raises RuntimeError unless the weights are a vector and for
     unknown modes, ValueError for an origin outside of the window.
     """
-    x, w = image(input), as_array(weights)
-    if np.ndim(w) != 1 or not np.size(w):
-        raise located(RuntimeError, "no filter weights given")
-    dtype = output_dtype(output, x, "c" in kind_letter(x.dtype) + kind_letter(w.dtype))
-    axis = axis_of(axis, np.ndim(x))
-    w = np.conj(w) if kind_letter(w.dtype) == "c" else w
-    return as_stored(_along_axis(x, w, axis, mode, cval, origin, dtype), dtype)
+    return _of_vector(input, weights, axis, output, mode, cval, origin, False)
 
 
 @public
@@ -97,12 +95,30 @@ def convolve1d(
 ) -> Any:
     """The convolution of an array with weights along an axis: the correlation with the weights
     backwards. Arguments and errors are those of `correlate1d`."""
-    w = as_array(weights)
-    if np.ndim(w) != 1:
+    return _of_vector(input, weights, axis, output, mode, cval, origin, True)
+
+
+def _of_vector(
+    input: Array,
+    weights: Array,
+    axis: int,
+    output: Any,
+    mode: str,
+    cval: Any,
+    origin: Any,
+    backwards: bool,
+) -> Any:
+    x, w = image(input), as_array(weights)
+    if np.ndim(w) != 1 or not np.size(w):
         raise located(RuntimeError, "no filter weights given")
-    backwards = np.conj(w[::-1]) if kind_letter(w.dtype) == "c" else w[::-1]
-    shift = -origin - (np.size(w) % 2 == 0)
-    return correlate1d(input, backwards, axis, output, mode, cval, shift)
+    dtype = output_dtype(output, x, "c" in kind_letter(x.dtype) + kind_letter(w.dtype))
+    axis = axis_of(axis, np.ndim(x))
+    reach = surroundings(np.size(w), origin, _ORIGIN, backwards)
+    if backwards:
+        w = w[::-1]
+    elif kind_letter(w.dtype) == "c":
+        w = np.conj(w)
+    return as_stored(_along_axis(x, w, axis, mode, cval, reach, dtype), dtype)
 
 
 @public
@@ -141,11 +157,15 @@ def convolve(
     return _of_windows(input, weights, output, mode, cval, origin, axes, True)
 
 
-def _along_axis(x: Any, w: Any, axis: int, mode: str, cval: Any, origin: Any, dtype: Any) -> Any:
+def _along_axis(
+    x: Any, w: Any, axis: int, mode: str, cval: Any, reach: tuple[Index, Index], dtype: Any
+) -> Any:
     """The correlation along one axis, in double precision."""
     size = np.size(w)
-    reach = surroundings(size, origin, _ORIGIN)
     long = extended(wide(x), {axis: reach}, mode, cval)
+    if isinstance(size, Dim):
+        sizes = [size if a == axis else 1 for a in range(np.ndim(x))]
+        return _of_runtime_windows(long, w.reshape(sizes), dtype)
     if size > _WRITTEN_OUT and kind_letter(dtype) in "fc":
         return _by_library(long, w.reshape([-1 if a == axis else 1 for a in range(np.ndim(x))]))
 
@@ -200,20 +220,21 @@ def _of_windows(
     sizes, origins = window(np.shape(w), origin, axes, np.ndim(x), "weights")
     if backwards:
         w = np.flip(w)
-        origins = [-o - (n % 2 == 0) for o, n in zip(origins, sizes, strict=True)]
     elif kind_letter(w.dtype) == "c":
         w = np.conj(w)
     text = (
         "Invalid origin; origin must satisfy -(weights.shape[k] // 2) <= origin[k] <= "
         "(weights.shape[k]-1) // 2"
     )
-    reach = {k: surroundings(n, origins[k], text) for k, n in enumerate(sizes)}
+    reach = {k: surroundings(n, origins[k], text, backwards) for k, n in enumerate(sizes)}
     long = extended(wide(x), reach, mode, cval)
     return as_stored(_sum_of_products(long, w.reshape(sizes), sizes, dtype), dtype)
 
 
-def _sum_of_products(long: Any, w: Any, sizes: Sequence[int], dtype: Any) -> Any:
+def _sum_of_products(long: Any, w: Any, sizes: Sequence[Index], dtype: Any) -> Any:
     """The sum over each window, in the order of its elements; weights that are 0 are left out."""
+    if any(isinstance(n, Dim) for n in sizes):
+        return _of_runtime_windows(long, w, dtype)
     offsets = list(itertools.product(*map(range, sizes)))
     if not has_tracer(w):
         offsets = [o for o in offsets if np.abs(w[o]) > _EPSILON]
@@ -224,6 +245,26 @@ def _sum_of_products(long: Any, w: Any, sizes: Sequence[int], dtype: Any) -> Any
         product = shifted(long, offset, sizes) * w[offset]
         total = product if total is None else total + product
     return np.zeros_like(shifted(long, [0] * len(sizes), sizes)) if total is None else total
+
+
+def _of_runtime_windows(long: Any, w: Any, dtype: Any) -> Any:
+    """The same for weights of a runtime shape. Sums that are cut off are a loop, in the order of
+    the elements of a window."""
+    if kind_letter(dtype) in "fc":
+        return _by_library(long, w)
+    sizes = [m - n + 1 for m, n in zip(np.shape(long), np.shape(w), strict=True)]
+    flat = as_array(np.ravel(w) + 0 * np.ravel(long)[:1])
+
+    def add(number: Any, total: Any) -> Any:
+        start: list[Any] = []
+        left = number
+        for size in reversed(np.shape(w)):
+            start.insert(0, np.mod(left, size))
+            left = np.floor_divide(left, size)
+        factor = dynamic_slice(flat, (number,), (1,))[0]
+        return total + dynamic_slice(long, start, sizes) * factor
+
+    return fori_loop(0, np.size(w), add, zeros(sizes, long.dtype))
 
 
 @public

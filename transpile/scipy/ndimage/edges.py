@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.requirements import require
 from transpile.ir.types import COMPLEX128, FLOAT64, INT32, INT64, kind_letter
 from transpile.numpy.core.promotion import Array, as_array, convert, has_tracer, unsupported
 from transpile.numpy.core.promotion import error as located
@@ -124,8 +126,8 @@ def axes_of(axes: Any, ndim: int) -> tuple[int, ...]:
 
 
 def window(
-    shape: Sequence[int], origin: Any, axes: Any, ndim: int, name: str
-) -> tuple[list[int], list[int]]:
+    shape: Sequence[Index], origin: Any, axes: Any, ndim: int, name: str
+) -> tuple[list[Any], list[int]]:
     """The size of a window and its origin for each axis of the array, for a window along some
     axes, whose own are in the array's order. As in SciPy origins are in the order of `axes`, unless
     these are all."""
@@ -145,7 +147,7 @@ def window(
 
 
 def extended(
-    x: Any, widths: Mapping[int, tuple[int, int]], mode: str | Mapping[int, str], cval: Any
+    x: Any, widths: Mapping[int, tuple[Any, Any]], mode: str | Mapping[int, str], cval: Any
 ) -> Any:
     """The array with so many elements before and after it along some axes, as a mode has them."""
     modes = {a: mode if isinstance(mode, str) else mode[a] for a in widths}
@@ -181,15 +183,25 @@ def with_edge(x: Any, mode: Any, cval: Any) -> Any:
     return wide(x)
 
 
-def surroundings(size: int, origin: Any, text: str = "invalid origin") -> tuple[int, int]:
-    """How many elements before and after the middle one a window of a size reaches."""
-    before = size // 2 + operator.index(origin)
-    if not 0 <= before < size:
+def surroundings(
+    size: Index, origin: Any, text: str = "invalid origin", backwards: bool = False
+) -> tuple[Any, Any]:
+    """How many elements before and after the middle one a window of a size reaches. Of one that is
+    backwards the middle is the first of two, and an origin moves it the other way."""
+    before: Index
+    if backwards:
+        before = (size - 1) // 2 - operator.index(origin)
+    else:
+        before = size // 2 + operator.index(origin)
+    if isinstance(size, Dim):
+        require(0, before, "the origin of a window")
+        require(before + 1, size, "the origin of a window")
+    elif not 0 <= before < size:
         raise located(ValueError, text)
     return before, size - 1 - before
 
 
-def shifted(x: Any, offsets: Sequence[int], sizes: Sequence[int]) -> Any:
+def shifted(x: Any, offsets: Sequence[int], sizes: Sequence[Index]) -> Any:
     """For each window of some sizes, the element at the offsets in it."""
     cut = tuple(
         slice(offset, offset + 1 - size or None)

@@ -238,7 +238,7 @@ def _raised(
     x: Any,
     footprint: Any,
     structure: Any,
-    place: tuple[Sequence[int], Mapping[int, tuple[int, int]]],
+    place: tuple[Sequence[Any], Mapping[int, tuple[Any, Any]]],
     mode: str,
     cval: Any,
 ) -> Any:

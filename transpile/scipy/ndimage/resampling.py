@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.types import FLOAT64, INT32, INT64, kind_letter
 from transpile.numpy.core.promotion import Array, as_array, convert, has_tracer
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import offset_of
 from transpile.numpy.subscripts.advanced import iota_of
 from transpile.numpy.subscripts.at import at
 from transpile.scipy.ndimage.coordinates import mirrored, reflected, wrapped
@@ -32,7 +36,9 @@ from transpile.scipy.ndimage.edges import (
     wide,
 )
 from transpile.scipy.ndimage.splines import spline_filter1d, spline_weights
+from transpile.scipy.sized_arrays import arange, unless_single
 from transpile.scipy.special.operands import public
+from transpile.trace.lengths import measured
 
 __all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "zoom"]
 
@@ -130,7 +136,11 @@ def _axis(coordinate: Any, size: int, sampling: _Sampling) -> _Axis:
     for k in range(order + 1):
         index = below + float(k - order // 2)
         is_in = (index >= 0) & (index < size) if mode == "grid-constant" else None
-        indices.append(convert(_index(index, size, order, mode), INT32 if size < 2**31 else INT64))
+        indices.append(
+            convert(
+                _index(index, size, order, mode), INT32 if is_at_most(size, 2**31 - 1) else INT64
+            )
+        )
         inside.append(is_in)
     return _Axis(indices, spline_weights(place, order), inside, has_value)
 
@@ -156,13 +166,13 @@ def _near(x: Any, size: int) -> Any:
 
 def _turned_at_elements(x: Any, size: int) -> Any:
     period = 2 * (size - 1)
-    if not period:
+    if period == 0:
         return 0 * x
     away = np.abs(x)
     away = away - period * np.floor(away / period)
     # As in SciPy the last element of the array itself is followed by half of another one.
     is_beyond = np.where(x < 0, away > size - 1, away >= size)
-    return np.where(is_beyond, period - away, away)
+    return unless_single(size, np.where(is_beyond, period - away, away), 0.0)
 
 
 def _turned_at_edges(x: Any, size: int) -> Any:
@@ -172,11 +182,11 @@ def _turned_at_edges(x: Any, size: int) -> Any:
 
 def _modulo_distance(x: Any, size: int) -> Any:
     period = size - 1
-    if not period:
+    if period == 0:
         return 0 * x
     low = x + period * (np.floor(-x / period) + 1)
     high = x - period * np.floor(x / period)
-    return np.where(x < 0, low, np.where(x > period, high, x))
+    return unless_single(size, np.where(x < 0, low, np.where(x > period, high, x)), 0.0)
 
 
 def _modulo_size(x: Any, size: int) -> Any:
@@ -277,7 +287,7 @@ def shift(
     if len(steps) != np.ndim(x):
         raise located(RuntimeError, "sequence argument must have length equal to input rank")
     source, sampling = _source(x, order, mode, cval, prefilter)
-    coordinates = [np.arange(float(n)) - s for n, s in zip(np.shape(x), steps, strict=True)]
+    coordinates = [1.0 * arange(n) - s for n, s in zip(np.shape(x), steps, strict=True)]
     values = _by_axes(source, coordinates, sampling)
     return _as_output(values, output_dtype(output, x, kind_letter(x.dtype) == "c"))
 
@@ -313,17 +323,29 @@ def zoom(
         raise located(RuntimeError, "input and output rank must be > 0")
     factors = for_each(known("zoom", zoom), np.ndim(x))
     dtype = output_dtype(output, x, kind_letter(x.dtype) == "c")
-    sizes = [round(n * float(f)) for n, f in zip(np.shape(x), factors, strict=True)]
+    sizes = [_scaled(n, float(f)) for n, f in zip(np.shape(x), factors, strict=True)]
     if all(f == 1 for f in factors) and prefilter:
         return as_stored(x, dtype)
     source, sampling = _source(x, order, mode, cval, prefilter)
     coordinates = []
     for old, new in zip(np.shape(x), sizes, strict=True):
         parts = new if grid_mode else new - 1
-        step = (old if grid_mode else old - 1) / parts if parts else 1.0
-        numbers = np.arange(float(new))
+        step = (old if grid_mode else old - 1) / parts if parts != 0 else 1.0
+        if isinstance(parts, Dim):
+            step = np.where(np.equal(parts.as_value(), 0), 1.0, step)
+        numbers = 1.0 * arange(new)
         coordinates.append((numbers + 0.5) * step - 0.5 if grid_mode else numbers * step)
     return _as_output(_by_axes(source, coordinates, sampling), dtype)
+
+
+def _scaled(size: Index, factor: float) -> Index:
+    """A size times a factor, rounded."""
+    if not isinstance(size, Dim):
+        return round(size * factor)
+    if factor.is_integer():
+        return size * int(factor)
+    count = convert(np.rint(size.as_value() * factor), INT64)
+    return measured(count, size * math.ceil(factor))
 
 
 @public
@@ -347,7 +369,7 @@ def affine_transform(
     """
     x, ndim = image(input), np.ndim(input)
     turn = as_array(matrix)
-    sizes = np.shape(x) if output_shape is None else tuple(int(n) for n in output_shape)
+    sizes: Any = np.shape(x) if output_shape is None else tuple(offset_of(n) for n in output_shape)
     if ndim < 1 or not sizes:
         raise located(RuntimeError, "input and output rank must be > 0")
     if np.ndim(turn) not in (1, 2) or not np.shape(turn)[0]:
@@ -362,7 +384,7 @@ def affine_transform(
     source, sampling = _source(x, order, mode, cval, prefilter)
     dtype = output_dtype(output, x, kind_letter(x.dtype) == "c")
     if np.ndim(turn) == 1:
-        rows = [(np.arange(float(sizes[k])) + offsets[k] / turn[k]) * turn[k] for k in range(ndim)]
+        rows = [(1.0 * arange(sizes[k]) + offsets[k] / turn[k]) * turn[k] for k in range(ndim)]
         return _as_output(_by_axes(source, rows, sampling), dtype)
     numbers = _numbers(x, sizes)
     points = [
@@ -373,10 +395,10 @@ def affine_transform(
     return _as_output(_anywhere(source, points, sampling), dtype)
 
 
-def _numbers(x: Any, sizes: Sequence[int]) -> list[Any]:
+def _numbers(x: Any, sizes: Sequence[Any]) -> list[Any]:
     """The indices along each axis, each as an axis of its own: computed where they are used, not
     arrays that a program would have to store."""
-    counts = [convert(iota_of(n) if has_tracer(x) else np.arange(n), FLOAT64) for n in sizes]
+    counts = [convert(iota_of(n) if has_tracer(x) else arange(n), FLOAT64) for n in sizes]
     return [
         np.reshape(c, [-1 if k == axis else 1 for k in range(len(sizes))])
         for axis, c in enumerate(counts)
@@ -413,11 +435,7 @@ def rotate(
     sizes = [np.shape(x)[a] for a in plane]
     outer = sizes
     if reshape:
-        corners = np.array([[c, s], [-s, c]]) @ [
-            [0, 0, sizes[0], sizes[0]],
-            [0, sizes[1], 0, sizes[1]],
-        ]
-        outer = [int(n) for n in np.ptp(corners, axis=1) + 0.5]
+        outer = [_turned(sizes, (c, s)), _turned(sizes, (-s, c))]
     middle = [(n - 1) / 2 for n in outer]
     turned = (c * middle[0] + s * middle[1], -s * middle[0] + c * middle[1])
     offset = [(n - 1) / 2 - t for n, t in zip(sizes, turned, strict=True)]
@@ -430,6 +448,20 @@ def rotate(
     ]
     source, sampling = _source(flat, order, mode, cval, prefilter, 2)
     return np.moveaxis(_as_output(_anywhere(source, points, sampling), dtype), (-2, -1), plane)
+
+
+def _turned(sizes: Sequence[Any], row: tuple[float, float]) -> Index:
+    """How long a turned plane is along an axis, of which a row of the turn's matrix is."""
+    if not any(isinstance(n, Dim) for n in sizes):
+        corners = np.array(row) @ [[0, 0, sizes[0], sizes[0]], [0, sizes[1], 0, sizes[1]]]
+        return int(np.ptp(corners) + 0.5)
+    first, second = map(abs, row)
+    if first.is_integer() and second.is_integer():
+        exact: Index = int(first) * sizes[0] + int(second) * sizes[1]
+        return exact
+    length = first * sizes[0] + second * sizes[1]
+    count = convert(np.floor(length + 0.5), INT64)
+    return measured(count, sizes[0] + sizes[1])
 
 
 def _of_degrees(angle: Any) -> tuple[Any, Any]:

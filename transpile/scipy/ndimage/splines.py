@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
 from transpile.lax.control.loops import scan
 from transpile.numpy.core.promotion import Array
 from transpile.numpy.core.promotion import error as located
 from transpile.scipy.ndimage.edges import as_stored, axis_of, image, output_dtype, wide
+from transpile.scipy.sized_arrays import arange, unless_single
 from transpile.scipy.special.operands import public
 
 __all__ = ["spline_filter", "spline_filter1d", "spline_weights"]
@@ -65,51 +67,54 @@ def spline_filter1d(
     if mode not in _LINES:
         raise located(RuntimeError, "boundary mode not supported")
     axis = axis_of(axis, np.ndim(x))
-    if order < 2 or np.shape(x)[axis] < 2:
+    size: Any = np.shape(x)[axis]
+    if order < 2 or (not isinstance(size, Dim) and size < 2):
         return as_stored(x, dtype)
     line = np.moveaxis(wide(x), axis, 0)
     for pole in _POLES[order]:
         line = line * ((1 - pole) * (1 - 1 / pole))
     for pole in _POLES[order]:
         line = _filtered(line, pole, _LINES[mode])
-    return as_stored(np.moveaxis(line, 0, axis), dtype)
+    return as_stored(unless_single(size, np.moveaxis(line, 0, axis), wide(x)), dtype)
 
 
 def _filtered(line: Any, pole: float, mode: str) -> Any:
     """Both recursions, forwards and backwards along the first axis."""
-    size = np.shape(line)[0]
+    size: Any = np.shape(line)[0]
     first = np.tensordot(_sum_before(size, pole, mode), line, 1)
     _, later = scan(lambda c, x: (x + pole * c,) * 2, first, line[1:])
     forwards = np.concatenate([first[None], later])
     if mode == "mirror":
-        last = (pole * forwards[-2] + forwards[-1]) * (pole / (pole * pole - 1))
+        place = np.maximum(size.as_value() - 2, 0) if isinstance(size, Dim) else -2
+        before = forwards[place]
+        last = (pole * before + forwards[-1]) * (pole / (pole * pole - 1))
     elif mode == "reflect":
         last = forwards[-1] * (pole / (pole - 1))
     else:
-        weights = np.append(pole ** np.arange(1.0, size), 1.0)
+        place = arange(size)
+        weights = np.where(place < size - 1, pole ** (place + 1.0), 1.0)
         last = np.tensordot(weights * (pole / (pole**size - 1)), forwards, 1)
     _, earlier = scan(lambda c, x: (pole * (c - x),) * 2, last, forwards[:-1], reverse=True)
     return np.concatenate([earlier, last[None]])
 
 
-def _sum_before(size: int, pole: float, mode: str) -> Any:
+def _sum_before(size: Any, pole: float, mode: str) -> Any:
     """The weights of the elements in the first value: the sum of all before it, each with the pole
     to the power of its distance."""
-    powers = pole ** np.arange(2.0 * size)
+    place = arange(size)
+    powers = pole ** (1.0 * place)
+    at_start, at_end = np.equal(place, 0), np.equal(place, size - 1)
     if mode == "wrap":
-        return np.append(powers[0], powers[size - 1 : 0 : -1]) / (1 - powers[1] ** size)
+        return np.where(at_start, 1.0, pole ** (1.0 * (size - place))) / (1 - pole**size)
     if mode == "reflect":
-        weights = powers[:size] + powers[2 * size - 1 : size - 1 : -1]
+        weights = powers + pole ** (2.0 * size - 1 - place)
         # SciPy adds to the first element while it reads it: the sum of the others before is in it.
-        far = powers[2 * size - 1]
-        weights[0] -= far
-        before = weights.copy()
-        before[-1] = powers[size] if size > 1 else 0.0
+        far = pole ** (2.0 * size - 1)
+        weights = np.where(at_start, weights - far, weights)
+        before = np.where(at_end, pole ** (1.0 * size), weights)
         weights = (weights + far * before) * (pole / (1 - pole ** (2.0 * size)))
-        weights[0] += 1
-        return weights
-    weights = powers[:size].copy()
-    weights[1:-1] += powers[2 * size - 3 : size - 1 : -1]
+        return np.where(at_start, weights + 1, weights)
+    weights = np.where(at_start | at_end, powers, powers + pole ** (2.0 * size - 2 - place))
     return weights / (1 - pole ** (2.0 * size - 2))
 
 

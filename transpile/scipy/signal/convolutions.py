@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.requirements import is_open
 from transpile.ir.types import kind_letter
 from transpile.lax.indexed.convolution import conv_general_dilated
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import larger_of, smaller_of
 from transpile.scipy.special.operands import Array, promoted, public
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
@@ -85,8 +88,10 @@ def correlate2d(
     if mode == "same":
         return np.flip(_direct(np.flip(x), np.conj(y), mode))
     result = _direct(x, np.flip(np.conj(y)), mode)
+    if mode != "valid" or kind_letter(result.dtype) != "c":
+        return result
     is_smaller = any(m < n for m, n in zip(np.shape(x), np.shape(y), strict=True))
-    return np.conj(result) if mode == "valid" and is_smaller else result
+    return np.conj(result) if is_smaller else result
 
 
 def _matrices(
@@ -130,6 +135,9 @@ def _direct(x: Any, y: Any, mode: str) -> Any:
     if not np.ndim(x):
         return x * y
     wanted = np.shape(x)
+    pairs = list(zip(np.shape(x), np.shape(y), strict=True))
+    if any(is_open(m, n) for m, n in pairs):
+        return _of_open_order(x, y, pairs, mode)
     picture, window = _in_order(x, y)
     sizes = np.shape(window)
     if mode == "valid":
@@ -147,6 +155,23 @@ def _direct(x: Any, y: Any, mode: str) -> Any:
     return conv_general_dilated(
         picture[None, None], np.flip(window)[None, None], (1,) * len(sizes), padding
     )[0, 0]
+
+
+def _of_open_order(x: Any, y: Any, pairs: list[tuple[Any, Any]], mode: str) -> Any:
+    """The same where the program knows which array is larger: it is so along every axis where all
+    pairs of sizes are one, or one pair is open along the others."""
+    if mode == "same":
+        padding = [(n - 1 - (n - 1) // 2, (n - 1) // 2) for _, n in pairs]
+    else:
+        padding = [(n - 1, n - 1) for _, n in pairs]
+    strides = (1,) * len(pairs)
+    whole = conv_general_dilated(x[None, None], np.flip(y)[None, None], strides, padding)[0, 0]
+    if mode != "valid":
+        return whole
+    if len({pair for pair in pairs if pair[0] != pair[1]}) > 1:
+        _in_order(x, y)  # an error
+    parts = ((smaller_of(m, n) - 1, larger_of(m, n)) for m, n in pairs)
+    return whole[tuple(slice(start, stop) for start, stop in parts)]
 
 
 @public
@@ -175,8 +200,7 @@ def fftconvolve(
                 f"mapped axes must have same shape; got in1.shape={np.shape(x)!r} "
                 f"in2.shape={np.shape(y)!r} axes={axes!r}",
             )
-    is_larger = all(m >= n for m, n in sizes.values())
-    if mode == "valid" and not is_larger and any(m > n for m, n in sizes.values()):
+    if mode == "valid" and _have_no_order(list(sizes.values())):
         raise located(
             ValueError,
             "For 'valid' mode, One input must be at least as large as the other in every "
@@ -187,10 +211,20 @@ def fftconvolve(
     result = _product_of_spectra(x, y, sizes)
     kept = [slice(None)] * np.ndim(x)
     for axis, (m, n) in sizes.items():
-        size = {"full": m + n - 1, "same": m, "valid": abs(m - n) + 1}[mode]
-        start = (m + n - 1 - size) // 2
+        size = m if mode == "same" else m + n - 1
+        if mode == "valid":
+            size = larger_of(m, n) - smaller_of(m, n) + 1
+        start = (m + n - 1 - size) // 2 if mode == "same" else smaller_of(m, n) - 1
+        start = 0 if mode == "full" else start
         kept[axis] = slice(start, start + size)
     return result[tuple(kept)]
+
+
+def _have_no_order(pairs: list[tuple[Index, Index]]) -> bool:
+    """True if one array is larger along an axis, and the other one along another."""
+    if len(set(pairs)) == 1:
+        return False
+    return not all(m >= n for m, n in pairs) and any(m > n for m, n in pairs)
 
 
 def _canonical(axes: int | Sequence[int] | None, ndim: int) -> list[int]:
@@ -212,8 +246,11 @@ def _product_of_spectra(x: Any, y: Any, sizes: dict[int, tuple[int, int]]) -> An
     return np.fft.irfftn(spectrum, lengths, axes=along).astype(x.dtype)
 
 
-def _smooth(size: int) -> int:
-    """The least product of powers of 2, 3 and 5 from a size on, whose transforms are quick."""
+def _smooth(size: Any) -> Any:
+    """The least product of powers of 2, 3 and 5 from a size on, whose transforms are quick; of a
+    runtime size itself."""
+    if isinstance(size, Dim):
+        return size
     best = 1 << max(size - 1, 0).bit_length()
     five = 1
     while five < best:

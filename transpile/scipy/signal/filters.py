@@ -13,11 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import require
 from transpile.ir.types import kind_letter
 from transpile.lax.control.loops import scan
 from transpile.lax.indexed.convolution import conv_general_dilated
 from transpile.numpy.core.promotion import as_array, convert, has_tracer, result_dtype
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import larger_of
+from transpile.scipy.sized_arrays import zeros
 from transpile.scipy.special.operands import Array, public
 
 __all__ = ["lfilter", "sosfilt"]
@@ -45,14 +49,20 @@ def lfilter(b: Array, a: Array, x: Array, axis: int = -1, zi: Array | None = Non
             )
     values, state = _signal(x), None if zi is None else as_array(zi)
     dtype = _common("lfilter", numerator, denominator, values, state)
-    order = max(np.size(numerator), np.size(denominator)) - 1
+    order = larger_of(np.size(numerator), np.size(denominator)) - 1
+    is_fir = not has_tracer(denominator) and not np.any(denominator[1:])
+    if isinstance(order, Dim):
+        if zi is None and not is_fir:
+            order = larger_of(order, 1)
+        elif not is_fir:
+            require(1, order, "a filter with feedback")
     axis = range(np.ndim(values))[axis]
     rows = np.moveaxis(convert(values, dtype), axis, 0)
     delays = _delays(state, values, axis, order, dtype)
     numerator, denominator = _monic(numerator, denominator, order, dtype)
-    if not has_tracer(denominator) and not np.any(denominator[1:]):
+    if is_fir:
         result, last = _without_feedback(numerator, rows, delays)
-    elif order > _DELAYS:
+    elif isinstance(order, Dim) or order > _DELAYS:
         result, last = _with_an_array(numerator, denominator, rows, delays)
     else:
         parts = [delays[k] for k in range(order)]
@@ -76,11 +86,11 @@ def _common(name: str, *operands: Any) -> Any:
     return dtype
 
 
-def _delays(state: Any, x: Any, axis: int, order: int, dtype: Any) -> Any:
+def _delays(state: Any, x: Any, axis: int, order: Any, dtype: Any) -> Any:
     """The delays at the beginning, with their axis in front: zeros by default."""
     wanted = [order if k == axis else n for k, n in enumerate(np.shape(x))]
     if state is None:
-        return np.zeros([order, *(n for k, n in enumerate(np.shape(x)) if k != axis)], dtype)
+        return zeros([order, *(n for k, n in enumerate(np.shape(x)) if k != axis)], dtype)
     given = np.shape(state)
     fits = len(given) == len(wanted) and all(
         g == w or (g == 1 and k != axis) for k, (g, w) in enumerate(zip(given, wanted, strict=True))
@@ -93,14 +103,14 @@ def _delays(state: Any, x: Any, axis: int, order: int, dtype: Any) -> Any:
     return np.moveaxis(np.broadcast_to(convert(state, dtype), wanted), axis, 0)
 
 
-def _monic(b: Any, a: Any, order: int, dtype: Any) -> tuple[Any, Any]:
+def _monic(b: Any, a: Any, order: Any, dtype: Any) -> tuple[Any, Any]:
     """Coefficients over the first of the denominator, filled up with zeros to the same length."""
     if not has_tracer(a) and a[0] == 0:
         raise located(ValueError, "the first coefficient of a must not be 0")
     b, a = convert(b, dtype), convert(a, dtype)
     first = a[0]
     return tuple(  # type: ignore[return-value]
-        np.pad(v / first, (0, order + 1 - np.size(v))) for v in (b, a)
+        np.concatenate([v / first, zeros((order + 1 - np.size(v),), dtype)]) for v in (b, a)
     )
 
 
@@ -163,7 +173,7 @@ def sosfilt(sos: Array, x: Array, axis: int = -1, zi: Array | None = None) -> An
     count, axis = np.shape(rows)[0], range(np.ndim(values))[axis]
     wanted = (count, *(2 if k == axis else n for k, n in enumerate(np.shape(values))))
     if state is None:
-        state = np.zeros(wanted, dtype)
+        state = zeros(wanted, dtype)
     elif np.shape(state) != wanted:
         raise located(
             ValueError,

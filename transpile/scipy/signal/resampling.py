@@ -12,6 +12,8 @@ from transpile.ir.types import FLOAT64, kind_letter
 from transpile.lax.indexed.convolution import conv_general_dilated
 from transpile.numpy.core.promotion import as_array, convert, result_dtype
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import larger_of
+from transpile.scipy.sized_arrays import arange
 from transpile.scipy.special.operands import Array, public
 
 __all__ = ["upfirdn"]
@@ -70,7 +72,7 @@ def upfirdn(
         for k in range(up)
     ]
     needed = (blocks - 1) * down + width  # of samples, where the first has taps - 1 before it
-    after = max(needed - (taps - 1) - size, 0)
+    after = larger_of(needed - (taps - 1) - size, 0)
     long = _extended(rows, taps - 1, after, mode, cval)[..., :needed]
     flat = np.reshape(long, (-1, 1, needed))
     result = conv_general_dilated(flat, np.stack(channels)[:, None], (down,), "VALID")
@@ -78,7 +80,7 @@ def upfirdn(
     return np.moveaxis(result[..., :count], -1, axis)
 
 
-def _extended(rows: Any, before: int, after: int, mode: str, cval: Any) -> Any:
+def _extended(rows: Any, before: Any, after: Any, mode: str, cval: Any) -> Any:
     """Signals continued to both sides."""
     widths = [(0, 0)] * (np.ndim(rows) - 1) + [(before, after)]
     if mode == "constant":
@@ -92,7 +94,7 @@ def _extended(rows: Any, before: int, after: int, mode: str, cval: Any) -> Any:
     long = np.pad(rows, widths, name)
     if mode != "antisymmetric":
         return long
-    turn = np.arange(-before, size + after) // size % 2
+    turn = arange(-before, size + after) // size % 2
     return long * (1 - 2 * turn).astype(long.dtype)
 
 
@@ -106,6 +108,6 @@ def _on_lines(rows: Any, before: int, after: int, apart: int) -> Any:
             (rows[..., apart : apart + 1] - first) / apart,
             (last - rows[..., -1 - apart :][..., :1]) / apart,
         )
-    left = first + slopes[0] * np.arange(-before, 0).astype(rows.dtype)
-    right = last + slopes[1] * np.arange(1, after + 1).astype(rows.dtype)
+    left = first + slopes[0] * arange(-before, 0).astype(rows.dtype)
+    right = last + slopes[1] * arange(1, after + 1).astype(rows.dtype)
     return np.concatenate([left, rows, right], axis=-1)

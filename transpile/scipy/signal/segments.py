@@ -8,10 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.lengths import lengths_of, most_of
+from transpile.ir.indices.requirements import is_open, require
 from transpile.ir.source_info import user_source
+from transpile.ir.types import INT64
 from transpile.nn.operands import operand
+from transpile.numpy.core.promotion import convert, strengthen
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import offset_of, smaller_of
+from transpile.numpy.subscripts.at import at
 from transpile.scipy.signal.trends import detrend
+from transpile.scipy.sized_arrays import arange, unless_single
+from transpile.trace.lengths import measured
 
 # Sums of cosines by their coefficients; SciPy's names of windows.
 _COSINES = {
@@ -23,15 +32,17 @@ _COSINES = {
 
 
 def window_of_segments(
-    window: Any, nperseg: int | None, size: int, dtype: np.dtype[Any]
-) -> tuple[Any, int]:
+    window: Any, nperseg: Index | None, size: Index, dtype: np.dtype[Any]
+) -> tuple[Any, Index]:
     """The window and the length of segments of a signal of a size."""
-    if nperseg is not None and operator.index(nperseg) < 1:
+    if nperseg is not None and not isinstance(nperseg, Dim) and operator.index(nperseg) < 1:
         raise located(ValueError, "nperseg must be a positive integer")
     kind = np.empty(0, dtype).real.dtype
     if isinstance(window, str | tuple):
-        length = size if nperseg is None else operator.index(nperseg)
-        if length > size:
+        length = size if nperseg is None else offset_of(nperseg)
+        if is_open(length, size):
+            length = smaller_of(length, size)
+        elif length > size:
             warnings.warn(
                 f"{user_source()}: nperseg={length} is greater than input_length={size}, using "
                 f"nperseg={size}",
@@ -42,14 +53,16 @@ def window_of_segments(
     win = operand("window", window)
     if np.ndim(win) != 1:
         raise located(ValueError, "window must be 1-D")
-    if size < win.shape[0]:
+    if isinstance(size - win.shape[0], Dim):
+        require(win.shape[0], size, "a window of the signal")
+    elif size < win.shape[0]:
         raise located(ValueError, "window is longer than input signal")
-    if nperseg is not None and operator.index(nperseg) != win.shape[0]:
+    if nperseg is not None and offset_of(nperseg) != win.shape[0]:
         raise located(ValueError, "value specified for nperseg is different from length of window")
     return win.astype(kind), win.shape[0]
 
 
-def window_of(window: Any, length: int, dtype: np.dtype[Any]) -> Any:
+def window_of(window: Any, length: Index, dtype: np.dtype[Any]) -> Any:
     """A window of a length: an array, or a periodic one by its name."""
     if isinstance(window, str):
         return _named(window, length).astype(dtype)
@@ -65,34 +78,34 @@ def window_of(window: Any, length: int, dtype: np.dtype[Any]) -> Any:
     return win.astype(dtype)
 
 
-def _named(name: str, length: int) -> Any:
-    if length == 1:
-        return np.ones(1)
-    place = np.arange(length) / length
+def _named(name: str, length: Index) -> Any:
+    place = arange(length) / length
     if name == "bartlett":
-        return 1 - np.abs(2 * place - 1)
+        return unless_single(length, 1 - np.abs(2 * place - 1), np.ones(1))
     if name not in _COSINES:
         known = ", ".join(sorted([*_COSINES, "bartlett"]))
         raise located(ValueError, f"unknown window {name!r}; known are {known}, and arrays")
     waves = [(-1) ** k * a * np.cos(2 * np.pi * k * place) for k, a in enumerate(_COSINES[name])]
-    return np.sum(waves, axis=0)
+    return unless_single(length, sum(waves[1:], waves[0]), np.ones(1))
 
 
-def extended(x: Any, count: int, boundary: str | None) -> Any:
+def extended(x: Any, count: Any, boundary: str | None) -> Any:
     """Signals with so many elements more at both ends."""
     known = ("even", "odd", "constant", "zeros", None)
     if boundary not in known:
         raise located(
             ValueError, f"Unknown boundary option '{boundary}', must be one of: {list(known)}"
         )
-    if boundary is None or count < 1:
+    if boundary is None or (not isinstance(count, Dim) and count < 1):
         return x
     widths = [(0, 0)] * (x.ndim - 1) + [(count, count)]
     if boundary == "zeros":
         return np.pad(x, widths)
     if boundary == "constant":
         return np.pad(x, widths, "edge")
-    if count > x.shape[-1] - 1:
+    if isinstance(x.shape[-1] - count, Dim):
+        require(count + 1, x.shape[-1], f"an extension by {count} elements")
+    elif count > x.shape[-1] - 1:
         raise located(
             ValueError,
             f"The extension length n ({count}) is too big. It must not exceed x.shape[axis]-1, "
@@ -102,10 +115,17 @@ def extended(x: Any, count: int, boundary: str | None) -> Any:
     return np.pad(x, widths, "reflect", reflect_type=kind)
 
 
-def segments(x: Any, length: int, step: int) -> Any:
-    """Segments (..., count, length) that begin `step` apart."""
-    starts = np.arange(0, x.shape[-1] - length + 1, step)
-    return x[..., starts[:, None] + np.arange(length)]
+def segments(x: Any, length: Index, step: Index, largest: tuple[int, Index] | None = None) -> Any:
+    """Segments (..., count, length) that begin `step` apart. `largest` are the length and the step
+    of a long signal, where the program finds those of a short one."""
+    count = (x.shape[-1] - length) // step + 1
+    if isinstance(count, Dim) and lengths_of(count):
+        value = count.as_value()
+        value = strengthen(convert(value, INT64))
+        most = most_of(x.shape[-1]) // largest[1] + 1 if largest else None
+        count = measured(value, most)
+    starts = (arange(count) * step)[:, None]
+    return at(x)[..., starts + arange(length)].get(mode="promise_in_bounds")
 
 
 def detrended(rows: Any, how: Any) -> Any:
@@ -119,7 +139,7 @@ def detrended(rows: Any, how: Any) -> Any:
     return rows
 
 
-def added_up(rows: Any, step: int) -> Any:
+def added_up(rows: Any, step: Any) -> Any:
     """The sum of segments (..., count, length) that begin `step` apart."""
     count, length = rows.shape[-2:]
     pieces = -(-length // step)

@@ -31,7 +31,8 @@ def medfilt(volume: Array, kernel_size: Any = None) -> Any:
     sizes = for_each(3 if kernel_size is None else known("kernel_size", kernel_size), np.ndim(x))
     if any(n % 2 != 1 for n in sizes):
         raise located(ValueError, "Each element of kernel_size should be odd.")
-    if any(n > m for n, m in zip(sizes, np.shape(x), strict=True)):
+    extents = np.shape(x)
+    if any(isinstance(m, int) and n > m for n, m in zip(sizes, extents, strict=True)):
         warnings.warn(
             f"{user_source()}: kernel_size exceeds volume extent: the volume will be zero-padded.",
             stacklevel=2,

@@ -8,16 +8,20 @@ Modified Short-Time Fourier Transform, 1984).
 
 from __future__ import annotations
 
-import operator
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim, Index
+from transpile.ir.indices.lengths import most_of
+from transpile.ir.indices.requirements import require
 from transpile.ir.source_info import user_source
 from transpile.ir.types import kind_letter
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import larger_of, offset_of
 from transpile.scipy.signal.segments import (
     added_up,
     detrended,
@@ -26,6 +30,7 @@ from transpile.scipy.signal.segments import (
     window_of,
     window_of_segments,
 )
+from transpile.scipy.sized_arrays import arange, broadcast_to
 from transpile.scipy.special.operands import Array, promoted, public
 
 __all__ = ["csd", "istft", "spectrogram", "stft", "welch"]
@@ -222,6 +227,8 @@ def _spectra(
     signals = _equally_long(signals)
     win, length = window_of_segments(window, nperseg, signals[0].shape[-1], signals[0].dtype)
     points, step = _lengths(length, noverlap, nfft)
+    largest = most_of(length)
+    known = (largest, _lengths(largest, noverlap, nfft)[1]) if isinstance(largest, int) else None
     signals = [extended(v, length // 2, boundary) for v in signals]
     if padded:
         missing = -(signals[0].shape[-1] - length) % step % length
@@ -234,7 +241,9 @@ def _spectra(
         )
     is_onesided = return_onesided and not is_complex
     transforms = [
-        _transformed(detrended(segments(v, length, step), detrend) * win, points, is_onesided)
+        _transformed(
+            detrended(segments(v, length, step, known), detrend) * win, points, is_onesided
+        )
         for v in signals
     ]
     spectra = transforms[0]
@@ -243,42 +252,53 @@ def _spectra(
         spectra = np.conj(spectra) * transforms[-1] * scale
         spectra = np.real(spectra) if y is None else spectra
         if is_onesided:  # each stands for its mirror image, but those at both ends
-            doubled = np.full(spectra.shape[-1], 2.0, win.dtype)
-            doubled[0] = 1
-            if points % 2 == 0:
-                doubled[-1] = 1
-            spectra = spectra * doubled
+            number = arange(spectra.shape[-1])
+            is_own = np.equal(number, 0) | np.equal(2 * number, points)
+            spectra = spectra * np.where(is_own, 1, 2).astype(win.dtype)
     else:
         spectra = spectra * np.sqrt(scale)
     kind = signals[0].real.dtype
-    freqs = (np.fft.rfftfreq if is_onesided else np.fft.fftfreq)(points).astype(kind) * fs
-    middles = np.arange(spectra.shape[-2]) * step + (0 if boundary is not None else length / 2)
+    freqs = _frequencies(points, is_onesided).astype(kind) * fs
+    middles = arange(spectra.shape[-2]) * step + (0 if boundary is not None else length / 2)
     return freqs, middles.astype(kind) / fs, np.swapaxes(spectra, -1, -2)
 
 
+def _frequencies(points: Index, is_onesided: bool) -> Any:
+    if not isinstance(points, Dim):
+        return (np.fft.rfftfreq if is_onesided else np.fft.fftfreq)(points)
+    if is_onesided:
+        return arange(points // 2 + 1) / points
+    number = arange(points)
+    return np.where(2 * number < points, number, number - points) / points
+
+
 def _equally_long(signals: list[Any]) -> list[Any]:
-    size = max(v.shape[-1] for v in signals)
+    size = functools.reduce(larger_of, (v.shape[-1] for v in signals))
     return [_filled(v, size) for v in signals]
 
 
-def _filled(x: Any, size: int) -> Any:
+def _filled(x: Any, size: Index) -> Any:
     """Signals with zeros behind them."""
     missing = size - x.shape[-1]
-    return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, missing)]) if missing else x
+    return x if missing == 0 else np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, missing)])
 
 
-def _lengths(length: int, noverlap: int | None, nfft: int | None) -> tuple[int, int]:
+def _lengths(length: Index, noverlap: Index | None, nfft: Index | None) -> tuple[Any, Any]:
     """The length of transforms, and the distance of segments."""
-    points = length if nfft is None else operator.index(nfft)
-    overlap = length // 2 if noverlap is None else operator.index(noverlap)
-    if points < length:
+    points = length if nfft is None else offset_of(nfft)
+    overlap = length // 2 if noverlap is None else offset_of(noverlap)
+    if isinstance(points - length, Dim):
+        require(length, points, "a transform of a segment")
+    elif points < length:
         raise located(ValueError, "nfft must be greater than or equal to nperseg.")
-    if overlap >= length:
+    if isinstance(length - overlap, Dim):
+        require(overlap + 1, length, "segments that overlap", "noverlap must be less than nperseg.")
+    elif overlap >= length:
         raise located(ValueError, "noverlap must be less than nperseg.")
     return points, length - overlap
 
 
-def _transformed(rows: Any, points: int, is_onesided: bool) -> Any:
+def _transformed(rows: Any, points: Any, is_onesided: bool) -> Any:
     transform: Callable[..., Any] = np.fft.rfft if is_onesided else np.fft.fft
     return transform(rows, points)
 
@@ -296,8 +316,9 @@ def _averaged(spectra: Any, average: str) -> Any:
     count = spectra.shape[-1]
     if average == "mean" or count == 1:
         return np.mean(spectra, axis=-1)
-    even = np.arange(2.0, count, 2)
-    bias = float(1 + np.sum(1 / (even + 1) - 1 / even))
+    even = 2.0 * (arange((count - 1) // 2) + 1)
+    bias: Any = 1 + np.sum(1 / (even + 1) - 1 / even)
+    bias = bias.astype(spectra.real.dtype) if isinstance(count, Dim) else float(bias)
     if kind_letter(spectra.dtype) == "c":
         parts = np.real(spectra), np.imag(spectra)
         return (np.median(parts[0], axis=-1) + 1j * np.median(parts[1], axis=-1)) / bias
@@ -333,25 +354,29 @@ def istft(
         raise located(ValueError, "Must specify differing time and frequency axes!")
     z = np.moveaxis(z, (time, frequency), (-2, -1))
     usual = 2 * (z.shape[-1] - 1) if input_onesided else z.shape[-1]
-    length = usual if nperseg is None else operator.index(nperseg)
-    if length < 1:
+    length = usual if nperseg is None else offset_of(nperseg)
+    if isinstance(length, Dim):
+        require(1, length, "a segment")
+    elif length < 1:
         raise located(ValueError, "nperseg must be a positive integer")
     if nfft is None:
         points = usual + (1 if input_onesided and length == usual + 1 else 0)
     else:
-        points = operator.index(nfft)
-    if points < length:
+        points = offset_of(nfft)
+    if isinstance(points - length, Dim):
+        require(length, points, "a segment of a transform")
+    elif points < length:
         raise located(ValueError, f"FFT length ({points}) must be longer than nperseg ({length}).")
     _, step = _lengths(length, noverlap, None)
     parts = (np.fft.irfft if input_onesided else np.fft.ifft)(z, points)[..., :length]
     win = window_of(window, length, parts.real.dtype)
     x = added_up(parts * (win * np.sum(win)), step)
-    norm = added_up(np.broadcast_to(np.square(win), (z.shape[-2], length)), step)
+    norm = added_up(broadcast_to(np.square(win), (z.shape[-2], length)), step)
     if boundary:
         inner = slice(length // 2, x.shape[-1] - length // 2)
         x, norm = x[..., inner], norm[inner]
     x = x / np.where(norm > 1e-10, norm, 1)
-    times = np.arange(x.shape[-1]).astype(x.real.dtype) / fs
+    times = arange(x.shape[-1]).astype(x.real.dtype) / fs
     if x.ndim > 1:
         x = np.moveaxis(x, -1, time - (frequency < time))
     return times, x

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import require
 from transpile.numpy.core.promotion import error as located
+from transpile.scipy.sized_arrays import arange, unless_single
 from transpile.scipy.special.operands import Array, promoted, public
 
 __all__ = ["detrend"]
@@ -39,13 +42,17 @@ def detrend(
         return x - np.mean(x, axis=axis, keepdims=True)
     rows = np.moveaxis(x, axis, -1)
     size = rows.shape[-1]
-    ends = np.unique([0, *np.atleast_1d(bp), size])
-    if ends[0] < 0 or ends[-1] > size:
+    inner = sorted({0, *map(int, np.atleast_1d(bp))})
+    if isinstance(size, Dim):
+        require(inner[-1] + 1, size, "a trend with breakpoints")
+    elif inner[-1] == size:
+        inner.pop()
+    if inner[0] < 0 or not (isinstance(size, Dim) or inner[-1] < size):
         raise located(
             ValueError,
             "Breakpoints must be non-negative and less than length of data along given axis.",
         )
-    parts = [_without_line(rows[..., a:b]) for a, b in itertools.pairwise(ends)]
+    parts = [_without_line(rows[..., a:b]) for a, b in itertools.pairwise([*inner, size])]
     return np.moveaxis(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1), -1, axis)
 
 
@@ -55,6 +62,7 @@ def _without_line(rows: Any) -> Any:
     flat = rows - np.mean(rows, axis=-1, keepdims=True)
     if size == 1:
         return flat
-    distance = (np.arange(size) - (size - 1) / 2).astype(rows.real.dtype)
-    slope = np.sum(flat * distance, axis=-1, keepdims=True) / np.sum(np.square(distance))
+    distance = (arange(size) - (size - 1) / 2).astype(rows.real.dtype)
+    square = unless_single(size, np.sum(np.square(distance)), distance.dtype.type(1))
+    slope = np.sum(flat * distance, axis=-1, keepdims=True) / square
     return flat - slope * distance

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from transpile import lax, tree
+from transpile.ir.dims import Index
 from transpile.numpy.subscripts.at import at
+from transpile.scipy.sized_arrays import arange, eye, zeros
 from transpile.scipy.sparse.vectors import (
     Operator,
     add,
@@ -26,7 +28,7 @@ from transpile.scipy.sparse.vectors import (
 )
 
 
-def conjugate_gradients(A: Operator, b: Any, x0: Any, bound: Any, most: int, M: Operator) -> Any:
+def conjugate_gradients(A: Operator, b: Any, x0: Any, bound: Any, most: Index, M: Operator) -> Any:
     """Until the squared residual is at most `bound`."""
     dtype = dtype_of(b)
 
@@ -50,7 +52,7 @@ def conjugate_gradients(A: Operator, b: Any, x0: Any, bound: Any, most: int, M: 
     return lax.while_loop(going, iteration, first)[0]
 
 
-def stabilised(A: Operator, b: Any, x0: Any, bound: Any, most: int, M: Operator) -> Any:
+def stabilised(A: Operator, b: Any, x0: Any, bound: Any, most: Index, M: Operator) -> Any:
     """Until the squared residual is at most `bound`, or a divisor of the iteration is 0."""
     one = np.ones((), dtype_of(b))
 
@@ -90,7 +92,7 @@ def _chosen(condition: Any, x: Any, y: Any) -> Any:
 
 
 def restarted(
-    A: Operator, b: Any, x0: Any, bound: Any, within: Any, most: int, space: int, M: Operator
+    A: Operator, b: Any, x0: Any, bound: Any, within: Any, most: Index, space: Index, M: Operator
 ) -> Any:
     """Krylov spaces one after another, until the norm of the preconditioned residual is at most
     `bound`; within a space until it is at most `within`. NaN where that norm is NaN."""
@@ -112,7 +114,7 @@ def restarted(
     return tree.map(lambda v: np.where(np.isnan(size), np.nan, v).astype(v.dtype), x)
 
 
-def _minimal(A: Operator, r: Any, size: Any, within: Any, space: int, M: Operator) -> Any:
+def _minimal(A: Operator, r: Any, size: Any, within: Any, space: Index, M: Operator) -> Any:
     """The vector of a Krylov space that minimises the residual.
 
     Arnoldi's basis vectors are rows; the matrix H of the operator in this basis is made triangular
@@ -120,11 +122,11 @@ def _minimal(A: Operator, r: Any, size: Any, within: Any, space: int, M: Operato
     identity, with 0 on the right side.
     """
     dtype = dtype_of(r)
-    basis = tree.map(lambda v: np.zeros((space + 1, *v.shape), v.dtype), r)
+    basis = tree.map(lambda v: zeros((space + 1, *v.shape), v.dtype), r)
     basis = _with_row(basis, 0, scaled(1 / np.where(size > 0, size, 1), r))
-    columns = np.eye(space, space + 1, dtype=dtype)
-    right = at(np.zeros(space + 1, dtype))[0].set(size.astype(dtype))
-    rotations = np.zeros((space, 2), dtype)
+    columns = eye(space, space + 1, dtype=dtype)
+    right = at(zeros(space + 1, dtype))[0].set(size.astype(dtype))
+    rotations = zeros((space, 2), dtype)
 
     def going(state: Any) -> Any:
         k, error = state[:2]
@@ -150,7 +152,7 @@ def _minimal(A: Operator, r: Any, size: Any, within: Any, space: int, M: Operato
 
     state = lax.while_loop(going, iteration, (0, size, basis, columns, right, rotations))
     reached, _, basis, columns, right, _ = state
-    right = np.where(np.arange(space) < reached, right[:-1], 0)
+    right = np.where(arange(space) < reached, right[:-1], 0)
     weights = _substituted(columns[:, :-1], right)
     return _combined(weights, tree.map(lambda rows: rows[:-1], basis))
 

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from transpile import lax
+from transpile.ir.dims import Index
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import smaller_of
 from transpile.scipy.sparse import vectors
 from transpile.scipy.sparse.krylov import conjugate_gradients, restarted, stabilised
 from transpile.scipy.special.operands import Array, public
@@ -92,7 +94,7 @@ def _solved(
 
 def _arguments(
     A: Any, b: Any, x0: Any, maxiter: int | None, M: Any
-) -> tuple[vectors.Operator, vectors.Operator, Any, Any, int]:
+) -> tuple[vectors.Operator, vectors.Operator, Any, Any, Index]:
     """The operators, the right side, the first guess and the most iterations."""
     right = vectors.vector("b", b)
     guess = vectors.zeros_like(right) if x0 is None else vectors.vector("x0", x0)
@@ -135,7 +137,7 @@ def gmres(
             f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'",
         )
     of, preconditioner, right, guess, most = _arguments(A, b, x0, maxiter, M)
-    space = min(restart, vectors.size_of(right))
+    space = smaller_of(restart, vectors.size_of(right))
 
     def solve(matrix: vectors.Operator, y: Any) -> Any:
         size = np.sqrt(vectors.square(y))

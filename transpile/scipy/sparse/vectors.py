@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.ir.dims import Index
 from transpile.ir.types import kind_letter
 from transpile.nn.operands import array_dtype, operand
 from transpile.numpy.core.promotion import error as located
@@ -34,9 +35,9 @@ def dtype_of(x: Any) -> np.dtype[Any]:
     return np.dtype(np.result_type(*(array_dtype(leaf) for leaf in tree.leaves(x))))
 
 
-def size_of(x: Any) -> int:
+def size_of(x: Any) -> Index:
     """The number of elements."""
-    return sum(int(np.prod(np.shape(leaf))) for leaf in tree.leaves(x))
+    return functools.reduce(operator.add, map(np.size, tree.leaves(x)), 0)
 
 
 def add(x: Any, y: Any) -> Any:

@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim, Index, floor_divide
 from transpile.ir.types import BOOL, FLOAT64
 from transpile.nn.operands import operand, public
 from transpile.numpy.core.promotion import Array, convert, unsupported
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.at import at
+from transpile.numpy.subscripts.triangles import triu_indices
+from transpile.scipy.sized_arrays import arange
 
 __all__ = [
     "braycurtis",
@@ -192,7 +195,7 @@ def pdist(X: Array, metric: Any = "euclidean", **settings: Any) -> Any:
     x = _operand("pdist", X)
     if x.ndim != 2:
         raise located(ValueError, f"X must be a matrix, its shape is {x.shape}")
-    first, second = np.triu_indices(x.shape[0], 1)
+    first, second = _pairs(x.shape[0])
     rows = at(x)
     inside = "promise_in_bounds"
     pairs = rows[first].get(mode=inside), rows[second].get(mode=inside)
@@ -205,13 +208,37 @@ def squareform(X: Array) -> Any:
     of a matrix, whose symmetry is not checked."""
     x = operand("squareform", X)
     if x.ndim == 2:
-        return at(x)[np.triu_indices(x.shape[0], 1)].get(mode="promise_in_bounds")
-    count = math.isqrt(2 * x.shape[0]) + 1
-    if x.ndim != 1 or count * (count - 1) != 2 * x.shape[0]:
+        return at(x)[_pairs(x.shape[0])].get(mode="promise_in_bounds")
+    count = _rows_of_pairs(x.shape[0])
+    if x.ndim != 1 or floor_divide(count * (count - 1), 2) != x.shape[0]:
         raise located(ValueError, f"there is no matrix of {x.shape} distances of pairs")
-    first, second = np.triu_indices(count, 1)
-    number = np.zeros((count, count), int)
-    number[first, second] = number[second, first] = np.arange(x.shape[0])
-    spread = at(x)[number].get(mode="fill", fill_value=0)
+    one, other = arange(count)[:, None], arange(count)
+    first, second = np.minimum(one, other), np.maximum(one, other)
+    number = first * count - first * (first + 1) // 2 + second - first - 1
+    number = np.where(first < second, number, 0)
+    spread = at(x)[number].get(mode="promise_in_bounds")
     zero = x.dtype.type(0) if x.dtype != BOOL else False
-    return np.where(np.eye(count, dtype=bool), zero, spread)
+    return np.where(np.equal(first, second), zero, spread)
+
+
+def _pairs(count: Any) -> tuple[Any, Any]:
+    """The indices i < j of all pairs of rows."""
+    return (triu_indices if isinstance(count, Dim) else np.triu_indices)(count, 1)
+
+
+def _rows_of_pairs(pairs: Index) -> Index:
+    """The number n of rows that have so many pairs, n (n - 1) / 2, or one that has not as many.
+
+    Of a runtime size it is one of its symbols and a number. UnsupportedError where it is none: a
+    root is no size.
+    """
+    if not isinstance(pairs, Dim):
+        return math.isqrt(2 * pairs) + 1
+    for symbol in sorted(pairs.symbols(), key=str):
+        size = Dim.of(symbol) * symbol.unit
+        for count in (size, size + 1, size - 1):
+            if floor_divide(count * (count - 1), 2) == pairs:
+                return count
+    raise unsupported(
+        f"squareform of {pairs} distances: declare their number as 'n*(n - 1)//2', of n rows"
+    )

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from transpile import tree_util
+from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import require
 from transpile.ir.types import kind_letter
 from transpile.nn.operands import array_dtype, operand
 from transpile.numpy.core.promotion import error as located
@@ -22,6 +24,7 @@ from transpile.random import multivariate_normal as normal_vectors
 from transpile.random.evaluation import sampled
 from transpile.scipy import special
 from transpile.scipy.linalg import cho_factor, cho_solve
+from transpile.scipy.sized_arrays import full
 from transpile.scipy.special.operands import Array, promoted
 
 __all__ = ["gaussian_kde"]
@@ -55,12 +58,14 @@ class gaussian_kde:
     ) -> None:
         points = np.atleast_2d(operand("gaussian_kde", dataset))
         _refuse_complex(points, "data")
-        if not points.size > 1:
+        if isinstance(points.size, Dim):
+            require(2, points.size, "a density")
+        elif not points.size > 1:
             raise located(ValueError, "`dataset` input should have multiple elements.")
         n = points.shape[1]
         if weights is None:
             (self.dataset,) = promoted("gaussian_kde", points)
-            self.weights = np.full(n, 1 / n, self.dataset.dtype)
+            self.weights = full(n, 1 / n, self.dataset.dtype)
         else:
             self.dataset, given = promoted("gaussian_kde", points, weights)
             given = np.atleast_1d(given)
@@ -102,14 +107,14 @@ class gaussian_kde:
         return estimate
 
     @property
-    def d(self) -> int:
+    def d(self) -> Any:
         """The number of coordinates of a point."""
-        return int(self.dataset.shape[0])
+        return self.dataset.shape[0]
 
     @property
-    def n(self) -> int:
+    def n(self) -> Any:
         """The number of points."""
-        return int(self.dataset.shape[1])
+        return self.dataset.shape[1]
 
     def evaluate(self, points: Array) -> Any:
         """The density at points, the columns of an array (d, m): m values.

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import broadcast_shapes
 from transpile.numpy import linalg
 from transpile.numpy.core.promotion import error as located
 from transpile.scipy.linalg import solve_triangular
+from transpile.scipy.sized_arrays import broadcast_to
 from transpile.scipy.special.operands import Array, promoted, public
 
 
@@ -37,9 +39,9 @@ def logpdf(x: Array, mean: Array, cov: Array, allow_singular: None = None) -> An
         raise located(ValueError, "multivariate_normal.logpdf got incompatible shapes")
     factor = linalg.cholesky(spread)
     moved = y - center
-    head = np.broadcast_shapes(moved.shape[:-1], spread.shape[:-2])
-    moved = np.broadcast_to(moved, (*head, n))[..., None]
-    scaled = solve_triangular(np.broadcast_to(factor, (*head, n, n)), moved, lower=True)[..., 0]
+    head = broadcast_shapes([moved.shape[:-1], spread.shape[:-2]])
+    moved = broadcast_to(moved, (*head, n))[..., None]
+    scaled = solve_triangular(broadcast_to(factor, (*head, n, n)), moved, lower=True)[..., 0]
     size = np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
     return -0.5 * np.sum(np.square(scaled), axis=-1) - 0.5 * n * math.log(2 * math.pi) - size
 

@@ -14,6 +14,7 @@ from transpile.ir.types import FLOAT64, kind_letter
 from transpile.nn.operands import array_dtype, operand
 from transpile.numpy.core.promotion import convert
 from transpile.numpy.core.promotion import error as located
+from transpile.scipy.sized_arrays import arange, full, ones, zeros
 from transpile.scipy.special.operands import Array, promoted, public
 
 __all__ = ["mode", "rankdata", "sem"]
@@ -56,7 +57,7 @@ def _starts(ordered: Any) -> Any:
     changes = before != after
     if kind_letter(array_dtype(ordered)) in "fc":
         changes = changes & ~(np.isnan(before) & np.isnan(after))
-    return np.concatenate([np.ones((*ordered.shape[:-1], 1), bool), changes], axis=-1)
+    return np.concatenate([ones((*ordered.shape[:-1], 1), bool), changes], axis=-1)
 
 
 def mode(
@@ -72,10 +73,10 @@ def mode(
     x = np.atleast_1d(operand("mode", a))
     rows = np.reshape(x, -1) if axis is None else np.moveaxis(x, axis, -1)
     if rows.shape[-1] == 0:
-        value, count = np.full(rows.shape[:-1], np.nan), np.zeros(rows.shape[:-1], np.int64)
+        value, count = full(rows.shape[:-1], np.nan), zeros(rows.shape[:-1], np.int64)
     else:
         ordered = np.sort(rows, axis=-1)
-        index = np.arange(rows.shape[-1])
+        index = arange(rows.shape[-1])
         first = np.maximum.accumulate(np.where(_starts(ordered), index, 0), axis=-1)
         lengths = index - first + 1
         count = np.max(lengths, axis=-1)
@@ -105,7 +106,7 @@ def rankdata(
     x = operand("rankdata", a)
     rows = np.reshape(x, -1) if axis is None else np.moveaxis(x, axis, -1)
     if rows.shape[-1] == 0:
-        return np.zeros(np.shape(x))
+        return zeros(np.shape(x))
     order = np.argsort(rows, axis=-1, kind="stable")
     ranks = _sorted_ranks(np.take_along_axis(rows, order, axis=-1), method)
     ranks = np.take_along_axis(ranks, np.argsort(order, axis=-1), axis=-1)
@@ -117,7 +118,7 @@ def rankdata(
 def _sorted_ranks(ordered: Any, method: str) -> Any:
     """The ranks of sorted rows."""
     size = ordered.shape[-1]
-    index = np.broadcast_to(np.arange(size), ordered.shape)
+    index = np.broadcast_to(arange(size), ordered.shape)
     if method == "ordinal":
         return convert(index + 1, FLOAT64)
     starts = _starts(ordered)
@@ -126,7 +127,7 @@ def _sorted_ranks(ordered: Any, method: str) -> Any:
     first = np.maximum.accumulate(np.where(starts, index, 0), axis=-1) + 1
     if method == "min":
         return convert(first, FLOAT64)
-    ends = np.concatenate([starts[..., 1:], np.ones((*ordered.shape[:-1], 1), bool)], axis=-1)
+    ends = np.concatenate([starts[..., 1:], ones((*ordered.shape[:-1], 1), bool)], axis=-1)
     backwards = np.where(ends, index, size)[..., ::-1]
     last = np.minimum.accumulate(backwards, axis=-1)[..., ::-1] + 1
     return convert(last, FLOAT64) if method == "max" else 0.5 * (first + last)
@@ -150,7 +151,7 @@ def sem(
     if nan_policy == "propagate":
         size = x.size if axis is None else x.shape[axis]
         spread = np.std(x, axis=axis, ddof=ddof, keepdims=keepdims)
-        return spread / np.asarray(np.sqrt(size), spread.dtype)
+        return spread / np.sqrt(size).astype(spread.dtype)
     if nan_policy == "omit":
         count = np.sum(~np.isnan(x), axis=axis, keepdims=keepdims)
         spread = np.nanstd(x, axis=axis, ddof=ddof, keepdims=keepdims)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import require
 from transpile.nn.operands import public
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import unsupported
@@ -162,13 +164,15 @@ def pearsonr(
 ) -> TestResult:
     """Pearson's coefficient of correlation, and its p-value for normal, uncorrelated samples."""
     u, v = rows_of("pearsonr", x, axis), rows_of("pearsonr", y, axis)
-    r, half = _correlation(u, v), u.shape[-1] / 2 - 1
-    if half == 0:
+    r, n = _correlation(u, v), u.shape[-1]
+    if n == 2:
         return TestResult(np.round(r), r * 0 + 1)
-    return TestResult(
-        r,
-        _probability(r, lambda s: 2 * special.betainc(half, half, (1 - s) / 2), alternative),
-    )
+    half = n / 2 - 1
+    p = _probability(r, lambda s: 2 * special.betainc(half, half, (1 - s) / 2), alternative)
+    if isinstance(n, Dim):
+        is_pair = np.equal(n.as_value(), 2)
+        return TestResult(np.where(is_pair, np.round(r), r), np.where(is_pair, r * 0 + 1, p))
+    return TestResult(r, p)
 
 
 @public
@@ -198,7 +202,9 @@ def linregress(
     """The straight line of least squares through points, at least three, along an axis."""
     u, v = rows_of("linregress", x, axis), rows_of("linregress", y, axis)
     n = u.shape[-1]
-    if n < 3:
+    if isinstance(n, Dim):
+        require(3, n, "a straight line with its errors")
+    elif n < 3:
         raise unsupported("scipy.stats.linregress of fewer than three traced points")
     du, dv = _deviations(u), _deviations(v)
     xx, yy, xy = (np.mean(p, axis=-1) for p in (du * du, dv * dv, du * dv))
@@ -225,7 +231,7 @@ def f_oneway(*samples: Array, axis: int | None = 0, nan_policy: str = "propagate
     mean = np.mean(whole, axis=-1)
     between = sum(r.shape[-1] * (np.mean(r, axis=-1) - mean) ** 2 for r in rows)
     within = sum(np.sum(_deviations(r) ** 2, axis=-1) for r in rows)
-    between_degrees, degrees = groups - 1.0, float(total - groups)
+    between_degrees, degrees = groups - 1.0, 1.0 * (total - groups)
     f = (between / between_degrees) / (within / degrees)
     share = degrees / (degrees + between_degrees * f)
     return TestResult(f, special.betainc(degrees / 2, between_degrees / 2, share))

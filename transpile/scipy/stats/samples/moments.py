@@ -7,10 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from transpile.ir.dims import Dim, Index
+from transpile.ir.types import INT64
 from transpile.nn.operands import public
+from transpile.numpy.core.promotion import convert
 from transpile.scipy import special
 from transpile.scipy.special.operands import Array
 from transpile.scipy.stats.samples.axes import kept, rows_of
+from transpile.trace.lengths import measured
 
 __all__ = [
     "describe",
@@ -65,6 +69,14 @@ def moment(
     return kept(np.mean((x - middle) ** order, axis=-1), a, axis, keepdims)
 
 
+def _of_more(least: int, n: Index, corrected: Any, result: Any) -> Any:
+    """What is corrected for samples of more elements than that, of which others are left as they
+    are."""
+    if not isinstance(n, Dim):
+        return corrected
+    return np.where(np.greater(n.as_value(), least), corrected, result).astype(result.dtype)
+
+
 @public
 def skew(
     a: Array,
@@ -78,8 +90,9 @@ def skew(
     `bias`; NaN of equal elements."""
     x = rows_of("skew", a, axis, nan_policy)
     result, n = _standardised(x, 3)
-    if not bias and n > 2:
-        result = result * (np.sqrt(n * (n - 1.0)) / (n - 2.0)).astype(x.dtype)
+    if not bias and (isinstance(n, Dim) or n > 2):
+        corrected = result * (np.sqrt(n * (n - 1.0)) / (n - 2.0)).astype(x.dtype)
+        result = _of_more(2, n, corrected, result)
     return kept(result, a, axis, keepdims)
 
 
@@ -97,8 +110,9 @@ def kurtosis(
     sample unless `bias`; NaN of equal elements."""
     x = rows_of("kurtosis", a, axis, nan_policy)
     result, n = _standardised(x, 4)
-    if not bias and n > 3:
-        result = ((n * n - 1.0) * result - 3.0 * (n - 1.0) ** 2) / ((n - 2.0) * (n - 3.0)) + 3
+    if not bias and (isinstance(n, Dim) or n > 3):
+        corrected = ((n * n - 1.0) * result - 3.0 * (n - 1.0) ** 2) / ((n - 2.0) * (n - 3.0)) + 3
+        result = _of_more(3, n, corrected, result)
     return kept(result - 3 if fisher else result, a, axis, keepdims)
 
 
@@ -291,10 +305,15 @@ def trim_mean(
 ) -> Any:
     """The mean without a share, a known number, of the least and of the greatest elements."""
     x = rows_of("trim_mean", a, axis, nan_policy)
-    cut = int(proportiontocut * x.shape[-1])
-    return kept(
-        np.mean(np.sort(x, axis=-1)[..., cut : x.shape[-1] - cut], axis=-1), a, axis, keepdims
-    )
+    size, cut = x.shape[-1], _part(proportiontocut, x.shape[-1])
+    return kept(np.mean(np.sort(x, axis=-1)[..., cut : size - cut], axis=-1), a, axis, keepdims)
+
+
+def _part(share: float, size: Index) -> Index:
+    """A share of a size, rounded down."""
+    if not isinstance(size, Dim):
+        return int(share * size)
+    return measured(convert(np.trunc(share * size.as_value()), INT64), size)
 
 
 class DescribeResult(NamedTuple):
