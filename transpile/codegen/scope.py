@@ -15,6 +15,7 @@ from transpile.analysis.value_range import ordinary_angles
 from transpile.codegen.c_expr import Printer, c_type
 from transpile.codegen.c_functions import accumulated, infix
 from transpile.codegen.dialect import Dialect, suffix
+from transpile.codegen.plan.unrolling import unrolling
 from transpile.errors import InternalError
 from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Dim, Index, Shape, Symbol, sides, symbols_of
@@ -92,6 +93,7 @@ class ProgramScope:
         self.needs = Needs()
         self.targets = (*(library.kind for library in libraries if library is not None), "c")
         self.names = Names(names_in(program))
+        self.sizes = {*program.sizes, *(length for length, _ in program.lengths)}
 
     def of_entry(self) -> Scope:
         """The scope of the program's own function."""
@@ -271,6 +273,10 @@ class Scope:
         limit = self.printer.index(loop.limit)
         least = f"{self.printer.function('minimum', INT64)}({stop}, {limit})"
         return self.ends.get((loop.stop, loop.limit), least)
+
+    def unroll_count(self, loop: For) -> int:
+        """How many iterations of a loop the compiler is asked to make one; 0: as it likes."""
+        return unrolling(loop, self.shared.sizes)
 
     def inside(self, loop: For) -> Scope:
         """The scope of a loop's body."""
