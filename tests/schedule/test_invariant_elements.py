@@ -93,3 +93,76 @@ def test_an_element_beside_the_stored_ones_is_read_once():
 
 def test_an_element_that_may_be_stored_is_read_again():
     assert "k" in elements_of_innermost(scheduled(every_second, A[0]))
+
+
+def added_to(a, x):
+    """Each element of the result is a variable while its row is added."""
+    out = np.zeros(len(a))
+    for i in range(len(a)):
+        for j in range(len(x)):
+            out[i] += a[i, j] * x[j]
+    return out
+
+
+def added_to_two(a, x):
+    """Under a condition, by numbers that the other one has by then."""
+    out = np.zeros((len(a), 2))
+    for i in range(len(a)):
+        for j in range(len(x)):
+            if a[i, j] > 0:
+                out[i, 0] = out[i, 0] * 0.5 - out[i, 1]
+                out[i, 1] -= x[j] * out[i, 0]
+    return out
+
+
+def added_to_what_is_read(a, x):
+    """x[3] is added to, and read as x[j]: it stays in memory."""
+    for j in range(len(x)):
+        x[3] += x[j] * a[0, j]
+    return x
+
+
+def stored_before(a, x):
+    """The first thing is a store: the element has no value to begin with."""
+    out = np.zeros(len(a))
+    for i in range(len(a)):
+        for j in range(len(x)):
+            out[i] = a[i, j]
+            out[i] += x[j]
+    return out
+
+
+def by_other_operations(a, x):
+    """What C has no operator for is a call."""
+    out = np.full((len(a), 3), 2.0)
+    for i in range(len(a)):
+        for j in range(len(x)):
+            out[i, 0] = np.maximum(out[i, 0], a[i, j])
+            out[i, 1] = np.arctan2(out[i, 1], 1.0 + x[j] * x[j])
+            out[i, 2] /= 1.0 + abs(x[j]) / 64
+    return out
+
+
+# With how many variables that loops change: of the first one four rows are added at a time.
+CHANGED = {
+    added_to: 4,
+    added_to_two: 2,
+    by_other_operations: 3,
+    added_to_what_is_read: 0,
+    stored_before: 0,
+}
+
+
+@pytest.mark.parametrize("function", CHANGED)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+def test_elements_that_a_loop_adds_to_are_variables(function, dtype):
+    random = np.random.default_rng(5)
+    a, x = ((4 * random.normal(size=s)).astype(dtype) for s in ((88, 70), 70))
+    jitted = transpile.jit(function)
+    np.testing.assert_allclose(jitted(a, x.copy()), function(a, x.copy()), rtol=1e-15)
+
+
+@pytest.mark.parametrize("function", CHANGED)
+def test_variables_of_elements_are_stored_behind_the_loop(function):
+    text = transpile.jit(function).lower(np.ones((88, 70)), np.ones(70)).as_text("loops")
+    assert text.count("var t") == CHANGED[function], text

@@ -239,6 +239,15 @@ def work_for_sizes(
     return times * inner + _own_work(statement)
 
 
+def surrounding_ends(loop: For) -> frozenset[Symbol]:
+    """The numbers of its surroundings that a loop, or one inside it, begins or ends at."""
+    inside = [s for s in walk((loop,)) if isinstance(s, For)]
+    ends = (symbols_of(end) for s in inside for end in (s.start, s.stop, s.limit or 0))
+    own = {s.symbol for s in inside}
+    own |= {s.symbol for s in walk(loop.body) if isinstance(s, Declare) and s.symbol is not None}
+    return frozenset[Symbol]().union(*ends) - own
+
+
 def largest_of(extent: Index, sizes: Collection[Symbol]) -> Index:
     """A trip count, or a number of operations, where the symbols that are no sizes, as the indices
     of loops around it, make it large."""

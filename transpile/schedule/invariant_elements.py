@@ -1,13 +1,21 @@
-"""Loop-invariant code motion of elements: what a loop reads again and again, beside what it writes.
+"""Scalar replacement of elements in loops: what a loop reads again and again beside what it writes,
+and the element that it adds to.
 
     for j in range(n - k):                              factor = a[i][k]
         a[i][k + j + 1] -= a[i][k] * a[k][k + j + 1]    ->  for j in range(n - k):
                                                             a[i][k + j + 1] -= factor * a[k][...]
 
+    for j in range(n):                                  t = out[i]
+        out[i] += a[i][j] * x[j]                    ->  for j in range(n):
+                                                            t += a[i][j] * x[j]
+                                                        out[i] = t
+
 Compilers do so for arrays that the loop does not write. Of one that it writes they cannot tell,
 without the ranges of counters, that no store meets the element: it is read from memory behind each
 store. An element moves if it is there, whatever the loop does, and differs in one subscript from
-all that is stored.
+all else that is stored. One that is stored is read before, so that it has a value.
+After D. Callahan, S. Carr and K. Kennedy, Improving register allocation for subscripted variables,
+1990.
 """
 
 from __future__ import annotations
@@ -19,7 +27,9 @@ from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, THREADS_BOUND
 from transpile.ir.dims import Index, bounds, substitute, symbols_of
+from transpile.ir.graph import Source
 from transpile.ir.loop_ir import (
+    Apply,
     Buffer,
     Declare,
     Expr,
@@ -34,6 +44,7 @@ from transpile.ir.loop_ir import (
     Update,
 )
 from transpile.ir.loop_rewrite import (
+    accesses,
     loads,
     map_kernels,
     map_statement,
@@ -43,7 +54,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, dataclass, same
+from transpile.util.frozen_records import changed, dataclass, replace, same
 
 Body = tuple[Statement, ...]
 
@@ -91,20 +102,31 @@ class _Hoister:
             stored.setdefault(buffer, []).append(index)
         within = inside(loop, ranges)
         own = {loop.symbol, *(s.symbol for s in walk(loop.body) if isinstance(s, Declare))}
+        accessed, read_first = _accessed(loop.body), _read_first(loop.body)
         moved: dict[Expr, Ref] = {}
+        kept: list[Store] = []  # the last values of those that the loop changes
         for load in dict.fromkeys(x for s in walk(loop.body) for x in loads(s)):
             if (
-                load.buffer in stored
-                and all(own.isdisjoint(symbols_of(i)) for i in load.index)
-                and all(_differ(load.index, index, within) for index in stored[load.buffer])
-                and is_in_bounds(load, self.arrays, ranges)
+                load.buffer not in stored
+                or not all(own.isdisjoint(symbols_of(i)) for i in load.index)
+                or not is_in_bounds(load, self.arrays, ranges)
             ):
-                name = self.names.new("t")
-                moved[load] = Ref(name, load.dtype)
-                yield Declare(name, load)
+                continue
+            changes = load.index in stored[load.buffer]
+            others = accessed[load.buffer] if changes else stored[load.buffer]
+            if (changes and load not in read_first) or not all(
+                _differ(load.index, index, within) for index in others if index != load.index
+            ):
+                continue
+            name = self.names.new("t")
+            moved[load] = Ref(name, load.dtype)
+            yield Declare(name, load, constant=not changes)
+            if changes:
+                kept.append(Store(load.buffer, load.index, moved[load]))
         if moved:
             loop = changed(loop, body=_with_refs(loop.body, moved))
         yield loop
+        yield from kept
 
 
 def _is_innermost(statement: Statement) -> TypeGuard[For]:
@@ -135,8 +157,51 @@ def _differ(index: tuple[Index, ...], other: tuple[Index, ...], ranges: Ranges) 
     return False
 
 
+def _accessed(body: Body) -> Mapping[str, list[tuple[Index, ...]]]:
+    """The subscripts by which statements read or store elements, by array."""
+    found: dict[str, list[tuple[Index, ...]]] = {}
+    for statement in walk(body):
+        for buffer, index in accesses(statement):
+            found.setdefault(buffer, []).append(index)
+    return found
+
+
+def _read_first(body: Body) -> set[Load]:
+    """The elements that statements read before they store them."""
+    found: set[Load] = set()
+    stored: set[tuple[str, tuple[Index, ...]]] = set()
+    for statement in walk(body):
+        found |= {load for load in loads(statement) if (load.buffer, load.index) not in stored}
+        stored |= {*_stores((statement,))} if isinstance(statement, Store | Update) else set()
+    return found
+
+
 def _with_refs(body: Body, moved: Mapping[Expr, Ref]) -> Body:
+    """Statements with variables for elements, also for those that they change."""
+
+    def changing(statement: Statement) -> Statement:
+        inside = with_bodies(statement, lambda inner: tuple(map(changing, inner)))
+        match inside:
+            case Store(buffer=buffer, index=index, value=value, source=source):
+                target = moved.get(Load(buffer, index, value.dtype))
+                if target is not None:
+                    return _update(target, value, source)
+            case Update(target=Load() as load) if load in moved:
+                return replace(inside, target=moved[load])
+            case _:
+                pass
+        return inside
+
     def on_expr(expr: Expr) -> Expr:
         return moved.get(expr, expr)
 
-    return tuple(map_statement(statement, on_expr) for statement in body)
+    return tuple(changing(map_statement(statement, on_expr)) for statement in body)
+
+
+def _update(target: Ref, value: Expr, source: Source) -> Update:
+    """The assignment of a value to a variable: an update by an operation, if it is one."""
+    match value:
+        case Apply(op=op, args=(first, second)) if first == target and second.dtype == target.dtype:
+            return Update(target, op, second, source)
+        case _:
+            return Update(target, "set", value, source)

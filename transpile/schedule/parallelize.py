@@ -6,11 +6,11 @@ calls stay sequential: routines have threads of their own.
 
 from __future__ import annotations
 
-from transpile.analysis.cost_model import trips, work
+from transpile.analysis.cost_model import surrounding_ends, trips, work
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import PROMOTED, STACK_BOUNDED, THREADS_BOUND
-from transpile.ir.dims import Symbol, bounds, symbols_of
+from transpile.ir.dims import Symbol, bounds
 from transpile.ir.loop_ir import Alloc, Declare, For, If, Program, Statement
 from transpile.ir.loop_rewrite import is_independent, is_sequence, map_bodies, walk, with_bodies
 from transpile.machine import Machine
@@ -63,15 +63,14 @@ class _Marker:
         )
 
     def _is_worth_threads(self, loop: For, is_repeated: bool) -> bool:
-        """True if a user's loop is independent and has enough work for threads. Where another loop
-        repeats it, it is taken to be short if it ends at a variable."""
-        return (
-            not _calls(loop)
-            and not (is_repeated and symbols_of(loop.extent) & self.variables)
-            and work(loop) >= self.machine.least_parallel_work
-            and trips(loop) >= self.machine.fewest_shared
-            and is_independent(loop)
-        )
+        """True if a user's loop is independent and has enough work for threads. One that ends at a
+        variable may have (`team_guards.py`), unless another loop repeats it."""
+        if _calls(loop) or not is_independent(loop):
+            return False
+        if surrounding_ends(loop) & self.variables:
+            return not is_repeated
+        is_long = trips(loop) >= self.machine.fewest_shared
+        return is_long and work(loop) >= self.machine.least_parallel_work
 
 
 def _calls(statement: For) -> bool:

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import functools
 
-from transpile.analysis.cost_model import largest_of, work_for_sizes
+from transpile.analysis.cost_model import largest_of, surrounding_ends, work_for_sizes
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.dims import Dim, Index, Symbol, bounds, sides, symbols_of
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.values import as_value
-from transpile.ir.loop_ir import Apply, Declare, Expr, For, If, Program, Statement, While
+from transpile.ir.loop_ir import Apply, Expr, For, If, Program, Statement, While
 from transpile.ir.loop_rewrite import map_bodies, parts, walk, with_bodies
 from transpile.ir.types import BOOL
 from transpile.machine import Machine
@@ -66,8 +66,8 @@ class _Guards:
         slack = self._slack(statement)
         if slack is None:
             return statement
-        is_once = not is_repeated and (is_seldom or not self._is_small(statement))
-        if is_once or not symbols_of(slack) <= self.sizes:
+        is_seldom = is_seldom or not self._is_small(statement)
+        if is_seldom if not is_repeated else not symbols_of(slack) <= self.sizes:
             return replace(statement, slack=slack)
         return If(_is_enough(slack), (statement,), (_alone(statement),))
 
@@ -98,7 +98,7 @@ class _Guards:
     def _slack(self, loop: For) -> Dim | None:
         """By how much the work of a loop is more than what threads are used for, if that depends on
         sizes."""
-        variables = _variables(loop) - self.sizes if loop.ordered else frozenset[Symbol]()
+        variables = surrounding_ends(loop) - self.sizes if loop.ordered else frozenset[Symbol]()
         work = work_for_sizes(loop, self.sizes, variables=variables)
         slack = work - self.machine.least_parallel_work
         return slack if isinstance(slack, Dim) and (bounds(slack)[0] or -1) < 0 else None
@@ -110,15 +110,6 @@ class _Guards:
         if any(isinstance(s, Call) for s in every):
             return False
         return sum(len(parts(s)) for s in every) <= self.machine.most_repeated_parts
-
-
-def _variables(loop: For) -> frozenset[Symbol]:
-    """The numbers of its surroundings that a loop, or one inside it, ends at."""
-    inside = [s for s in walk((loop,)) if isinstance(s, For)]
-    ends = (symbols_of(end) for s in inside for end in (s.start, s.stop, s.limit or 0))
-    own = {s.symbol for s in inside}
-    own |= {s.symbol for s in walk(loop.body) if isinstance(s, Declare) and s.symbol is not None}
-    return frozenset[Symbol]().union(*ends) - own
 
 
 def _is_enough(slack: Index) -> Expr:

@@ -185,7 +185,7 @@ def last_of(x, y):
 # How long x is, so that Python does not unroll the loop; its range, and whether threads share it.
 LOOPS = {
     apart: (100, "0..100", True),
-    sums_of_rows: (100, "0..100", True),
+    sums_of_rows: (100, "0..25", True),  # four rows at a time
     prefixes: (100, "0..100", True),
     below_pivots: (100, "0..-i + 99", True),
     pairs: (100, "0..100", True),

@@ -7,7 +7,8 @@ A subscript that is read from an index array is first a variable of the innermos
 
 Other invariant code is left to compilers, which cannot tell that the stores of the loop do not
 alias the index array. A declaration moves if the loop neither writes nor declares an operand of it;
-not out of parallel loops, whose locals are private. Dead scalars are removed first.
+of parallel loops out of the user's alone, whose guards ask what loops inside end at: locals of the
+others are private. Dead scalars are removed first.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _hoisted(
                 )
             else:
                 inner = _hoisted(statement.body, written_buffers, names)
-            if not statement.parallel:  # its declarations are private to a thread
+            if not statement.parallel or statement.ordered:
                 invariant, inner = _split(statement.symbol, inner)
                 for declaration in invariant:
                     if not (

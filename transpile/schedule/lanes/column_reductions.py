@@ -102,7 +102,7 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
     """True if more accesses are contiguous, in either direction, along this loop than along
     innermost ones, weighed by trip counts. Beside the columns of a matrix, an operand that all
     columns share (the vector of a product) does not count; nor does one that is read once for each
-    column."""
+    column, or by a loop whose iterations wait for one another."""
     if loop.start != 0 or loop.limit is not None or trips(loop) < machine.fewest_columns:
         return False
     along_columns = along_rows = shared = 0
@@ -113,6 +113,7 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
         if isinstance(inner, For) and loop.symbol in names_of((inner.start, inner.stop)):
             return False  # a triangular domain: the bounds of rows depend on the column
         if isinstance(inner, For) and not any(isinstance(s, For) for s in inner.body):
+            is_chain = _is_chain(inner)
             for statement in inner.body:
                 for _, index in accesses(statement):
                     names = names_of(index)
@@ -121,10 +122,23 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
                         is_along_rows = last_axis_stride(index, inner.symbol) in (1, -1)
                         is_shared = is_along_rows and loop.symbol not in names
                         along_columns += is_along_columns * trips(inner)
-                        along_rows += is_along_rows * trips(inner)
+                        along_rows += (is_along_rows and not is_chain) * trips(inner)
                         shared += is_shared * trips(inner)
                         has_matrix |= is_along_columns
     return along_columns > along_rows - (shared if has_matrix else 0)
+
+
+def _is_chain(loop: For) -> bool:
+    """True if iterations of a user's loop wait for one another: a sum in the order of Python."""
+    own = declared_names(loop.body)
+    return loop.ordered and any(
+        isinstance(s, Update)
+        and isinstance(s.target, Ref)
+        and s.target.name not in own
+        and s.primitive is not None
+        and not s.primitive.may_reorder(s.target.dtype)
+        for s in loop.body
+    )
 
 
 def names_of(index: Shape) -> set[Symbol]:

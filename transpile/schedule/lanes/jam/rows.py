@@ -8,8 +8,9 @@ for subscripted variables, 1990):
     for row: acc = 0; for column: acc += x[row][column] * v[column]; out[row] = acc
     for group: a, b, c, d = 0; for column: a += x[4 * group][column] * v[column]; b += ...
 
-The elements of a row are added in the order of before, so no bit changes. Bodies that compute much
-per element gain nothing and stay, as do rows that fill no vector. Runs after `vectorize_loops`.
+A loop of the user's is such a chain of numbers. The elements of a row are added in the order of
+before, so no bit changes. Bodies that compute much per element gain nothing and stay, as do rows
+that fill no vector. Runs after `vectorize_loops`.
 """
 
 from __future__ import annotations
@@ -86,17 +87,19 @@ def _may_jam(rows: For, machine: Machine) -> bool:
 
 
 def _is_reduction(loop: For, rows: For, machine: Machine) -> bool:
-    """True if a loop in lanes does nothing but update accumulators, cheaply, by numbers that lie
-    side by side."""
-    if not loop.simd or loop.lanes or loop.near:
+    """True if a loop does nothing but update accumulators, cheaply: one in lanes by numbers that
+    lie side by side, or one of the user's, whose additions wait for one another anyway."""
+    is_chain = loop.ordered and not loop.simd and not loop.independent
+    if not (loop.simd or is_chain) or loop.lanes or loop.near:
         return False
     if trips(loop) < machine.shortest_jammed_row:
         return False
     if rows.symbol in symbols_of(loop.start) | symbols_of(loop.stop) or loop.limit is not None:
         return False
-    if len(loop.reductions) * machine.jammed_rows > machine.most_jammed_chains:
-        return False
     own = declared_names(loop.body)
+    chains = {s.target for s in loop.body if isinstance(s, Update)}
+    if len(chains) * machine.jammed_rows > machine.most_jammed_chains:
+        return False
     for statement in loop.body:
         match statement:
             case Declare(symbol=None):
@@ -107,7 +110,7 @@ def _is_reduction(loop: For, rows: For, machine: Machine) -> bool:
                 return False
     costs = [expression_cost(e) for s in loop.body for e in expressions(s)]
     is_cheap = sum(c.flops for c in costs) <= machine.most_jammed_row_flops
-    if _waits_for_memory(loop, rows, machine):
+    if loop.simd and _waits_for_memory(loop, rows, machine):
         return False
     strides = [
         last_axis_stride(load.index, loop.symbol)
@@ -118,7 +121,7 @@ def _is_reduction(loop: For, rows: For, machine: Machine) -> bool:
     return (
         is_cheap
         and not any(c.transcendentals for c in costs)
-        and all(stride in (0, 1) for stride in strides)
+        and (is_chain or all(stride in (0, 1) for stride in strides))
     )
 
 
