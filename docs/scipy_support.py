@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from transpile.scipy.calls import substitute
+from transpile.scipy.calls import counterpart
 from transpile.scipy.calls.functions import NAMESPACES
 from transpile.scipy.calls.interpolators import CLASSES
 
@@ -123,7 +123,7 @@ def supported(module: ModuleType, namespace: str) -> list[str]:
     found = []
     for name in sorted(getattr(module, "__all__", dir(module))):
         value = getattr(module, name)
-        if callable(value) and (_is_curve(value, namespace) or substitute(value) is not None):
+        if callable(value) and (_is_curve(value, namespace) or counterpart(value) is not None):
             found.append(name)
     return found
 

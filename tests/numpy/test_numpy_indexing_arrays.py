@@ -265,3 +265,20 @@ def test_masks_among_slices_that_do_not_fit():
     ):
         with pytest.raises(error, match=text):
             f(CUBE.copy(), mask, value)
+
+
+def where_a_number_says_so(x):
+    mask = x[0] > 0
+    y, z, number = x * 2, x.reshape(2, 2) * 3, np.asarray(x[1])
+    y[mask] = x[mask]
+    z[:, mask] = x.reshape(2, 2)[:, mask]
+    z[mask] += 1
+    number[mask] = x[2, ...][mask]
+    return y, z, number
+
+
+def test_assignments_of_what_a_traced_bool_selects():
+    compiled = transpile.jit(where_a_number_says_so)
+    for x in (np.arange(4.0) + 1, -np.arange(4.0) - 1):
+        for found, expected in zip(compiled(x), where_a_number_says_so(x), strict=True):
+            np.testing.assert_array_equal(found, expected)

@@ -181,12 +181,7 @@ def set_item(x: Tracer, key: Any, value: Any, mode: str | None = None, unique: b
 
 
 def update_item(
-    x: Tracer,
-    key: Any,
-    value: Any,
-    combine: str,
-    mode: str | None = None,
-    unique: bool = False,
+    x: Tracer, key: Any, value: Any, combine: str, mode: str | None = None, unique: bool = False
 ) -> Any:
     """The value of `x` after its elements at `key` were combined with a value: `set`, `add`,
     `multiply`, `minimum` or `maximum`. Repeated indices combine repeatedly."""
@@ -197,6 +192,9 @@ def update_item(
         inner = basic_item(x, rows)
         changed = _masked(inner, mask, axis, value, combine)
         return changed if inner is x else _update_basic(x, rows, changed, "set")
+    if masked is not None and not masked[0].ndim:  # one that selects all of an axis, or nothing
+        flat, key = _flat_along(x, key, *masked[:2])
+        return reshape_to(update_item(flat, key, value, combine), x.shape)
     parsed = entries(key, x.shape)
     if has_traced_slice(parsed):
         whole = joined(parsed, x.shape)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from transpile.scipy.calls.compiled import compiled
 from transpile.scipy.calls.distributions import distribution
 from transpile.scipy.calls.functions import function
 from transpile.scipy.calls.interpolators import interpolator
 from transpile.scipy.calls.sparse import operand, sparse
 
-__all__ = ["operand", "substitute"]
+__all__ = ["counterpart", "operand", "substitute"]
 
 _KINDS: tuple[Callable[[Any], Callable[..., Any] | None], ...] = (
     function,
@@ -27,6 +28,12 @@ _KINDS: tuple[Callable[[Any], Callable[..., Any] | None], ...] = (
 
 def substitute(callee: Any) -> Callable[..., Any] | None:
     """What is called in the place of a callable of SciPy's; None for that itself."""
+    ours = counterpart(callee)
+    return compiled(callee) if ours is None else ours
+
+
+def counterpart(callee: Any) -> Callable[..., Any] | None:
+    """What we have in the place of a callable of SciPy's; None where there is nothing."""
     for kind in _KINDS:
         ours = kind(callee)
         if ours is not None:

@@ -41,6 +41,8 @@ _UNUSED = frozenset(
         *("overwrite_b", "overwrite_data", "overwrite_x", "plan", "sum_check", "workers"),
     )
 )
+# What SciPy's functions say to each other: that axes and NaN have been taken care of.
+_INNER = "_no_deco"
 # Lists that stay as they are.
 _NO_ARRAYS = frozenset(("args", "axes", "axis", "bounds", "n", "options", "s", "shape"))
 # By function: what an argument of SciPy's is called here.
@@ -97,6 +99,7 @@ def _is_open(solver: Any, /, *args: Any, **kwargs: Any) -> bool:
 
 def _bound(theirs: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     """The arguments of a call of theirs by their names, with the defaults."""
+    kwargs = {key: value for key, value in kwargs.items() if key != _INNER}
     try:
         bound = inspect.signature(theirs).bind(*args, **kwargs)
     except TypeError as e:
