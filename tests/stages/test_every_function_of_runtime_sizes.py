@@ -230,6 +230,8 @@ METHODS = """
     v.nbytes
     v.itemsize * v
     v.ndim
+    v * v.flags.writeable
+    v * (v.base is None)
     v.size * v
     v.shape[0] * v
     v.astype(v.dtype)
@@ -375,7 +377,7 @@ def test_assignments_give_what_numpys_give():
     assert_agree(list(ASSIGNED), assigned, transpile.jit(assigned))
 
 
-@pytest.mark.parametrize("texts", groups(METHODS, 50), ids=["all"])
+@pytest.mark.parametrize("texts", groups(METHODS, 60), ids=["all"])
 def test_a_method_gives_what_numpys_gives(texts):
     assert_agree(texts, function(texts))
 

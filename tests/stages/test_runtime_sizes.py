@@ -1,6 +1,7 @@
 """Programs for sizes that are known when they are called: one compilation for all of them."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -334,3 +335,18 @@ def test_callbacks_take_arrays_of_runtime_sizes(tmp_path, capsys):
     assert lines == ["0 3", "sum 1 of float64[n]", "2", "0 17", "sum 36 of float64[n]", "2"]
     with pytest.raises(UnsupportedError, match="arrays whose length depends on values"):
         transpile.jit(lambda x: told(x[x > 0]))(np.ones(3))
+
+
+def test_windows_of_a_runtime_number_are_taken_from_memory():
+    """What a convolution computes of the longer vector is not computed for each window again."""
+
+    def products(x, y):
+        return np.convolve(x, y, "valid")
+
+    types = [ShapeDtypeStruct((name,), np.float64) for name in ("n", "m")]
+    lowered = transpile.jit(products).lower(*types)
+    assert re.search(r"acc \+= \w+\[i \+ j\] \* ", lowered.as_text())
+    program = lowered.compile()
+    for n, m in ((3, 7), (7, 3), (1, 1), (40, 17)):
+        x, y = np.arange(1.0, n + 1), np.arange(m) - 2.0
+        np.testing.assert_array_equal(program(x, y), np.convolve(x, y, "valid"))

@@ -9,7 +9,7 @@ from transpile.fusion.index_lambda import is_known_scalar
 from transpile.fusion.scopes import Scope
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.indices.estimates import estimate
-from transpile.ir.indices.requirements import is_at_most
+from transpile.ir.indices.requirements import is_at_most, is_open
 from transpile.ir.indices.row_major import product
 from transpile.machine import Machine
 from transpile.primitives import axes as axis_primitives
@@ -81,6 +81,8 @@ def read_often(graph: Graph, machine: Machine) -> frozenset[Var]:
         if equation.primitive.kind == "view" or is_gather:
             x, out = equation.inputs[0], equation.output
             is_often = is_at_most(x.type.size * machine.often_read, out.type.size)
+            if is_gather and out.type.ndim > x.type.ndim:  # windows, of which each may be long
+                is_often = is_often or is_open(x.type.size * machine.often_read, out.type.size)
             if out in taken or (is_often and is_gather):
                 taken.add(x)
             if out in broadcast or is_often:

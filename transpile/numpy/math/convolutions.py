@@ -22,15 +22,17 @@ from transpile.numpy.core.promotion import (
     reshape_to,
     result_dtype,
     slice_axis,
+    strengthen,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import larger_of, smaller_of
+from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.transposes import flip
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.convolution import conv_general_dilated
 from transpile.primitives.indexing import PROMISED, gather
+from transpile.trace.lengths import measured
 from transpile.trace.trace import bind
 
 # Up to as many terms are written out; more are a sum over windows.
@@ -87,8 +89,8 @@ def convolve(a: Array, v: Array, mode: Any = "full") -> Any:
     """
     x, y = _vectors(a, v)
     if _are_open(x, y):
-        return _part_of_all(_exactly_correlated(x, flip(y), "full"), x, y, _mode(mode))
-    if not is_at_most(y.shape[0], x.shape[0]):
+        x, y = _in_order_of_length(x, y)
+    elif not is_at_most(y.shape[0], x.shape[0]):
         x, y = y, x
     return _exactly_correlated(x, flip(y), _mode(mode))
 
@@ -103,7 +105,8 @@ def correlate(a: Array, v: Array, mode: Any = "valid") -> Any:
     x, y = _vectors(a, v)
     y = call(np.conjugate, y) if y.dtype.kind == "c" else y
     if _are_open(x, y) and _mode(mode) != "same":
-        return _part_of_all(_exactly_correlated(x, y, "full"), x, y, _mode(mode))
+        x, y = _in_order_of_length(x, flip(y))
+        return _exactly_correlated(x, flip(y), _mode(mode))
     if y.shape[0] > x.shape[0]:
         return flip(_exactly_correlated(y, x, _mode(mode)))
     return _exactly_correlated(x, y, _mode(mode))
@@ -114,16 +117,26 @@ def _are_open(x: Any, y: Any) -> bool:
     return is_open(x.shape[0], y.shape[0])
 
 
-def _part_of_all(products: Any, x: Any, y: Any, mode: str) -> Any:
-    """The part of all inner products, with windows beyond the ends, that a mode has."""
+def _in_order_of_length(x: Any, y: Any) -> tuple[Any, Any]:
+    """The longer of two vectors, and the shorter one, which the program finds: copies take less
+    time than to ask of each product whether both of its factors are there."""
     n, m = x.shape[0], y.shape[0]
-    if mode == "full":
-        return products
-    shorter, longer = smaller_of(n, m), larger_of(n, m)
-    if mode == "valid":
-        return slice_axis(products, 0, shorter - 1, longer)
-    start = (shorter - 1) // 2
-    return slice_axis(products, 0, start, start + longer)
+    sizes = [strengthen(convert(dimension_value(k), INT64)) for k in (n, m)]
+    longer = measured(
+        call(np.maximum, *sizes),
+        n + m,
+        lambda found: (found - n, found - m, 2 * found - n - m, n + m - 1 - found),
+    )
+    is_first = call(np.greater_equal, *sizes)
+    zero = Const(np.zeros((), x.dtype))
+    whole = [
+        bind(primitives.pad, z, zero, padding=((0, longer - k, 0),)) for z, k in ((x, n), (y, m))
+    ]
+    parts = [slice_axis(z, 0, 0, n + m - longer) for z in (y, x)]
+    return tuple(
+        bind(elementwise.select, broadcast_in_dim(is_first, a.shape, ()), a, b)
+        for a, b in (whole, parts)
+    )
 
 
 def _exactly_correlated(x: Any, y: Any, mode: str) -> Any:
