@@ -1,5 +1,7 @@
 """Sorting functions on traced arrays against NumPy's: values, errors, C, derivatives, batches."""
 
+from itertools import pairwise
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -67,6 +69,69 @@ def test_a_partition_has_its_element_in_place_and_smaller_ones_before_it(x, data
     np.testing.assert_array_equal(found[kth], wanted[kth])
     np.testing.assert_array_equal(np.sort(found[:kth], 0), wanted[:kth])
     np.testing.assert_array_equal(np.sort(found[kth:], 0), wanted[kth:])
+
+
+def is_partition(found, x, ranks):
+    """True if the rows of `found` have the elements of x, with those at ranks in their places."""
+    wanted = np.sort(x, kind="stable")
+    ends = [0, *(e for k in ranks for e in (k, k + 1)), x.shape[-1]]
+    parts = [np.sort(found[..., a:b], kind="stable") for a, b in pairwise(ends)]
+    return np.array_equal(np.concatenate(parts, -1), wanted, equal_nan=x.dtype.kind == "f")
+
+
+def rows_to_partition(dtype):
+    """Long rows: of numbers, of few different ones, in order, and all equal, floats with NaN."""
+    random = np.random.default_rng(5)
+    x = random.normal(size=(5, 1201)) * 1e4
+    x = np.stack([x[0], x[1] // 1e4, np.sort(x[2]), -np.sort(x[3]), 0 * x[4]])
+    x = x.astype(dtype) if np.dtype(dtype).kind != "u" else abs(x).astype(dtype)
+    if x.dtype.kind == "f":
+        x[0, ::9], x[1, 3::7], x[1, ::5] = np.nan, np.nan, -0.0
+    return x
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u4", "i2"])
+@one_in(2)
+def test_long_rows_are_partitioned_in_c(dtype):
+    x = rows_to_partition(dtype)
+    for ranks in ([600], [0], [1200], [3, 4, 1100]):
+        found, turned, order, other = transpile.jit(
+            lambda x, y, k=ranks: (
+                *(np.partition(x, k), np.partition(y, k, 0).T),
+                *(np.argpartition(x, k), np.argpartition(y, k, 0).T),
+            )
+        )(x, np.asfortranarray(x).T.copy())
+        assert is_partition(found, x, ranks)
+        assert is_partition(turned, x, ranks)
+        for positions in (order, other):
+            np.testing.assert_array_equal(np.sort(positions), [np.arange(1201)] * 5)
+            assert is_partition(np.take_along_axis(x, positions, 1), x, ranks)
+        if x.dtype.kind == "f":
+            assert np.signbit(found[found == 0]).sum() == np.signbit(x[x == 0]).sum() > 0
+
+
+def test_tangents_are_in_the_order_of_the_partition():
+    """The order of a partition is not said; that of a result is the one of its derivative."""
+    x = np.random.default_rng(0).permutation(np.arange(700.0))
+    found, moved = transpile.jit(
+        lambda x: transpile.jvp(lambda x: np.partition(x * 2, 350), (x,), (x,))
+    )(x)
+    np.testing.assert_array_equal(found, moved)
+    assert is_partition(found, x * 2, [350])
+    found = transpile.vmap(lambda x: np.partition(x, 350))(np.stack([x, -x]))
+    assert is_partition(found, np.stack([x, -x]), [350])
+
+
+def test_methods_partition_long_rows(shared_cache):
+    def f(x):
+        y = x + 0
+        y.partition([7, -3])
+        return y, x.argpartition(7)
+
+    x = np.random.default_rng(0).permutation(np.arange(900.0))
+    found, order = transpile.jit(f)(x)
+    assert is_partition(found, x, [7, 897])
+    assert is_partition(x[order], x, [7])
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float64", "bool"])

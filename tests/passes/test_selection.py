@@ -58,6 +58,20 @@ def test_short_rows_are_sorted_unless_there_is_one():
     assert primitives(SELECTED["a half"], 601, most_ranks=299) == ["sort"]
 
 
+def test_long_rows_are_partitioned_at_few_ranks():
+    """Bytes are sorted by counting, and the positions of 64-bit numbers at many ranks."""
+
+    def chosen(function, kth, dtype="f8", n=601, **machine):
+        graph = trace_to_graph(lambda x: function(x, kth), ordinary(dtype, (n,)))
+        return names(select_ranks(graph, Machine(**machine)))
+
+    assert chosen(np.partition, 5) == chosen(np.partition, [5, -1], "i2") == ["partition"]
+    assert chosen(np.argpartition, 5) == chosen(np.argpartition, 5, "i4") == ["argpartition"]
+    assert chosen(np.partition, 5, n=50) == chosen(np.partition, 5, "u1") == ["sort"]
+    assert chosen(np.partition, [1, 2], most_ranks=1) == ["sort"]
+    assert chosen(np.argpartition, 5, "i2") == chosen(np.argpartition, range(9)) == ["argsort"]
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c16", "i2", "u1", "?", "f2"])
 @one_in(3)
 def test_medians_are_numpys(dtype):

@@ -247,8 +247,14 @@ def test_primitives_that_give_positions_give_none_below_zero():
     x = np.random.default_rng(3).normal(size=(4, 5))
     others = ("elementwise", "generate", "collective")  # which have tests of their own
     primitives = [r for r in TABLE.values() if r.nonnegative and r.kind not in others]
-    assert {r.name for r in primitives} == {"argmax", "argmin", "argsort", "first_of"}
-    params = {"first_of": {"value": 1}}
+    assert {r.name for r in primitives} == {
+        "argmax",
+        "argmin",
+        "argpartition",
+        "argsort",
+        "first_of",
+    }
+    params = {"first_of": {"value": 1}, "argpartition": {"axis": 1, "ranks": (0,)}}
     assert all(np.all(r.numpy(x, **params.get(r.name, {"axis": 1})) >= 0) for r in primitives)
     assert np.all(TABLE["iota"].numpy(shape=(3, 4), dimension=1, dtype=INT64) >= 0)
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import subprocess
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -263,10 +264,15 @@ def test_rows_that_ascend_up_to_an_element_are_sorted(library, dtype, seed, span
 def quicksorts(tmp_path_factory):
     """Libraries with the quicksorts in the vectors of this processor, and in the least ones."""
     bits = (16, 32, 64)
-    texts = c_helpers.collect([f"sort_{name}_u{b}" for name in ("quick", "unstable") for b in bits])
+    sorts = [f"sort_{name}_u{b}" for name in ("quick", "unstable") for b in bits]
+    parts = [f"argpartition_u{b}" for b in (32, 64)]
+    texts = c_helpers.collect([*sorts, *parts])
     kinds = [("quick", f"int64_t, uint{b}_t *, uint{b}_t *, int64_t", b) for b in bits]
     kinds += [("unstable", f"int64_t, uint{b}_t *, uint{b}_t *", b) for b in bits]
     texts += [f"void (*const of_{n}_u{b})({takes}) = sort_{n}_u{b};" for n, takes, b in kinds]
+    sizes = "int64_t, " * 5
+    rest = "const void *, int64_t, const int64_t *, int64_t *, int64_t, void *"
+    texts += [f"void (*const of_{name})({sizes}{rest}) = {name};" for name in parts]
     text = "\n\n".join([*(f"#include <{name}.h>" for name in HEADERS), *texts])
     folder = tmp_path_factory.mktemp("quicksort")
     flags = "-shared", "-fPIC", "-Wno-unused-function"
@@ -317,6 +323,32 @@ def test_after_bad_pivots_the_radix_sort_takes_over(quicksorts, partitions):
     for keys in (x, (x >> 32).astype("u4"), (x >> 47).astype("u2")):
         for library in quicksorts:
             np.testing.assert_array_equal(quicksorted(library, keys, partitions), np.sort(keys))
+
+
+@pytest.mark.parametrize("dtype", ["u4", "u8"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_positions_in_every_order_are_partitioned(quicksorts, order, dtype):
+    """Nothing behind the positions, or behind the scratch memory, is written."""
+    random, most = np.random.default_rng(0), np.iinfo(dtype).max
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    kind = ctypes.CFUNCTYPE(None, *[number] * 5, pointer, number, *[pointer] * 2, number, pointer)
+    for n in (1, 7, 8, 64, 65, 127, 300, 2050, 20000):
+        x = ORDERS[order](random, n, most).astype(dtype)
+        ranks = np.unique(random.integers(0, n, 3))
+        for library in quicksorts:
+            name = f"of_argpartition_u{8 * x.itemsize}"
+            positions, scratch = np.full(n + 16, 77), np.full(2 * n + 8 + 16, 77)
+            kind(pointer.in_dll(library, name).value)(
+                *(1, n, 1, -2, 1, x.ctypes.data, ranks.size, ranks.ctypes.data),
+                *(positions.ctypes.data, 1, scratch.ctypes.data),
+            )
+            assert np.all(positions[n:] == 77)
+            assert np.all(scratch[2 * n + 8 :] == 77)
+            np.testing.assert_array_equal(np.sort(positions[:n]), np.arange(n))
+            found, ends = x[positions[:n]], [0, *ranks, n]
+            parts = [np.sort(found[a:b]) for a, b in pairwise(ends)]
+            np.testing.assert_array_equal(np.concatenate(parts), np.sort(x))
+            np.testing.assert_array_equal(found[ranks], np.sort(x)[ranks])
 
 
 @pytest.mark.sanitized

@@ -24,7 +24,15 @@ from transpile.intrinsics.products import (
     MatmulRows,
 )
 from transpile.intrinsics.scans import CumulativeSum
-from transpile.intrinsics.sorting import Argsort, ArgsortFurther, FirstOf, OrderStatistics, Sort
+from transpile.intrinsics.sorting import (
+    Argpartition,
+    Argsort,
+    ArgsortFurther,
+    FirstOf,
+    OrderStatistics,
+    Partition,
+    Sort,
+)
 from transpile.intrinsics.tiles import TransposeTile
 from transpile.ir.calls import Strided, parsed_signature
 from transpile.ir.loop_ir import UNALLOCATED, Load
@@ -275,6 +283,17 @@ def order_statistics(draw):
     yield draw.with_scratch(call)
 
 
+def partition(draw):
+    """Different numbers, partitioned at all ranks: another order of them is not said."""
+    outer, n, inner = shape = tuple(draw.sizes(3, USUAL.most_wide_ranks))
+    ranks, slots = draw.dense(np.arange(n)), min(outer * inner, 3)
+    dtype = draw.random.choice(["i4", "i8", "f4", "f8", "u4"])
+    for row in (Partition, Argpartition):
+        x = draw.dense(draw.random.permutation(outer * n * inner).astype(dtype))
+        to = draw.written(draw.dense(draw.numbers(x.dtype if row is Partition else I64, shape)))
+        yield draw.with_scratch(row(outer, n, inner, n, x, ranks, to, slots))
+
+
 def argsort(draw):
     outer, n, inner = shape = tuple(draw.sizes(3, 30))
     order = draw.written(draw.dense(draw.numbers(I64, shape)))
@@ -390,6 +409,7 @@ FAMILIES = {
         (Sort,): sort,
         (FirstOf,): first_of,
         (OrderStatistics,): order_statistics,
+        (Partition, Argpartition): partition,
         (Argsort, ArgsortFurther): argsort,
         (CumulativeSum,): cumsum,
         (TransposeTile,): transpose_tile,

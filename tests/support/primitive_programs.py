@@ -15,6 +15,7 @@ from window_cases import window_cases
 from transpile.ir.graph import Const, Equation, Graph, Var
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, ArrayType, finfo, kind_letter
+from transpile.machine import USUAL
 
 # Dtypes of each kind, and of each size in the arithmetic of C; the others repeat what is tried with
 # them. A case in four is left to each, so that they have all cases (`rule_cases.cases`).
@@ -452,6 +453,9 @@ def array_program(dtype):
         if shape[axis]:
             ranks = tuple(sorted({0, shape[axis] // 2}))
             batch.case("order_statistics", x, axis=axis, ranks=ranks)
+            if shape[axis] <= USUAL.shortest_selection:  # in longer rows the order is not said
+                batch.case("partition", x, axis=axis, ranks=ranks)
+                batch.case("argpartition", x, axis=axis, ranks=ranks)
         batch.case("argsort", x, axis=axis)
         batch.case("argsort", y, x, axis=axis)
     for left, right, numbers in PRODUCTS:

@@ -234,7 +234,7 @@ def array_cases(primitive, dtype):
             found = [([s], {"axis": axis}) for s, axis in SORTS]
             if primitive.name == "argsort":
                 found += [([s, s], {"axis": axis}) for s, axis in SORTS]
-        case "order_statistics":
+        case "order_statistics" | "partition" | "argpartition":
             axes = [(s, axis) for s, axis in SORTS if s[axis]]
             found = [([s], {"axis": axis, "ranks": _ranks(s[axis])}) for s, axis in axes]
         case "iota":

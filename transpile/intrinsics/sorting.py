@@ -1,5 +1,5 @@
-"""Sorts, argsorts, selection and searches: `sort.h`, `argsort.h`, `select.h` and `first_of.h` in
-`runtime_c/arrays/`."""
+"""Sorts, argsorts, selection, partitions and searches: `sort.h`, `argsort.h`, `select.h`,
+`partition.h` and `first_of.h` in `runtime_c/arrays/`."""
 
 from __future__ import annotations
 
@@ -110,6 +110,57 @@ class OrderStatistics(_Sort):
 
     def in_c(self) -> Invocation:
         return self._in_c("select", self.count, self.ranks.first, self.out.first)
+
+
+@dataclass(frozen=True)
+class Partition(_Sort):
+    """Each row of real numbers with the elements at ranks, in ascending order, where sorting puts
+    them, and those that are not greater before them."""
+
+    outer: Index
+    n: Index
+    inner: Index
+    count: int
+    x: Strided
+    ranks: Strided
+    out: Strided
+    slots: int
+    workspace: Strided = UNALLOCATED
+
+    name = "partition"
+    signature = "x(outer,n,inner), ranks(count) -> out(outer,n,inner)"
+    is_in_place = True  # a row is read before it is written
+
+    def numpy(self, x: Any, ranks: Any) -> Any:
+        return np.sort(x, axis=1, kind="stable")
+
+    def in_c(self) -> Invocation:
+        return self._in_c("partition", self.count, self.ranks.first, self.out.first)
+
+
+@dataclass(frozen=True)
+class Argpartition(_Sort):
+    """The positions of a partition of each row of numbers of 32 bits, or of 64 and up to eight
+    ranks."""
+
+    outer: Index
+    n: Index
+    inner: Index
+    count: int
+    x: Strided
+    ranks: Strided
+    order: Strided
+    slots: int
+    workspace: Strided = UNALLOCATED
+
+    name = "argpartition"
+    signature = "x(outer,n,inner), ranks(count) -> order(outer,n,inner)"
+
+    def numpy(self, x: Any, ranks: Any) -> Any:
+        return np.argsort(x, axis=1, kind="stable")
+
+    def in_c(self) -> Invocation:
+        return self._in_c("argpartition", self.count, self.ranks.first, self.order.first)
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,8 @@ class Primitive:
     jvp           (tangents, result, *operands, **params) -> the result's tangent; a zero tangent is
                   None. Of a call or control primitive: (tangents, *operands, **params) ->
                   (results, tangents)
+    jvp_gives_result  its jvp rule does so, too, with one of each: what is differentiated has
+                  another result, among those that its meaning allows
     transpose     (cotangent, *operands, **params) -> a cotangent for each operand; operands in
                   which the primitive is linear are given as Linear, a zero cotangent is None. Of a
                   call or control primitive the first argument is a list, one for each result
@@ -259,6 +261,7 @@ class Primitive:
     ufunc: Any = None
     library: str = ""
     jvp: Callable[..., Any] | None = None
+    jvp_gives_result: bool = False
     transpose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
     permute: PermuteRule | None = None

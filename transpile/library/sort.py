@@ -7,9 +7,11 @@ import numpy as np
 from transpile.errors import UnsupportedError
 from transpile.intrinsics.sorting import (
     LONGEST_ROW,
+    Argpartition,
     Argsort,
     ArgsortFurther,
     OrderStatistics,
+    Partition,
     Sort,
 )
 from transpile.ir.dims import Index
@@ -18,7 +20,10 @@ from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.library.plan import CallPlan, LoopedCall, Views, part
 from transpile.machine import Machine
-from transpile.primitives.sorting import order_statistics, sort
+from transpile.primitives.sorting import sort
+
+# The calls of the primitives of these names, which take ranks.
+_SELECTIONS = {call.name: call for call in (OrderStatistics, Partition, Argpartition)}
 
 
 def plan_sort(equation: Equation, views: Views, machine: Machine) -> CallPlan:
@@ -28,7 +33,7 @@ def plan_sort(equation: Equation, views: Views, machine: Machine) -> CallPlan:
     """
     sizes, out = _sizes(equation), equation.output
     slots = _slots(*sizes, machine)
-    if equation.primitive is order_statistics:
+    if "ranks" in equation.params:
         return _plan_selection(equation, sizes, slots, views)
     keys = {f"x{number}": views.in_order(atom) for number, atom in enumerate(equation.inputs)}
     calls = []
@@ -46,7 +51,8 @@ def _plan_selection(
     x, out = views.in_order(equation.inputs[0]), equation.output
     ranks = Const(np.array(equation.params["ranks"], np.int64), name="ranks")
     arrays = part("x", x), part("ranks", ranks), part("out", out)
-    call = OrderStatistics(*sizes, len(equation.params["ranks"]), *arrays, slots)
+    intrinsic = _SELECTIONS[equation.primitive.name]
+    call = intrinsic(*sizes, len(equation.params["ranks"]), *arrays, slots)
     return CallPlan({"x": x}, {"out": out}, {"ranks": ranks}, (LoopedCall((), call),))
 
 

@@ -117,9 +117,9 @@ class Machine:
     shortest_library_sum: int = 8192
     # 1 where prefixes by any operation, and of integers, are calls, too.
     has_library_scans: int = 0
-    # Where a sorted row is read at no more ranks than this, of complex numbers than that, they are
-    # selected: in rows longer than those that are sorted in lanes, and in a single long row.
-    most_ranks, most_complex_ranks = 1024, 8
+    # No more ranks of a sorted row than this, of complex numbers than that, of positions of 64-bit
+    # ones than the last, are selected: in rows that are not sorted in lanes, and in a single one.
+    most_ranks, most_complex_ranks, most_wide_ranks = 1024, 8, 8
     longest_sorted_in_lanes: int = 512
     shortest_selection: int = 64
     # The first True of longer rows is searched for, rather than the least position of all of them;

@@ -81,6 +81,32 @@ order_statistics = register(
 )
 
 
+def _partition_jvp(
+    tangents: Sequence[Any], x: Any, *, axis: int, ranks: tuple[int, ...]
+) -> tuple[Any, Any]:
+    result = apply("sort", x, axis=axis)
+    return result, _sort_jvp(tangents, result, x, axis=axis)
+
+
+# The elements along an axis with those at a few ranks, which ascend, where sorting puts them, no
+# greater ones before and no smaller ones behind them. Which order of the others it is, is not said:
+# a sorted array is one. So the differentiated program sorts, and its tangents are in that order.
+partition = register(
+    Primitive(
+        "partition",
+        "sort",
+        lambda x, *, axis, ranks: np.sort(_sort_key(x), axis, kind="stable").astype(x.dtype),
+        lambda x, *, axis, ranks: x.strong,
+        exact=True,
+        jvp=_partition_jvp,
+        jvp_gives_result=True,
+        batch=batch_first(
+            "partition", lambda _, *, axis, ranks: {"axis": axis + 1, "ranks": ranks}
+        ),
+    )
+)
+
+
 def _argsort_type(*keys: ArrayType, axis: int) -> ArrayType:
     if any(key.shape != keys[0].shape for key in keys):
         raise TypeError(f"argsort takes keys of one shape, not {', '.join(map(str, keys))}")
@@ -105,3 +131,20 @@ argsort = register(
         nonnegative="i",
     )
 )
+
+# The positions of such a partition.
+argpartition = register(
+    Primitive(
+        "argpartition",
+        "sort",
+        lambda x, *, axis, ranks: np.argsort(_sort_key(x), axis, kind="stable"),
+        lambda x, *, axis, ranks: ArrayType(x.shape, INT64),
+        batch=batch_first(
+            "argpartition", lambda _, *, axis, ranks: {"axis": axis + 1, "ranks": ranks}
+        ),
+        nonnegative="i",
+    )
+)
+
+# What puts the elements at all ranks in their places, and so at some.
+ALL_RANKS = {partition: sort, argpartition: argsort}

@@ -93,6 +93,9 @@ def _apply_rule(
     if primitive.has_graphs:
         results, changes = primitive.jvp(tangents, *operands, **equation.params)
         return results, changes
+    if primitive.jvp_gives_result:
+        result, change = primitive.jvp(tangents, *operands, **equation.params)
+        return [result], [change]
     results = trace.copy(equation, inputs)
     if len(results) == 1:
         return results, [primitive.jvp(tangents, results[0], *operands, **equation.params)]

@@ -17,4 +17,8 @@ def order_statistics(x: Any, *, axis: int, ranks: tuple[int, ...]) -> Any:
     return np.concatenate([row[(*before, slice(r, r + 1))] for r in ranks], axis)
 
 
-EXPANSIONS: Rules = {"order_statistics": order_statistics}
+EXPANSIONS: Rules = {
+    "argpartition": lambda x, *, axis, ranks: apply("argsort", x, axis=axis),
+    "order_statistics": order_statistics,
+    "partition": lambda x, *, axis, ranks: apply("sort", x, axis=axis),
+}

@@ -25,8 +25,7 @@ def _sort(
 def _partition(
     x: Tracer, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
 ) -> None:
-    """Sort the array in place along an axis, which is also a partition at any `kth`; returns
-    None."""
+    """Partition the array in place along an axis, see `numpy.partition`; returns None."""
     x[...] = np.partition(x, kth, axis, kind, order)
 
 

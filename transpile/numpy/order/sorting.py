@@ -173,28 +173,43 @@ def _check_kth(function: Any, x: Any, kth: Any, axis: int, kind: Any, order: Any
         function(np.ones(size), kth, kind=kind, order=order)
 
 
+def _ranks(x: Any, axis: int, kth: Any) -> tuple[int, ...]:
+    """The ranks to partition at, in order; none where they, or the length, are known at run time,
+    and of rows that are sorted in any case: of complex numbers, and empty ones."""
+    places = kth if isinstance(kth, tuple | list) else (kth,)
+    size = x.shape[axis]
+    is_known = not has_tracer((kth,)) and not any(isinstance(k, Dim) for k in (size, *places))
+    if not is_known or x.dtype.kind not in "biuf" or is_empty(x.shape):
+        return ()
+    return tuple(sorted({int(k) % size for k in np.ravel(kth).tolist()}))
+
+
 @implements(np.partition)
 def partition(
     a: Array, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
 ) -> Any:
-    """The elements along an axis in an order in which the one at `kth` is where sorting puts it:
-    the sorted array, a partition at every position.
+    """The elements along an axis in an order in which those at `kth` are where sorting puts them,
+    with no greater ones before and no smaller ones behind them. The order of the others is not
+    said, as in NumPy; where `kth` is traced, they are sorted.
 
     Raises ValueError where `kth` is known and out of range.
     """
     x, axis = _along(a, axis)
     _check_kth(np.partition, x, kth, axis, kind, order)
-    return sort_along(x, axis)
+    ranks = _ranks(x, axis, kth)
+    return bind(primitives.partition, x, axis=axis, ranks=ranks) if ranks else sort_along(x, axis)
 
 
 @implements(np.argpartition)
 def argpartition(
     a: Array, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
 ) -> Any:
-    """The indices of a partition along an axis: those that sort, a partition at every position;
-    errors as for `partition`."""
+    """The indices of a partition along an axis; errors and the order of the others as for
+    `partition`."""
     x, axis = _along(a, axis)
     _check_kth(np.argpartition, x, kth, axis, kind, order)
+    if ranks := _ranks(x, axis, kth):
+        return bind(primitives.argpartition, x, axis=axis, ranks=ranks)
     return argsort_along(axis, x)
 
 

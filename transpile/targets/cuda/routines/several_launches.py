@@ -16,7 +16,14 @@ import numpy as np
 from transpile.intrinsics.fourier import Fft, FftOfSize
 from transpile.intrinsics.products import ComplexMatmul, Matmul, MatmulBatch
 from transpile.intrinsics.scans import CumulativeSum
-from transpile.intrinsics.sorting import Argsort, ArgsortFurther, OrderStatistics, Sort
+from transpile.intrinsics.sorting import (
+    Argpartition,
+    Argsort,
+    ArgsortFurther,
+    OrderStatistics,
+    Partition,
+    Sort,
+)
 from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Dim, Index
 from transpile.ir.indices.estimates import estimate
@@ -234,6 +241,16 @@ class _Launches:
         yield from self._sorted(call, whole, 1)
         yield PickRanks(rows, call.n, call.inner, call.count, whole, call.ranks, call.out)
 
+    def partition(self, call: Partition) -> Iterator[Call]:
+        """A sort, which is a partition."""
+        sizes = call.outer, call.n, call.inner
+        return self.sort(Sort(*sizes, call.x, call.out, call.slots, call.workspace))
+
+    def argpartition(self, call: Argpartition) -> Iterator[Call]:
+        """An argsort."""
+        sizes = call.outer, call.n, call.inner
+        return self.argsort(Argsort(*sizes, call.x, call.order, call.slots, call.workspace))
+
     def _is_long(self, call: Sort | Argsort | ArgsortFurther | OrderStatistics) -> bool:
         """True for rows of numbers that a block cannot sort in its shared memory."""
         return call.x.dtype.kind != "c" and estimate(call.n) > LONGEST_IN_BLOCK
@@ -265,6 +282,8 @@ _MAKERS: dict[type, Callable[..., Iterator[Call]]] = {
     Argsort: _Launches.argsort,
     ArgsortFurther: _Launches.argsort,
     OrderStatistics: _Launches.order_statistics,
+    Partition: _Launches.partition,
+    Argpartition: _Launches.argpartition,
     Fft: _Launches.fourier,
     FftOfSize: _Launches.fourier_of_size,
 }
