@@ -326,6 +326,10 @@ def check_sorts(dtype, shape, runs=run, gpu=FEW):
     wide = x.astype(np.float64) if kind_letter(dtype) == "f" else x
     np.testing.assert_array_equal(order, np.argsort(wide, kind="stable"))
     np.testing.assert_array_equal(values.astype(wide.dtype), np.sort(wide))
+    stage = transpile.jit(lambda x: (np.partition(x, 9), np.argpartition(x, 9))).lower(x[:1])
+    values, order = results(stage._lowering, [x[:1]], gpu, runs)  # a sorted row is a partition
+    np.testing.assert_array_equal(order, np.argsort(wide[:1], kind="stable"))
+    np.testing.assert_array_equal(values.astype(wide.dtype), np.sort(wide[:1]))
     columns = transpile.jit(lambda x: (np.median(x, axis=0), np.lexsort((x[0], x[1]))))
     if dtype.itemsize >= 4:
         x = np.nan_to_num(x)
