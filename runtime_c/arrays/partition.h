@@ -80,8 +80,8 @@ static inline void argpartition_split_u64(int64_t size, const uint64_t *keys, co
 #if defined(__AVX512F__) && !defined(__clang__)
     const sort_wide_i64 zeros = {0}, pivots = zeros + (int64_t)pivot;
     for (; i + 8 <= size; i += 8) {
-        const sort_wide_i64 key = *(const sort_wide_i64 *)(keys + i);
-        const sort_wide_i64 position = *(const sort_wide_i64 *)(at + i);
+        const sort_wide_i64 key = (sort_wide_i64)((const sort_wide_u64 *)(keys + i))[0];
+        const sort_wide_i64 position = (sort_wide_i64)((const sort_wide_u64 *)(at + i))[0];
         const uint8_t is_less = __builtin_ia32_ucmpq512_mask(key, pivots, 1, 0xff);
         const uint8_t is_more = __builtin_ia32_ucmpq512_mask(key, pivots, 6, 0xff);
         *(sort_wide_u64 *)(low + *less) =
