@@ -15,7 +15,7 @@ from transpile.analysis.cost_model import function_work, trips
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, NO_LANES
-from transpile.ir.dims import Dim, Index, substitute, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, substitute, symbols_of
 from transpile.ir.indices.row_major import row_major
 from transpile.ir.loop_ir import (
     Alloc,
@@ -106,11 +106,18 @@ def _may_change_order(loop: For) -> bool:
 def _is_long_row(loop: For, length: int, machine: Machine) -> bool:
     """True if a user's loop goes along rows, element by element, that compilers do not unroll: what
     else pays in lanes they know better."""
+    variables = {s.symbol for s in loop.body if isinstance(s, Declare) and s.symbol is not None}
+    own = variables | {loop.symbol}
+
+    def is_along(index: Shape) -> bool:
+        stride = last_axis_stride(index, loop.symbol)
+        if stride not in (0, 1):
+            return False
+        rest = index[-1] - Dim.of(loop.symbol) * stride
+        return all(own.isdisjoint(symbols_of(i)) for i in (*index[:-1], rest))
+
     return length >= machine.shortest_users_simd and all(
-        last_axis_stride(index, loop.symbol) in (0, 1)
-        for statement in loop.body
-        for _, index in accesses(statement)
-        if index
+        is_along(index) for s in loop.body for _, index in accesses(s) if index
     )
 
 

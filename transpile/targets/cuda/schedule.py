@@ -23,6 +23,7 @@ from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
 from transpile.schedule.cleanup.subscripts.range_checks import simplify_range_checks
 from transpile.schedule.cleanup.unreachable import remove_unreachable
 from transpile.schedule.domain.coalesce import coalesce
+from transpile.schedule.domain.independent_loops import find_independent_loops
 from transpile.schedule.domain.linearize import linearize
 from transpile.schedule.lanes.blocked_reductions import block_reductions
 from transpile.schedule.memory_plan import plan_memory
@@ -64,6 +65,10 @@ LOOP_PASSES: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (replace_with_scalars, "a temporary of one element per iteration is a variable: a register"),
     (settle_comparisons, "clamps and tests that the ranges of counters settle are removed"),
     (local_cse, "common subexpressions of scalars are computed once"),
+    (
+        find_independent_loops,
+        "dependence tests: the grid shares a user's loop whose iterations do not meet",
+    ),
     (simplify_range_checks, "a test that follows a clipped subscript asks for the range itself"),
     (remove_dead_scalars, "what only choices read that were settled is dead code"),
 )
