@@ -47,6 +47,7 @@ def test_numbers_of_a_carry_are_variables():
         """
         int64_t c_0 = a;
         int64_t c_1 = b;
+        #pragma GCC unroll 4
         for (int64_t i = 0; i < 50; i++) {
             const int64_t t = add_i64(c_0, c_1);
             c_0 = c_1;

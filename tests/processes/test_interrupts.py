@@ -281,7 +281,7 @@ def test_the_import_of_the_package():
     """The cell of a notebook with the import in it is run again."""
     code = """
         import json, os, random, sys
-        import numpy as np
+        import numpy as np, numpy.fft  # whose modules in C are loaded once in a process
 
         class Interrupt:
             def __init__(self, point):

@@ -81,11 +81,16 @@ def _carries_nothing(loop: For, ranges: Ranges) -> bool:
     """True if no iteration assigns to a scalar of all, or to an element that another one reads or
     assigns to."""
     own = declared_names(loop.body)
+    around = {symbol.name for symbol in (*ranges.counted, loop.symbol)}
     for statement in walk(loop.body):
         match statement:
-            case Swap() | Call(is_local=False):
+            case Swap():
+                return False
+            case Call() if not (statement.is_local and own.issuperset(statement.written)):
                 return False
             case Update(target=Ref(name=name)) if name not in own:
+                return False
+            case For(symbol=symbol) if symbol.name in around:  # the outer one is hidden
                 return False
             case _:
                 pass
