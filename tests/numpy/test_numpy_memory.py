@@ -211,3 +211,73 @@ def test_attributes_that_cannot_be_assigned():
 def test_an_assignment_to_flat():
     f = assigned("flat", [1.0, 2.0])
     np.testing.assert_array_equal(transpile.jit(f)(X), f(X))
+
+
+# Functions that make vectors of their argument: a vector with gaps stays a view of its array.
+OF_VECTORS = {
+    "flatten": lambda c: c.flatten(),
+    "ravel": np.ravel,
+    "ravel in columns": lambda c: np.ravel(c, "F"),
+    "take": lambda c: np.take(c, [0, 1]),
+    "repeat": lambda c: np.repeat(c, 2),
+    "append": lambda c: np.append(c, 1.0),
+    "roll": lambda c: np.roll(c, 1),
+    "outer": lambda c: np.outer(c, c),
+    "vdot": lambda c: np.vdot(c, c),
+    "meshgrid": lambda c: np.meshgrid(c, c)[0],
+    "concatenate": lambda c: np.concatenate([c, c], axis=None),
+    "sort": lambda c: np.sort(c, axis=None),
+    "compress": lambda c: np.compress([True, False, True], c),
+    "resize": lambda c: np.resize(c, 5),
+}
+
+
+def test_a_vector_with_gaps_stays_a_view_behind_functions_of_it():
+    def f(x):
+        return [one(x, function) for function in OF_VECTORS.values()]
+
+    def one(x, function):
+        own = x * 1
+        column, last = own[:, 1], own[::2, 0]
+        total = function(column).sum() + function(own[:3, 0]).sum()
+        column -= total
+        last.flat[0] = 9.0
+        return own
+
+    for name, found, expected in zip(OF_VECTORS, transpile.jit(f)(X), f(X), strict=True):
+        np.testing.assert_allclose(found, expected, err_msg=name)
+
+
+# Views by which a matrix is read whose diagonal is a view, too.
+OF_MATRICES = {
+    "whole": lambda x: x,
+    "transposed": lambda x: x.T,
+    "every other row": lambda x: x[::2],
+    "inside": lambda x: x[1:3, 1:3],
+    "some columns": lambda x: x[:, :2],
+}
+
+
+def test_diagonals_of_views_are_views():
+    def f(x):
+        return [one(x, view) for view in OF_MATRICES.values()]
+
+    def one(x, view):
+        own = x * 1
+        diagonal = np.diagonal(view(own))
+        own[0, 0], own[1, 1] = 40.0, 50.0
+        return diagonal + 0
+
+    for name, found, expected in zip(OF_MATRICES, transpile.jit(f)(X), f(X), strict=True):
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+def test_an_argument_that_a_function_changed_and_returned_stays_a_view():
+    def f(x):
+        own = x * 1
+        view = own[:, ::2]
+        np.nan_to_num(view, copy=False)
+        view[1] = 9.0
+        return own
+
+    np.testing.assert_array_equal(transpile.jit(f)(X), f(X))

@@ -169,3 +169,19 @@ def test_a_known_array_by_a_traced_mask():
         return x[0]
 
     assert transpile.jit(f)(X) == f(X)
+
+
+def test_arrays_over_memory_of_others_are_not_the_function_s_own():
+    """What is assigned to them would be lost for the array whose memory it is."""
+    known = np.zeros(4)
+
+    def f(x):
+        window = np.lib.stride_tricks.as_strided(known, (2, 2), (16, 8))
+        if x[0] > x[1]:
+            x = x + 1
+        window[0, 0] = x[1]
+        return x + known
+
+    with pytest.raises(transpile.errors.TracerError):
+        transpile.jit(f)(X)
+    np.testing.assert_array_equal(known, 0)

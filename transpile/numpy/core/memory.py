@@ -32,7 +32,8 @@ def with_own_memory(result: Any, since: int) -> Any:
     if not isinstance(result, Tracer) or not result.ndim or result.owner is not current_trace():
         return result
     if result.owner.is_new(result.variable, since):
-        if result.owner.viewed(result.original) is not None:  # of what only the function knew
+        is_own = result.owner.births.get(result.original, -1) >= since  # no changed argument
+        if is_own and result.owner.viewed(result.original) is not None:
             result.owner.own.add(result.original)
         return result
     return bind(elementwise.copy, result)

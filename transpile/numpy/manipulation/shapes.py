@@ -142,9 +142,12 @@ def ravel(a: Array, order: str = "C") -> Any:
     if order in ("K", "k") and isinstance(x, Tracer):
         x = transpose_to(x, order_in_memory(x.owner, x.original, "K"))
         order = "C"
+    order = "C" if x.ndim < 2 else order
     result = reshape(x, (x.size,), order)
     is_traced = isinstance(result, Tracer) and isinstance(x, Tracer)
     if is_traced and order in ("C", "c") and not is_in_rows(x.owner, x.original):
+        if result.original is x.original:  # a vector with gaps is no vector of its own
+            return bind(elementwise.copy, result)
         result.owner.own.add(result.original)  # NumPy's vector is without gaps
     return result
 
@@ -327,6 +330,8 @@ def diagonal(a: Array, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
             else reshape_to(x, (*outer, count))
         )
     flat = reshape_to(x, (*outer, n * m))
+    if isinstance(flat, Tracer) and flat.original in flat.owner.own:  # a view in any case
+        flat.owner.picked[flat.original] = None
     start = offset if offset >= 0 else -offset * m
     if is_at_most(1, count):
         return slice_axis(flat, flat.ndim - 1, start, start + (count - 1) * (m + 1) + 1, m + 1)
@@ -397,7 +402,7 @@ def _set_part(name: str) -> Any:
 
 def _flat(x: Tracer) -> Any:
     """The elements as a vector, a view of the array in any case."""
-    vector = ravel(x)
+    vector = x if x.ndim == 1 else ravel(x)
     if vector is not x and x.ndim and vector.original in vector.owner.own:
         vector.owner.picked[vector.original] = None
     return vector

@@ -41,6 +41,8 @@ def note(array: Any, given: Any, is_maker: bool = True) -> bool:
     """Note that traced code has made an array of these arguments; True if it is to be traced.
     `is_maker` where a call has made it that is there to make arrays."""
     root = root_of(array)
+    if root.base is not None:  # memory of something else's
+        return False
     if THREAD.sites is None or any(root is root_of(x) for x in given if isinstance(x, np.ndarray)):
         return False
     reference, _, _ = THREAD.traces[-1].made.get(id(root), _NOT_MADE)
