@@ -185,3 +185,34 @@ def test_arrays_over_memory_of_others_are_not_the_function_s_own():
     with pytest.raises(transpile.errors.TracerError):
         transpile.jit(f)(X)
     np.testing.assert_array_equal(known, 0)
+
+
+def test_a_traced_choice_of_arrays_that_expressions_make_is_one_of_them():
+    def f(x):
+        a = TABLE * 2
+        b = a if x[0] > x[1] else TABLE * 3
+        b[0] = 100
+        return a, b
+
+    def among_two(x):
+        a, b = TABLE * 2, TABLE * 3
+        c = a if x[0] > x[1] else b
+        c[1:] = x[0]
+        return a, b, c
+
+    for function in (f, among_two):
+        compiled = transpile.jit(function)
+        for x in (X, X[::-1].copy()):
+            for found, expected in zip(compiled(x), function(x), strict=True):
+                np.testing.assert_array_equal(found, expected)
+
+
+def test_a_part_that_a_traced_value_chose_and_that_changes_is_refused():
+    def f(x):
+        a = TABLE * 2
+        b = a[1:] if x[0] > x[1] else a[:-1]
+        b += 1
+        return a, b
+
+    with pytest.raises(UnsupportedError, match="may share memory"):
+        transpile.jit(f)(X)

@@ -174,8 +174,8 @@ def check_made(array: Any) -> None:
     """Raise AssignedError for an array that the trace, or a statement of it, has made."""
     root = root_of(array)
     for trace in reversed(THREAD.traces):
-        reference, site, is_maker = trace.made.get(id(root), _NOT_MADE)
-        if is_maker and reference is not None and reference() is root:
+        reference, site, _ = trace.made.get(id(root), _NOT_MADE)
+        if reference is not None and reference() is root:
             raise AssignedError(site)
         if not trace.is_region:
             return
