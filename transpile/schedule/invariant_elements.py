@@ -101,14 +101,14 @@ class _Hoister:
         for buffer, index in _stores(loop.body):
             stored.setdefault(buffer, []).append(index)
         within = inside(loop, ranges)
-        own = {loop.symbol, *(s.symbol for s in walk(loop.body) if isinstance(s, Declare))}
+        own = {loop.symbol.name, *_assigned(loop.body)}
         accessed, read_first = _accessed(loop.body), _read_first(loop.body)
         moved: dict[Expr, Ref] = {}
         kept: list[Store] = []  # the last values of those that the loop changes
         for load in dict.fromkeys(x for s in walk(loop.body) for x in loads(s)):
             if (
                 load.buffer not in stored
-                or not all(own.isdisjoint(symbols_of(i)) for i in load.index)
+                or not own.isdisjoint(s.name for i in load.index for s in symbols_of(i))
                 or not is_in_bounds(load, self.arrays, ranges)
             ):
                 continue
@@ -155,6 +155,16 @@ def _differ(index: tuple[Index, ...], other: tuple[Index, ...], ranges: Ranges) 
             if (least is not None and least > 0) or (most is not None and most < 0):
                 return True
     return False
+
+
+def _assigned(body: Body) -> Iterator[str]:
+    """The variables that statements declare or update."""
+    for statement in walk(body):
+        match statement:
+            case Declare(name=name) | Update(target=Ref(name=name)):
+                yield name
+            case _:
+                pass
 
 
 def _accessed(body: Body) -> Mapping[str, list[tuple[Index, ...]]]:

@@ -21,6 +21,7 @@ search wait for it that goes on where it was, or one element further, by what it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -310,9 +311,8 @@ def _uses_own_elements(loop: For, buffer: str) -> bool:
     slopes = _slopes(loop, buffer)
     if slopes is None or not any(slopes):
         return False
-    first, *others = _accessed(loop, buffer)
-    for other in others:
-        distances = [y - x for x, y in zip(first, other, strict=True)]
+    for one, other in combinations(_accessed(loop, buffer), 2):
+        distances = [y - x for x, y in zip(one, other, strict=True)]
         if all(d == 0 for d in distances):
             continue
         # An axis along which the counter does not step from one of the elements to the other.

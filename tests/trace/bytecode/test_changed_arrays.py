@@ -195,9 +195,8 @@ def test_a_traced_choice_of_arrays_that_expressions_make_is_one_of_them():
         return a, b
 
     def among_two(x):
-        a = TABLE * 2
-        b = TABLE * 3
-        c = a if x[0] > x[1] else b
+        a, b = TABLE * 2, TABLE * 3
+        c: np.ndarray = a if x[0] > x[1] else b
         c[1:] = x[0]
         return a, b, c
 

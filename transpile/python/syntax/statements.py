@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from transpile.python.syntax.expressions import Expressions
@@ -32,6 +32,8 @@ Node = TypeVar("Node", bound=ast.AST)
 Block = list[ast.stmt]
 # What the functions are called that statements become, and the parameter that is an item.
 _ROLES = ("then", "otherwise", "condition", "body", "item")
+# What may make an array that nobody else has.
+_MAKING = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)
 _NOT_CONVERTED = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 
@@ -141,16 +143,17 @@ class Statements:
                 checked = self._expressions.call("bound", name, at=node)
                 self._starts_unbound.add(node.target.id)
                 return [placed(ast.Assign([target], checked), node), self._generic(node)]
-            case ast.Assign([ast.Name(name)], value) if self._may_make(name, value):
-                made = self._expressions.call("fresh", _load(name), at=node)
-                target = ast.Name(name, ast.Store())
-                return [self._generic(node), placed(ast.Assign([target], made), node)]
-        return [self._generic(node)]
+        return [self._generic(node), *self._made(node)]
 
-    def _may_make(self, name: str, value: ast.expr) -> bool:
-        """True for what may assign a new array to a variable of the function."""
-        makes = isinstance(value, ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript)
-        return makes and name not in self._outer
+    def _made(self, node: ast.stmt) -> Iterator[ast.stmt]:
+        """What follows an assignment that may make arrays: each is one of the function's own."""
+        for target, value in _pairs(node):
+            if not (isinstance(target, ast.Name) and isinstance(value, _MAKING)):
+                continue
+            if target.id not in self._outer:
+                made = self._expressions.call("fresh", _load(target.id), at=node)
+                name = ast.Name(target.id, ast.Store())
+                yield placed(ast.Assign([name], made), node)
 
     def _is_convertible(self, node: ast.AST) -> bool:
         """False where names of outer scopes are bound."""
@@ -452,3 +455,13 @@ def _own_nodes(block: Iterable[ast.AST]) -> Iterable[ast.AST]:
         yield node
         if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.expr):
             yield from _own_nodes(ast.iter_child_nodes(node))
+
+
+def _pairs(node: ast.stmt) -> Iterable[tuple[ast.expr, ast.expr | None]]:
+    """The targets of an assignment, each with its value."""
+    match node:
+        case ast.Assign([ast.Tuple(names) | ast.List(names)], ast.Tuple(values)):
+            return zip(names, values, strict=False)
+        case ast.Assign([target], value) | ast.AnnAssign(target, _, value):
+            return [(target, value)]
+    return []
