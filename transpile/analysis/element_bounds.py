@@ -47,6 +47,12 @@ def arrays_of(program: Program, kernel: Kernel) -> Mapping[str, Buffer]:
     return {**seen_by(program, kernel), **local}
 
 
+def is_never_0(difference: Index) -> bool:
+    """True if two subscripts with this difference are provably never the same."""
+    least, most = bounds(difference)
+    return (least is not None and least > 0) or (most is not None and most < 0)
+
+
 def is_in_bounds(load: Load, arrays: Mapping[str, Buffer], ranges: Ranges) -> bool:
     """True if the element is provably there."""
     pairs = zip(load.index, arrays[load.buffer].shape, strict=True)

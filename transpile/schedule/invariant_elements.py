@@ -23,10 +23,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
+from transpile.analysis.element_bounds import (
+    OUTSIDE,
+    Ranges,
+    arrays_of,
+    inside,
+    is_in_bounds,
+    is_never_0,
+)
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, THREADS_BOUND
-from transpile.ir.dims import Index, bounds, substitute, symbols_of
+from transpile.ir.dims import Index, substitute, symbols_of
 from transpile.ir.graph import Source
 from transpile.ir.loop_ir import (
     Apply,
@@ -149,12 +156,11 @@ def _stores(body: Body) -> Iterator[tuple[str, tuple[Index, ...]]]:
 
 def _differ(index: tuple[Index, ...], other: tuple[Index, ...], ranges: Ranges) -> bool:
     """True if two elements are never the same one."""
-    for one, two in zip(index, other, strict=True):
-        for known in (ranges.counted, ranges.limited):
-            least, most = bounds(substitute(one - two, known))
-            if (least is not None and least > 0) or (most is not None and most < 0):
-                return True
-    return False
+    return any(
+        is_never_0(substitute(one - two, known))
+        for one, two in zip(index, other, strict=True)
+        for known in (ranges.counted, ranges.limited)
+    )
 
 
 def _assigned(body: Body) -> Iterator[str]:

@@ -66,8 +66,11 @@ class _Guards:
         slack = self._slack(statement)
         if slack is None:
             return statement
-        is_seldom = is_seldom or not self._is_small(statement)
-        if is_seldom if not is_repeated else not symbols_of(slack) <= self.sizes:
+        if is_repeated:  # what depends on the loops around it has a version without teams already
+            is_in_pragma = not symbols_of(slack) <= self.sizes
+        else:
+            is_in_pragma = is_seldom or not self._is_small(statement)
+        if is_in_pragma:
             return replace(statement, slack=slack)
         return If(_is_enough(slack), (statement,), (_alone(statement),))
 

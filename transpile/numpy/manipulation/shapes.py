@@ -329,9 +329,7 @@ def diagonal(a: Array, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
             if count == 0
             else reshape_to(x, (*outer, count))
         )
-    flat = reshape_to(x, (*outer, n * m))
-    if isinstance(flat, Tracer) and flat.original in flat.owner.own:  # a view in any case
-        flat.owner.picked[flat.original] = None
+    flat = _as_view(reshape_to(x, (*outer, n * m)))
     start = offset if offset >= 0 else -offset * m
     if is_at_most(1, count):
         return slice_axis(flat, flat.ndim - 1, start, start + (count - 1) * (m + 1) + 1, m + 1)
@@ -402,10 +400,14 @@ def _set_part(name: str) -> Any:
 
 def _flat(x: Tracer) -> Any:
     """The elements as a vector, a view of the array in any case."""
-    vector = x if x.ndim == 1 else ravel(x)
-    if vector is not x and x.ndim and vector.original in vector.owner.own:
-        vector.owner.picked[vector.original] = None
-    return vector
+    return x if x.ndim == 1 else _as_view(ravel(x))
+
+
+def _as_view(result: Any) -> Any:
+    """A result that is a view also where NumPy's reshape would copy."""
+    if isinstance(result, Tracer) and result.original in result.owner.own:
+        result.owner.picked[result.original] = None
+    return result
 
 
 def _set_flat(x: Tracer, value: Any) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside, is_never_0
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, substitute, symbols_of
@@ -168,7 +168,7 @@ def _elements(
 def _are_apart(symbol: Symbol, one: _Access, other: _Access) -> bool:
     """True if two accesses are of different elements in different iterations."""
     return any(
-        _stride_apart(symbol, i, j) or _is_never_0(i - j)
+        _stride_apart(symbol, i, j) or is_never_0(i - j)
         for index, others in zip(one.subscripts, other.subscripts, strict=False)
         for i, j in zip(index, others, strict=True)
     )
@@ -199,8 +199,3 @@ def _linear(index: Index, name: str) -> tuple[Index | None, Index]:
     is_same = not any(s.name.endswith(_ONE) and s.name != name for s in symbols_of(stride))
     is_linear = is_same and stride * Dim.of(found[0]) + rest == index
     return (stride, rest) if is_linear else (None, index)
-
-
-def _is_never_0(difference: Index) -> bool:
-    least, most = bounds(difference)
-    return (least is not None and least > 0) or (most is not None and most < 0)
