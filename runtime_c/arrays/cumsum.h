@@ -130,6 +130,9 @@ static inline void cumsum_F(int64_t rows, int64_t n, int64_t reverse, const F *x
     const int64_t groups = (runs + CUMSUM_LANES - 1) / CUMSUM_LANES;
     const int64_t step = reverse ? -1 : 1, begin = reverse ? n - 1 : 0;
     F *starts = scratch, sum = (F)-0.0;
+    if (n == 0) {
+        return; /* arrays without elements have no address to add to */
+    }
     if (runs <= 1 && rows * n <= CUMSUM_SHARED) {
         cumsum_short_F(rows, n, step, x + begin, out + begin);
         return;

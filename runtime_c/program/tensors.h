@@ -3,14 +3,14 @@
 /* The first element of a tensor. */
 static inline void *tensor_data(const transpile_tensor *tensor)
 {
-    return (char *)tensor->data + tensor->byte_offset;
+    return tensor->data == NULL ? NULL : (char *)tensor->data + tensor->byte_offset;
 }
 
-/* What is wrong with a tensor: 0 nothing, 1 its dtype, 2 its device, 3 the number of its axes, 4 its
-   alignment in bytes. */
+/* What is wrong with a tensor: 0 nothing, 1 there is none, or its dtype, 2 its device, 3 the number
+   of its axes, 4 its alignment in bytes, 5 it has no data though it has elements. */
 static inline int tensor_fault(const transpile_tensor *tensor, int code, int bits, uint64_t alignment, int rank)
 {
-    if (tensor->dtype.code != code || tensor->dtype.bits != bits || tensor->dtype.lanes != 1) {
+    if (tensor == NULL || tensor->dtype.code != code || tensor->dtype.bits != bits || tensor->dtype.lanes != 1) {
         return 1;
     }
     if (tensor->device.device_type != 1 && tensor->device.device_type != 3) {
@@ -18,6 +18,13 @@ static inline int tensor_fault(const transpile_tensor *tensor, int code, int bit
     }
     if (tensor->ndim != rank) {
         return 3;
+    }
+    if (tensor->data == NULL) {
+        bool is_empty = false;
+        for (int k = 0; k < rank; k++) {
+            is_empty |= tensor->shape[k] == 0;
+        }
+        return is_empty ? 0 : 5;
     }
     return (uint64_t)(uintptr_t)tensor_data(tensor) % alignment == 0 ? 0 : 4;
 }

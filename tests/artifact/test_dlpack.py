@@ -138,6 +138,12 @@ def test_each_fault_has_a_code_and_a_text(library):
         tensors[0].byte_offset = 4
 
     assert call(library, arrays, outs, odd)[1] == "x is not aligned to 8 bytes"
+
+    def empty(tensors):
+        tensors[1].data = None
+
+    assert call(library, arrays, outs, empty)[1] == "z has no data"
+    assert library.mix_error(library.mix_dlpack(*[None] * 10)) == b"x is no tensor of float64"
     assert not outs[2].any()
 
 

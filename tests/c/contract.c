@@ -104,6 +104,9 @@ static void workspaces(void)
         EXPECT(memory[k < 16 ? k : bytes + k] == 0x55);
     EXPECT(kit_step(N, x, y, loss + 1, out, given) == 0);
     EXPECT(loss[0] == loss[1] && memcmp(out, slope, sizeof slope) == 0);
+    static char enough[kit_spectrum_WORKSPACE_BYTES + 1]; /* C has no arrays of no elements */
+    EXPECT(kit_spectrum_workspace_size() == sizeof enough - 1);
+    EXPECT(kit_step_WORKSPACE_BYTES >= kit_step_workspace_size(400000));
     const int64_t places[2] = {3, 4999};
     EXPECT(kit_look_up_workspace_size(2) == 0 && kit_look_up(2, places, loss, NULL) == 0);
     EXPECT(loss[0] == 3.25 && loss[1] == 4999.25);

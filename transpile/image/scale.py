@@ -17,7 +17,7 @@ import numpy as np
 
 from transpile.image.methods import KERNELS, RADII, ResizeMethod
 from transpile.ir.dims import Dim, Index, floor_divide
-from transpile.ir.indices.requirements import is_at_most, may_be_0
+from transpile.ir.indices.requirements import is_at_most, may_be_0, require
 from transpile.ir.types import FLOAT32, INT64
 from transpile.lax.arrays.enums import Precision
 from transpile.lax.control.loops import scan
@@ -131,14 +131,17 @@ def _range(start: Index, stop: Index) -> Any:
 
 
 def _nearest(x: Any, axis: int, size: Index) -> Any:
-    """The elements at the centres of the samples, which are computed in float32, as in JAX."""
+    """The elements at the centres of the samples, which are computed in float32, as in JAX: of long
+    axes the last centre may be rounded to the axis' end."""
+    require(1, x.shape[axis], "the nearest of n elements")
     old, new = (
         convert(n.as_value(), FLOAT32) if isinstance(n, Dim) else np.float32(n)
         for n in (x.shape[axis], size)
     )
     numbers = convert(_range(0, size), FLOAT32)
     centres = (numbers + np.float32(0.5)) * old / new
-    return _taken(x, axis, np.floor(centres).astype(np.int64))
+    last = x.shape[axis] - 1
+    return _taken(x, axis, np.minimum(np.floor(centres).astype(np.int64), last))
 
 
 def _taken(x: Any, axis: int, index: Any) -> Any:

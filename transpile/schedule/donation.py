@@ -11,6 +11,9 @@ order, and one that reads what lies behind them backwards, as memmove does:
     for i in 1..n: for j: y[i, j] = x[i, j] - x[i - 1, j]
     for i in 1..n ordered: for j: x[n - i, j] = x[n - i, j] - x[n - i - 1, j]
 
+An argument that the function assigns to always takes its new value. Where that is not legal, it is
+copied before, and kernels read the copy.
+
 An innermost loop that runs backwards does so a block of iterations at a time, of which what is
 behind is copied before. All have one thread: that is for loops that wait for memory, and elementary
 functions are worth another array.
@@ -26,7 +29,8 @@ from transpile.analysis.element_bounds import OUTSIDE, inside, is_in_bounds
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import COALESCED, NO_ALIASES, NO_DEAD_SCALARS
-from transpile.ir.dims import Dim, Index, Shape, sole_symbol, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, sole_symbol, symbols_of
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
     Buffer,
     Declare,
@@ -96,7 +100,27 @@ def donate_arguments(program: Program, options: Options) -> Program:
             kernels[position] = _in_place(kernel, name, output.name)
             program = replace(program, kernels=tuple(kernels))
             aliases.append((output.name, name))
+    placed = {name for _, name in aliases}
+    for name, output in own.items():
+        if name not in placed and output not in varying:
+            program = _copied_before(program, inputs[name], output, names)
+            aliases.append((output, name))
     return replace(program, aliases=tuple(aliases))
+
+
+def _copied_before(program: Program, argument: Buffer, output: str, names: Names) -> Program:
+    """The program whose kernels read a copy of an argument that the output's memory holds when the
+    program begins."""
+    copy = replace(argument, name=names.new(f"old_{argument.name}"))
+    kernels = [_reading(k, argument.name, copy.name) for k in program.kernels]
+    symbol = Symbol("i", 0, product(argument.shape))
+    index = (Dim.of(symbol),) if symbol.extent != 1 else (0,)
+    store = Store(copy.name, index, Load(output, index, argument.dtype))
+    body = (For(symbol, symbol.extent, (store,)),) if symbol.extent != 1 else (store,)
+    shapes = tuple((n, (symbol.extent,)) for n in (copy.name, output))
+    first = Kernel(names.new(f"{program.name}_{copy.name}"), body, shapes=shapes)
+    temporaries = (*program.temporaries, copy)
+    return replace(program, kernels=(first, *kernels), temporaries=temporaries)
 
 
 def _fits(donated: Buffer, output: Buffer) -> bool:
@@ -379,11 +403,19 @@ def _with_positions(
 
 
 def _in_place(kernel: Kernel, donated: str, output: str) -> Kernel:
+    kept = tuple((n, s) for n, s in kernel.shapes if n != donated)
+    kernel = _reading(replace(kernel, shapes=kept), donated, output)
+    return replace(kernel, body=without_copies(kernel.body) or kernel.body)
+
+
+def _reading(kernel: Kernel, array: str, other: str) -> Kernel:
+    """The kernel that reads another array in the place of one."""
+
     def swap(expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer == donated:
-            return replace(expr, buffer=output)
+        if isinstance(expr, Load) and expr.buffer == array:
+            return replace(expr, buffer=other)
         return expr
 
-    shapes = tuple((n, s) for n, s in kernel.shapes if n != donated)
+    shapes = tuple((other if n == array else n, s) for n, s in kernel.shapes)
     body = tuple(map_statement(s, swap) for s in kernel.body)
-    return replace(kernel, body=without_copies(body) or body, shapes=shapes)
+    return changed(kernel, body=same(kernel.body, body), shapes=same(kernel.shapes, shapes))

@@ -58,6 +58,8 @@ _EXPORTED = (
     "_dlpack_with_callback",
     "_abi_version",
     "_ABI_VERSION",
+    "_WORKSPACE_BYTES",
+    "_workspace",
     "_arguments",
     "_results",
     "_sizes",

@@ -8,6 +8,7 @@ from typing import Literal
 
 from transpile.codegen.callback_messages import places_of
 from transpile.codegen.plan.provenance import Origin, lines_of
+from transpile.codegen.plan.small_machines import most_workspace
 from transpile.codegen.plan.tensors import tensor_faults
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds
@@ -102,6 +103,7 @@ def interface_version(program: Program) -> int:
         "shared": program.aliases,
         "places": places_of(program),
         "communicates": program.communicates,
+        "workspace": most_workspace(program),  # which a caller's array may have
     }
     return int.from_bytes(blake2b(json.dumps(known).encode(), digest_size=4).digest(), "big")
 

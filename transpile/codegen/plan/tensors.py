@@ -10,13 +10,14 @@ from transpile.ir.dims import Dim, Index, Symbol, symbols_of, terms_of
 from transpile.ir.loop_ir import DType, Program
 from transpile.ir.types import BOOL, is_bfloat16
 
-# The codes of errors begin below this one, five for each array.
+# The codes of errors begin below this one, six for each array.
 _CODES = -1000
 _FAULTS = (
     "is no tensor of {dtype}",
     "is not in the memory of the CPU",
     "has not {rank} axes",
     "is not aligned to {alignment} bytes",
+    "has no data",
 )
 
 
@@ -29,7 +30,7 @@ def dtype_code(dtype: DType) -> int:
 
 def first_code(number: int) -> int:
     """The code above those of an array, by its number among arguments and results."""
-    return _CODES - 5 * number
+    return _CODES - (len(_FAULTS) + 1) * number
 
 
 def tensor_faults(program: Program) -> list[tuple[int, str]]:

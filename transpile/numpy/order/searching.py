@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Index
+from transpile.ir.dims import Dim, Index, bounds
 from transpile.ir.types import COMPLEX128, FLOAT64, INT64, kind_letter
 from transpile.numpy.core.promotion import (
     Array,
@@ -152,6 +152,11 @@ def _count_in_loop(x: Any, values: Any, count: Any, is_before: Callable[..., Any
     return repeated(is_left, halved, (x, values), (_size(x.shape[0]), count))[1]
 
 
+def _may_be_one(size: Index) -> bool:
+    low = bounds(size)[0]
+    return isinstance(size, Dim) and (low is None or low <= 1)
+
+
 def _size(size: Index) -> Any:
     return strengthen(convert(as_array(dimension_value(size)), INT64))
 
@@ -230,7 +235,10 @@ def interp(
         return np.where(where < points[0], below, np.where(where > points[0], above, first))
     inside = _interpolate(where, points, heights)
     result = np.where(where < points[0], below, np.where(where > points[-1], above, inside))
-    return np.where(np.isnan(where), convert(where, dtype), result)
+    is_lost = np.isnan(where)
+    if _may_be_one(points.shape[0]):  # of a single point NumPy does not ask
+        is_lost = is_lost & (_size(points.shape[0]) > 1)
+    return np.where(is_lost, convert(where, dtype), result)
 
 
 def _check_interp(xp: Any, fp: Any, period: Any) -> None:
@@ -259,11 +267,13 @@ def _periodic(x: Any, points: Any, heights: Any, period: Any) -> tuple[Any, Any,
 
 
 def _interpolate(x: Any, points: Any, heights: Any) -> Any:
-    """On the line through the two points around x; at the last point its height."""
-    left = count_before(points, x, inclusive=True) - 1
-    left = np.clip(left, 0, points.shape[0] - 2)
-    ends = take(points, left), take(points, left + 1)
-    start, end = take(heights, left), take(heights, left + 1)
+    """On the line through the two points around x; at the last point its height. A runtime size may
+    be one point, which is then both."""
+    last = points.shape[0] - 1
+    left = np.maximum(np.minimum(count_before(points, x, inclusive=True) - 1, last - 1), 0)
+    right = np.minimum(left + 1, last) if _may_be_one(points.shape[0]) else left + 1
+    ends = take(points, left), take(points, right)
+    start, end = take(heights, left), take(heights, right)
     if heights.dtype.kind != "c":
         return _on_line(x, ends, start, end)
     parts = [_on_line(x, ends, part(start), part(end)) for part in (np.real, np.imag)]

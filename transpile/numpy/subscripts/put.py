@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index
-from transpile.ir.indices.requirements import require_index
+from transpile.ir.indices.requirements import is_at_most, require_index
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core import elementwise
@@ -98,7 +98,7 @@ def place(arr: Array, mask: Array, vals: Array) -> None:
         if isinstance(mask, Tracer) or np.any(mask):
             raise located(ValueError, "Cannot insert from an empty array!")
         return
-    if values.shape[0] > 1:
+    if not is_at_most(values.shape[0], 1):
         number = call(np.subtract, cumsum(marks), 1)
         values = take(values, np.remainder(number, values.shape[0]))
     arr[...] = elementwise.where(marks, convert(values, arr.dtype), ravel(arr)).reshape(arr.shape)
