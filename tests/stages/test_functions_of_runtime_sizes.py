@@ -452,3 +452,26 @@ def test_what_is_refused_says_why(text):
 def test_a_size_that_a_routine_cannot_count_is_refused():
     text = transpile.jit(np.sort).lower(ShapeDtypeStruct(("n",), np.float64)).as_text()
     assert 'return "n is more than 4294967295";' in text
+
+
+WITHOUT_ELEMENTS = {
+    "resizing n elements": "np.resize(v, 3)",
+    "the nearest of n elements": "image.resize(x, (2 * len(v) + 1, 4), 'nearest')",
+    "padding between n elements": "lax.pad(v, 0.0, ((1, 1, 1),))",
+}
+
+
+@pytest.mark.parametrize("what", WITHOUT_ELEMENTS)
+def test_what_needs_an_element_is_refused_where_there_may_be_none(what):
+    with pytest.raises(transpile.errors.UndecidedSizeError, match=f"{what} needs 1 <= n"):
+        transpile.jit(function([WITHOUT_ELEMENTS[what]])).lower(*types(0))
+
+
+def test_samples_of_no_elements_are_zero():
+    """And none is read before the array."""
+    (n,) = transpile.dims("n", "n >= 0")
+    resized = transpile.jit(lambda x: image.resize(x, (len(x) + 1, 2), "cubic"))
+    program = resized.lower(ShapeDtypeStruct((n, 2), np.float64)).compile()
+    assert program(np.zeros((0, 2))).tolist() == [[0, 0]]
+    x = arguments(5)[0][:, :2]
+    np.testing.assert_allclose(program(x), image.resize(x, (6, 2), "cubic"))

@@ -10,7 +10,6 @@ NaN, as they should.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -66,12 +65,14 @@ def ordinary_angles(kernel: Kernel) -> frozenset[Expr]:
     limits = angles(part for statement in walk(body) for part in parts(statement))
     if not limits:
         return frozenset()
-    declared = [s for s in walk(body) if isinstance(s, Declare)]
-    times = Counter(s.name for s in declared)
+    declared: dict[Ref, list[Declare]] = {}
+    for statement in walk(body):
+        if isinstance(statement, Declare):
+            declared.setdefault(Ref(statement.name, statement.dtype), []).append(statement)
     memo = _bounds_of_elements(tuple(walk(body)))
-    for statement in declared:
-        if statement.constant and times[statement.name] == 1:
-            memo[Ref(statement.name, statement.dtype)] = _bound(statement.value, memo)
+    for ref, versions in declared.items():  # those of the versions of a loop have one name
+        if all(statement.constant for statement in versions):
+            memo[ref] = max([_bound(statement.value, memo) for statement in versions])
     return frozenset(
         angle for angle, limit in limits.items() if _bound(angle, memo) * _ROUNDINGS <= limit
     )

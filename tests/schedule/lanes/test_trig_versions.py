@@ -1,5 +1,7 @@
 """Loops over sines have a version for ordinary angles, and the general one after it."""
 
+import re
+
 import numpy as np
 import pytest
 from graphs import assert_steps_agree, lowered, statements_of
@@ -110,3 +112,19 @@ def test_an_angle_that_a_bound_guards_is_not_read_without_it():
     program = marked(lambda x, y: np.concatenate([np.sin(x), y]), x, y)
     (found,) = run(version_trig_loops(program, Options()), [x, y])  # raises where x is read outside
     np.testing.assert_array_equal(found, np.concatenate([np.sin(x), y]))
+
+
+def test_angles_that_are_bounded_stay_so_in_all_versions_of_a_loop():
+    """A variable is declared in each of them: it has the largest of its bounds."""
+
+    def nested(x):
+        for _ in range(10):
+            x = np.abs(np.sin(x) * 1.5 - 0.5)
+        return x
+
+    text = transpile.jit(nested).lower(transpile.ShapeDtypeStruct(("n",), np.float32)).as_text()
+    assert set(re.findall(r"far \|= (.*?) >", text)) == {"fabsf(x[i])"}
+    assert set(re.findall(r"sin_f32\((\w+\[\w+\])?", text[text.index("nested_kernel") :])) == {
+        "x[i]",
+        "x_rest[k]",
+    }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from transpile.ir.dims import Shape
+from transpile.ir.indices.requirements import may_be_0, require
 from transpile.lax.arrays.promotion import (
     Array,
     array,
@@ -172,6 +173,9 @@ def pad(
             ValueError,
             f"interior padding in padding_config must be nonnegative, got padding_config {config}",
         )
+    for size, (*_, between) in zip(shape, config, strict=True):
+        if between and may_be_0(size):
+            require(1, size, "padding between n elements")
     result = tuple(
         low + high + (0 if d == 0 else (d - 1) * (between + 1) + 1)
         for d, (low, high, between) in zip(shape, config, strict=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index
-from transpile.ir.indices.requirements import is_at_most, require_index
+from transpile.ir.indices.requirements import is_at_most, require, require_index
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core import elementwise
@@ -304,6 +304,7 @@ def resize(a: Array, new_shape: Any) -> Any:
     size, wanted = flat.shape[0], product(shape)
     if size == 0 or wanted == 0:
         return fill(0, shape, flat.dtype)
+    require(1, size, "resizing n elements")
     copies = -(-wanted // size)
     repeated = reshape_to(broadcast_to(flat, (copies, size)), (copies * size,))
     return reshape_to(slice_axis(repeated, 0, 0, wanted), shape)
