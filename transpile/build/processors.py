@@ -98,7 +98,9 @@ def version_file(processor: str) -> str:
 def version_source(program: Program, processor: str) -> str:
     """The C file of a version: the program with other names of its functions."""
     ending = f"_{identifier(processor)}"
-    names = sorted(n for n in exported_names(program.name) if not n.endswith(("_ABI_VERSION", "_BYTES")))
+    names = sorted(
+        n for n in exported_names(program.name) if not n.endswith(("_ABI_VERSION", "_BYTES"))
+    )
     return filled_in("version.c.j2", names=names, ending=ending, processor=processor)
 
 

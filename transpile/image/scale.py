@@ -173,9 +173,7 @@ def _has_windows(old: Index, new: Index, method: ResizeMethod) -> bool:
     """True if samples of runtime sizes are sums over windows: unless few elements, or few samples,
     are known to be there."""
     few = _FEW * 2 * _radius(method)
-    return not (
-        may_be_0(old) or may_be_0(new) or is_at_most(old, few) or is_at_most(new, few)
-    )
+    return not (may_be_0(old) or may_be_0(new) or is_at_most(old, few) or is_at_most(new, few))
 
 
 def _windowed(

@@ -101,10 +101,10 @@ def donate_arguments(program: Program, options: Options) -> Program:
             program = replace(program, kernels=tuple(kernels))
             aliases.append((output.name, name))
     placed = {name for _, name in aliases}
-    for name, output in own.items():
-        if name not in placed and output not in varying:
-            program = _copied_before(program, inputs[name], output, names)
-            aliases.append((output, name))
+    for name, value in own.items():
+        if name not in placed and value not in varying:
+            program = _copied_before(program, inputs[name], value, names)
+            aliases.append((value, name))
     return replace(program, aliases=tuple(aliases))
 
 
@@ -113,11 +113,12 @@ def _copied_before(program: Program, argument: Buffer, output: str, names: Names
     program begins."""
     copy = replace(argument, name=names.new(f"old_{argument.name}"))
     kernels = [_reading(k, argument.name, copy.name) for k in program.kernels]
-    symbol = Symbol("i", 0, product(argument.shape))
-    index = (Dim.of(symbol),) if symbol.extent != 1 else (0,)
+    size = product(argument.shape)
+    symbol = Symbol("i", 0, size)
+    index: Shape = (Dim.of(symbol),) if size != 1 else (0,)
     store = Store(copy.name, index, Load(output, index, argument.dtype))
-    body = (For(symbol, symbol.extent, (store,)),) if symbol.extent != 1 else (store,)
-    shapes = tuple((n, (symbol.extent,)) for n in (copy.name, output))
+    body: Body = (For(symbol, size, (store,)),) if size != 1 else (store,)
+    shapes: tuple[tuple[str, Shape], ...] = ((copy.name, (size,)), (output, (size,)))
     first = Kernel(names.new(f"{program.name}_{copy.name}"), body, shapes=shapes)
     temporaries = (*program.temporaries, copy)
     return replace(program, kernels=(first, *kernels), temporaries=temporaries)
