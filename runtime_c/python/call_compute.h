@@ -124,18 +124,43 @@ static PyObject *take_workspace(const Program *program)
 }
 
 /* Begin a call of a program with callbacks: append the trampoline and its context to the pointers.
-   Returns the context, whose `finish` ends the call; NULL with an error set. */
-static PyObject *begin_callbacks(const Program *program, void **pointers)
+   Returns the context; NULL with an error set. A call inside this one, or in another thread, finds
+   none and makes its own. */
+static PyObject *begin_callbacks(Program *program, void **pointers)
 {
-    PyObject *context = PyObject_CallMethod(program->callbacks, "begin", NULL);
-    PyObject *address = context == NULL ? NULL : PyObject_GetAttrString(context, "address");
+    PyObject *context = program->context;
+    program->context = NULL;
     pointers[0] = program->called;
+    pointers[1] = program->context_address;
+    if (context != NULL) {
+        return context;
+    }
+    context = PyObject_CallMethod(program->callbacks, "begin", NULL);
+    PyObject *address = context == NULL ? NULL : PyObject_GetAttrString(context, "address");
     pointers[1] = address == NULL ? NULL : PyLong_AsVoidPtr(address);
     Py_XDECREF(address);
     if (PyErr_Occurred()) {
         Py_CLEAR(context);
     }
     return context;
+}
+
+/* End such a call: raise the exception of a callback, if there was one, else keep the context for a
+   later call. 0 with an error set. */
+static int end_callbacks(Program *program, PyObject *context, void *address)
+{
+    PyObject *error = PyObject_GetAttrString(context, "error");
+    const int is_fine = error == Py_None;
+    Py_XDECREF(error);
+    if (is_fine && program->context == NULL) {
+        program->context = context;
+        program->context_address = address;
+        return 1;
+    }
+    PyObject *nothing = error == NULL ? NULL : PyObject_CallMethod(context, "finish", NULL);
+    Py_XDECREF(nothing);
+    Py_DECREF(context);
+    return nothing != NULL;
 }
 
 /* Raise the error for a code. */
@@ -155,7 +180,7 @@ INLINED int enter_program(const Program *program, Frame *frame, void **end)
     void **const pointers = frame->pointers;
     PyObject *context = NULL;
     if (program->callbacks != NULL) {
-        context = begin_callbacks(program, end);
+        context = begin_callbacks((Program *)program, end);
         if (context == NULL) {
             return 0;
         }
@@ -173,11 +198,8 @@ INLINED int enter_program(const Program *program, Frame *frame, void **end)
         Py_END_ALLOW_THREADS
     }
     int done = 1;
-    if (context != NULL) { /* `finish` raises the exception of a callback */
-        PyObject *nothing = PyObject_CallMethod(context, "finish", NULL);
-        Py_XDECREF(nothing);
-        done = nothing != NULL;
-        Py_DECREF(context);
+    if (context != NULL) {
+        done = end_callbacks((Program *)program, context, end[1]);
     }
     frame->code = done ? code : 0;
     if (done && code != 0 && program->resize == NULL) {

@@ -29,6 +29,8 @@ typedef struct Program {
     int is_brief;     /* a few microseconds on one thread: the GIL is kept */
     PyObject *callbacks; /* runtime/callbacks.py, or NULL */
     void *called;        /* their trampoline */
+    PyObject *context;   /* of their last call, owned, which the next one takes; or NULL */
+    void *context_address;
     void *sizes;         /* the runtime sizes, or NULL */
     PyObject *resize;    /* (code, lengths) -> the program with other memory for lengths without a
                             bound, or None; NULL where all have bounds */

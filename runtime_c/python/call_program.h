@@ -177,6 +177,7 @@ static int program_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((Program *)self)->owned);
     Py_VISIT(((Program *)self)->resized);
+    Py_VISIT(((Program *)self)->context);
     return 0;
 }
 
@@ -189,6 +190,7 @@ static void program_dealloc(PyObject *self)
     PyMem_Free(program->aliases);
     free_nodes(program->lengths, program->result_count);
     Py_CLEAR(program->resized);
+    Py_CLEAR(program->context);
     Py_CLEAR(program->owned);
     Py_TYPE(self)->tp_free(self);
 }

@@ -21,6 +21,7 @@ from thorough import thorough
 import transpile
 from transpile.build import toolchain
 from transpile.options import Options
+from transpile.runtime.callbacks import Callbacks
 from transpile.runtime import fast_call
 from transpile.runtime.dispatcher import Dispatcher
 from transpile.runtime.program_call import ProgramCall
@@ -181,6 +182,33 @@ def test_static_arguments_are_told_apart():
         for n in (2, True, 10**30, 2.0, -0.0, 0.0, (1, 2)[0]):
             np.testing.assert_array_equal(fast(X, n), X * n)
     assert np.signbit(fast(X, -0.0)[1]) and not np.signbit(fast(X, 0.0)[1])
+
+
+def test_arguments_that_become_static_by_themselves_are_compared_in_c():
+    scales = {"plain": 1.0}
+
+    def f(x, how, n):
+        room = [0.0] * n
+        return x * scales["plain"] + len(room) if how == "add" else x - n
+
+    fast = transpile.jit(f)
+    for _ in range(2):
+        fast(X, "add", 2), fast(X, "take", 2), fast(X, "add", 5)
+    with python_calls() as calls:
+        np.testing.assert_array_equal(fast(X, "add", 2), X + 2)
+        np.testing.assert_array_equal(fast(X, "take", 2), X - 2)
+        np.testing.assert_array_equal(fast(X, "add", 5), X + 5)
+        np.testing.assert_array_equal(fast(X, "".join(["a", "dd"]), 5), X + 5)
+    assert not calls
+    np.testing.assert_array_equal(fast(X, "add", np.int64(5)), X + 5)
+    np.testing.assert_array_equal(fast(X, "add", True), X + 1)
+    scales["plain"] = 3.0
+    for _ in range(2):
+        np.testing.assert_array_equal(fast(X, "add", 5), 3 * X + 5)
+    fast.clear_cache()
+    with python_calls() as calls:
+        np.testing.assert_array_equal(fast(X, "add", 5), 3 * X + 5)
+    assert calls
 
 
 class Array(np.ndarray):
@@ -456,6 +484,26 @@ def test_callbacks_are_called_from_c():
         assert fast(np.array(1.0)) == 2.0
     assert [seen.get() for _ in range(seen.qsize())] == [0.0, 3.0, 2.0, 1.0, 1.0]
     assert not calls
+
+
+def test_programs_that_raise_begin_their_callbacks_once(monkeypatch):
+    def f(x):
+        if x < 0:
+            raise LookupError(f"{x} is negative")
+        return x * 2
+
+    fast = transpile.jit(f)
+    fast(1.0)
+    begun = []
+    begin = Callbacks.begin
+    monkeypatch.setattr(Callbacks, "begin", lambda own: begun.append(own) or begin(own))
+    for x in (1.0, 2.0, -1.0, 3.0, 4.0, -2.0):
+        if x < 0:
+            with pytest.raises(LookupError, match=rf"{x} is negative"):
+                fast(x)
+        else:
+            assert fast(x) == 2 * x
+    assert len(begun) == 2  # after the program's first call in C, and after the first error
 
 
 def test_forgetting():

@@ -23,7 +23,12 @@ from transpile.dispatch.switches import DISABLED, is_suspended_or_other
 from transpile.dispatch.tracing import Config, Tracing
 from transpile.options import Options
 from transpile.runtime.devices import CPU, current_default
-from transpile.runtime.dispatcher import CalledBySlot, Dispatcher, InstanceSignature
+from transpile.runtime.dispatcher import (
+    CalledBySlot,
+    Dispatcher,
+    InstanceSignature,
+    Specializations,
+)
 from transpile.stages import Lowered, Traced
 from transpile.targets import choice
 from transpile.trace.call_arguments import Parameters
@@ -86,7 +91,8 @@ class Wrapped(metaclass=CalledBySlot):
         self._config = config
         self._parameters = config.parameters
         self._tracing = Tracing(function, config)
-        self._statics = StaticArguments(function, config, Wrapped, (Wrapped, BoundWrapped))
+        make = functools.partial(_with_entries_in, self._tracing.table)
+        self._statics = StaticArguments(function, config, make, (Wrapped, BoundWrapped))
         self._methods = _Methods(function, config, self._first_call())
         Dispatcher(
             self._tracing.table,
@@ -188,6 +194,16 @@ class Wrapped(metaclass=CalledBySlot):
             # pickle finds the function under this name; its own names the jitted function.
             self._function.__qualname__ = f"{name}.__wrapped__"
         return _jitted, (self._function, self._config, module, name)
+
+
+def _with_entries_in(
+    outer: Specializations, function: Callable[..., Any], config: Config
+) -> Wrapped:
+    """A jitted function that makes calls of another one with equal arguments, whose table is
+    `outer`."""
+    made = Wrapped(function, config)
+    made._tracing.table.outer = outer
+    return made
 
 
 class _Methods:

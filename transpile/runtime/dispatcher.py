@@ -145,12 +145,15 @@ class Specializations:
     """The specializations of a function by key, and the entries of those that C calls.
 
     has_entries   True once there has been an entry
+    outer         the table of the function whose calls another one makes, in which some arguments
+                  are static: C finds the entries of both there, without a way through Python
     """
 
     def __init__(self) -> None:
         self.known: dict[Key, _Cached] = {}
         self.entries: list[Any] = []
         self.has_entries = False
+        self.outer: Specializations | None = None
         self.lock = Lock()
         self._sized: dict[Key, None] = {}
 
@@ -208,11 +211,24 @@ class Specializations:
         with self.lock:
             if self.known.get(key) is known:  # no other thread has traced again
                 self._drop_entry(key)
-                self.entries[:] = [entry, *self.entries][:_MOST_ENTRIES]
-                self.has_entries = True
+                self._add(entry)
+
+    def _add(self, entry: Any) -> None:
+        with self.lock:
+            self.entries[:] = [entry, *self.entries][:_MOST_ENTRIES]
+            self.has_entries = True
+        if self.outer is not None:
+            self.outer._add(entry)
 
     def _drop_entry(self, key: Key) -> None:
-        self.entries[:] = [entry for entry in self.entries if entry.key != key]
+        for entry in [entry for entry in self.entries if entry.key == key]:
+            self._drop(entry)
+
+    def _drop(self, entry: Any) -> None:
+        with self.lock:
+            self.entries[:] = [other for other in self.entries if other is not entry]
+        if self.outer is not None:
+            self.outer._drop(entry)
 
 
 class CalledBySlot(type):
