@@ -119,11 +119,21 @@ def of_widths(x, widths):
     return np.pad(x, widths)
 
 
+def of_digits(n):
+    return sum(int(digit) ** 2 for digit in str(n)) + len(str(n)) + len(f"{n}") + ("1" in str(n))
+
+
+def of_joined_digits(n, m):
+    return int(str(n) + "7" + str(m)) + (str(n) == str(n)[::-1])
+
+
 def of_settings(x, settings):
     return settings["scale"] * x.mean(axis=settings["axes"][0])
 
 
 NUMBERS = [
+    (of_digits, [((153,), {}), ((40,), {})], "n"),
+    (of_joined_digits, [((15, 2), {}), ((11, 40), {})], "m"),
     (of_axes, [((X, (0, 1)), {}), ((X, (1,)), {}), ((X, 0), {}), ((X, (0, 1)), {})], "axes"),
     (of_flag, [((X, True), {}), ((X, False), {}), ((X, np.bool_(True)), {})], "flag"),
     (of_order, [((X, 1.0), {}), ((X, np.inf), {}), ((X, -np.inf), {}), ((X, 1.0), {})], "order"),

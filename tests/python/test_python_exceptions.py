@@ -116,6 +116,35 @@ def made_where_it_goes_on(x, n):
     return b.sum() + y.sum()
 
 
+KNOTS = [0.5, 2.0, 4.0]
+
+
+def between_knots(x):
+    """Python would look one behind the last knot up only where none is as large."""
+    for i in range(len(KNOTS)):
+        if x <= KNOTS[i]:
+            return x / KNOTS[i]
+        if i > 0 and x > 3 * KNOTS[i]:
+            return x - KNOTS[i + 1]
+    return -1.0
+
+
+def looked_up(x, mode):
+    y = x.copy()
+    if mode > 2:
+        y[0] = 7.0
+        y *= {"low": 2.0}["high" if len(KNOTS) > 2 else "low"]
+    elif (mode > 1 and KNOTS[7] < x[0]) or mode < 0:
+        y += 3 // (len(KNOTS) - 3)
+    return y
+
+
+def joined_text(x):
+    if x < 0:
+        raise ValueError("no root of " + str(x) + "!")
+    return np.sqrt(x)
+
+
 def outcome(f, *args):
     """What a call gives: the result, or the class and the arguments of its exception."""
     try:
@@ -155,6 +184,15 @@ BAD_ROWS = np.where((ROWS == 123456) | (ROWS == 199999), -1.0, ROWS)
         (searched, [np.array([3, 1, -2, 8]), 7]),
         (in_helper, [1, 2]),
         (in_helper, [1, 3]),
+        (between_knots, [1.5]),
+        (between_knots, [6.5]),
+        (between_knots, [13.0]),
+        (looked_up, [ROWS[1], 0]),
+        (looked_up, [ROWS[1], 3]),
+        (looked_up, [ROWS[1], 2]),
+        (looked_up, [ROWS[1], -1]),
+        (joined_text, [4.0]),
+        (joined_text, [-4.0]),
     ],
 )
 def test_calls_end_as_in_python(f, args):
@@ -217,6 +255,24 @@ def die_of_negative(x):
         raise Mismatch("negative", x)
 
 
+def looked_up_and_handled(x):
+    try:
+        if x > 0:
+            return KNOTS[7] * x
+    except IndexError:
+        return 0.0
+    return x
+
+
+def handled_where_it_is_raised(x):
+    if x > 0:
+        try:
+            return KNOTS[7] * x
+        except IndexError:
+            return 0.0
+    return x
+
+
 def not_handled(x):
     try:
         die_of_negative(x)
@@ -232,6 +288,9 @@ def test_a_program_handles_no_exceptions():
     wanted = r"a program cannot handle the Mismatch that it raises where a traced"
     with pytest.raises(transpile.errors.UnsupportedError, match=wanted):
         transpile.jit(handled)(2.0)
+    with pytest.raises(transpile.errors.UnsupportedError, match="cannot handle the IndexError"):
+        transpile.jit(looked_up_and_handled)(2.0)
+    assert transpile.jit(handled_where_it_is_raised)(2.0) == 0.0
     f = transpile.jit(not_handled)
     assert f(2.0) == 4.0
     with pytest.raises(Mismatch, match="negative"):

@@ -400,6 +400,17 @@ def test_what_is_short_is_unrolled():
         transpile.jit(short_loop)(np.ones(2), layers)
 
 
+def test_lengths_that_depend_on_values_keep_the_error_of_their_branch():
+    def chosen(x):
+        (found,) = np.nonzero(x > 1)
+        if found.size == 0:
+            return x[0], None
+        return x[0], x[found[0]]
+
+    with pytest.raises(errors.BranchError, match=r"test_python_statements.py:\d+: 'result'"):
+        transpile.jit(chosen)(np.ones(3))
+
+
 def first_positive(x, items):
     for item in items:
         if item * x > 0:

@@ -73,3 +73,22 @@ def test_what_a_function_in_a_field_reads_is_guarded(monkeypatch):
 def test_a_field_that_is_no_array_names_itself_and_the_remedy():
     with pytest.raises(TypeError, match=r"'s\.either' of applied .* transpile.tree.static\(\)"):
         applied(Settings(X, np.sin, either="text"), X)
+
+
+@dataclass
+class Measured:
+    """Can be made an array, by those who ask for that."""
+
+    value: Any
+    error: Any
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([np.asarray(self.value), np.asarray(self.error)], dtype)
+
+
+def test_a_dataclass_that_can_be_made_an_array_is_a_container():
+    scaled = tp.jit(lambda m, x: Measured(m.value * x, m.error + x[0]))
+    result = scaled(Measured(X, 0.5), X + 1)
+    assert type(result) is Measured
+    np.testing.assert_array_equal(result.value, X * (X + 1))
+    assert result.error == 1.5

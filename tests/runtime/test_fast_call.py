@@ -21,8 +21,8 @@ from thorough import thorough
 import transpile
 from transpile.build import toolchain
 from transpile.options import Options
-from transpile.runtime.callbacks import Callbacks
 from transpile.runtime import fast_call
+from transpile.runtime.callbacks import Callbacks
 from transpile.runtime.dispatcher import Dispatcher
 from transpile.runtime.program_call import ProgramCall
 

@@ -106,6 +106,24 @@ def test_a_format_of_a_traced_value_is_an_error():
     assert seen[-1] == "1.000"
 
 
+def test_the_text_of_a_traced_value_is_for_messages():
+    shown = []
+
+    @tp.jit
+    def f(x):
+        shown.append("x: " + str(x) + ", " + "%s" % x)  # noqa: UP031
+        return x
+
+    f(X)
+    assert shown == ["x: Traced<f64[3]>, Traced<f64[3]>"]
+    for read in (len, hash, float, lambda text: text[0], lambda text: text + "s" == "s"):
+        text = message(lambda x, read=read: read(str(x[0])), X)
+        assert "was used as a text" in text
+        assert "It comes from the argument 'x'" in text
+        assert "static_argnums" in text
+    assert tp.djit(lambda x: x * len(str(x[1])))(X)[1] == 3.0
+
+
 def test_round_to_digits_is_numpys():
     assert tp.jit(lambda x: round(x[0], 1))(X + 0.26) == 0.3
 

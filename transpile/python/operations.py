@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from transpile.python.checked_values import assert_, bound
 from transpile.python.semantics import branches, loops
 from transpile.python.semantics.branches import (
     and_,
@@ -19,14 +20,7 @@ from transpile.python.semantics.branches import (
     not_,
     or_,
 )
-from transpile.python.semantics.exceptions import (
-    assert_,
-    bound,
-    goes_on,
-    handled,
-    raise_,
-    text,
-)
+from transpile.python.semantics.exceptions import goes_on, handled, raise_, text
 from transpile.python.semantics.generators import Generated, listed, loop_over
 from transpile.python.semantics.values import Unbound, fresh, here, only_here, returned
 

@@ -283,7 +283,8 @@ def _new_node_type(cls: type) -> NodeType | None:
         return NodeType(
             cls.__name__, cls, lambda v: (v, None), lambda _, c: named(*c), lambda *_: keys
         )
-    array_like = hasattr(cls, "__array__") or hasattr(cls, "shape")
+    # With `__array__` alone it is a container that can be made an array, by those who ask for that.
+    array_like = hasattr(cls, "shape")
     if dataclasses.is_dataclass(cls) and not array_like and _ARE_CONTAINERS[0]:
         data, meta = _fields(cls)
         holds_arrays = {name for name in data if not _is_structure(_annotation(cls, name))}

@@ -17,6 +17,7 @@ import numpy as np
 
 from transpile import errors
 from transpile.ir.graph import Const
+from transpile.ir.indices.polynomial_text import can_be_declared
 from transpile.ir.primitive import TABLE
 from transpile.ir.source_info import user_source
 from transpile.ir.types import SHORT_NAMES
@@ -198,7 +199,7 @@ def _retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> 
     try:
         result: T = _with_longest(None, functools.partial(conversions.retried, tried))
     except (errors.TracerError, errors.UnsupportedError) as refusal:
-        if undecided is not None:
+        if undecided is not None and can_be_declared(undecided):
             raise undecided from None  # it says which constraint would settle it
         if not long:
             raise

@@ -67,6 +67,12 @@ _WHAT_TO_DO = {
         "`djit` (static=False). lax.fori_loop counts to a traced number, and a list becomes an "
         "array that one can index by transpile.numpy.array.",
     ),
+    "text": (
+        "TracerIntegerConversionError",
+        "The text of a number can be printed and be a part of an error's message. To compute with "
+        "its digits take them by // and %, make the argument static (static_argnums or "
+        "static_argnames), or have Python run a loop whose number it is, by transpile.unroll.",
+    ),
     "float": (
         "TracerFloatConversionError",
         "Stay with array operations (x.astype('float64') converts), make the argument static "
@@ -86,6 +92,52 @@ _WHAT_TO_DO = {
         "numpy.array(array).",
     ),
 }
+
+
+class TracedText(str):
+    """The text of a traced value, `Traced<f64[3]>`, for messages and prints. What reads its
+    characters, or compares it, needs the value, and raises the error of that."""
+
+    pieces: tuple[Any, ...]  # texts and traced values
+
+    @classmethod
+    def of(cls, *pieces: Any) -> TracedText:
+        """The text of these in a row."""
+        made = cls("".join([x if isinstance(x, str) else repr(x) for x in pieces]))
+        made.pieces = pieces
+        return made
+
+    def __add__(self, other: str) -> TracedText:
+        return TracedText.of(*self.pieces, *getattr(other, "pieces", (other,)))
+
+    def __radd__(self, other: str) -> TracedText:
+        return TracedText.of(other, *self.pieces)
+
+    def known(self) -> str:
+        """The text, only where its values are known."""
+        return "".join([x if isinstance(x, str) else x.known_text() for x in self.pieces])
+
+
+def _reading(name: str, convert: Callable[[str], Any] = str) -> Callable[..., Any]:
+    """The method of a text that reads its characters."""
+
+    def method(self: TracedText, *args: Any) -> Any:
+        return getattr(convert(self.known()), name)(*args)
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    *("__len__", "__iter__", "__getitem__", "__contains__", "__hash__"),
+    *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"),
+    *("count", "find", "rfind", "index", "rindex", "startswith", "endswith", "isdigit"),
+    *("isdecimal", "isnumeric", "split", "rsplit", "partition", "rpartition", "replace"),
+    *("strip", "lstrip", "rstrip", "zfill", "encode", "translate"),
+):
+    setattr(TracedText, _name, _reading(_name))
+for _name, _kind in (("__int__", int), ("__float__", float)):
+    setattr(TracedText, _name, _reading(_name, _kind))
 
 
 class Tracer:
@@ -162,9 +214,12 @@ class Tracer:
     def __repr__(self) -> str:
         return f"Traced<{self.type}>"
 
+    def __str__(self) -> str:
+        return TracedText.of(self)
+
     def __format__(self, spec: str) -> str:
         if not spec:
-            return repr(self)
+            return str(self)
         if not self.owner.active:
             raise leaked(self)
         value = self.owner.value(self.variable)
@@ -238,7 +293,7 @@ class Tracer:
     def _concrete(self, kind: str, wanted: str) -> Any:
         if not self.owner.active:
             raise leaked(self)
-        is_discrete = kind in ("bool", "int")  # whose derivative is zero anyway
+        is_discrete = kind in ("bool", "int", "text")  # whose derivative is zero anyway
         varies = not is_discrete and self.owner.varies(self.variable)
         value = UNKNOWN if varies else self.owner.value(self.variable)
         if value is not UNKNOWN:
@@ -278,6 +333,13 @@ class Tracer:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self._concrete("array", "a NumPy array"), dtype)
+
+    def known_text(self) -> str:
+        """The value's text, only where it is known; that of a tracer behind its trace, where no
+        program depends on it."""
+        if not self.owner.active:
+            return repr(self)
+        return str(self._concrete("text", "a text, whose characters are read,"))
 
     def known(self, kind: str, wanted: str) -> Any:
         """The value, only where it is known: "a Python scalar" of the kind "float"."""

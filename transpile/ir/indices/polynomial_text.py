@@ -65,7 +65,15 @@ def undecided(left: Any, right: Any, a: Any, b: Any, word: str = "<") -> str:
             "a function is traced; lax.cond and numpy.where choose when the program runs"
         )
     other = f"{a} >= {b}" if word == "<" else f"{a} > {b}"
-    return f"{text}; declare which it is: {declaration(a, word, b)}, or '{other}'"
+    return f"{text}; {_DECLARE}: {declaration(a, word, b)}, or '{other}'"
+
+
+_DECLARE = "declare which it is"
+
+
+def can_be_declared(error: Exception) -> bool:
+    """True if the error of a comparison names a declaration that would settle it."""
+    return _DECLARE in str(error)
 
 
 def declaration(a: Any, word: str, b: Any) -> str:

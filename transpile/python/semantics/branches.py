@@ -31,6 +31,7 @@ from transpile.python.objects.references import (
     share_with,
 )
 from transpile.python.semantics.bounds import within
+from transpile.python.semantics.exceptions import ending
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
     EndedError,
@@ -120,7 +121,7 @@ def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -
     changed: dict[Any, Attribute] = {}
     for region, branch in zip(regions, branches, strict=True):
         try:
-            results.append(unchanging(partial(region.run, branch), branch))
+            results.append(unchanging(partial(region.run, partial(ending, branch)), branch))
             changed |= {a.key: a for a in attributes.changed()}
             changes.append({a.key: a.get() for a in attributes.changed()})
         except EndedError as ended:
@@ -241,7 +242,7 @@ def _second(holds: Tracer, rest: Later, value: Any, combine: Callable[[Any, Any]
     region = Region("operand")
     attributes = Attributes([rest])
     try:
-        result = region.run(rest)
+        result = region.run(partial(ending, rest))
     except EndedError:
         result = None
     finally:

@@ -20,11 +20,10 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL
 from transpile.primitives.effects.callbacks import Callback, Same
 from transpile.primitives.effects.failures import fail
-from transpile.python.semantics.branches import if_, not_
-from transpile.python.semantics.values import EndedError, Maybe, Unbound, truth
+from transpile.python.semantics.values import EndedError
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import bind, current_trace
-from transpile.trace.tracer import Tracer
+from transpile.trace.tracer import TracedText, Tracer
 from transpile.util.interrupt_safety import THREAD
 
 
@@ -33,6 +32,11 @@ class Text:
 
     def __init__(self, pieces: Sequence[Any]) -> None:
         self.pieces = pieces
+
+    @classmethod
+    def of(cls, text: TracedText) -> Text:
+        """One that is made by `+` of texts and `str(x)`."""
+        return cls([(p, -1, "") if isinstance(p, Tracer) else p for p in text.pieces])
 
     def values(self) -> list[Tracer]:
         """The traced values."""
@@ -117,6 +121,9 @@ def raise_(later: Callable[[], Any], cause: Any) -> None:
     error = later()
     if isinstance(error, type):
         error = error()
+    error.args = tuple(
+        Text.of(part) if isinstance(part, TracedText) else part for part in error.args
+    )
     trace = current_trace()
     if trace is None or not trace.is_region:
         error.args = tuple(_known(part) for part in error.args)
@@ -135,48 +142,21 @@ def raise_(later: Callable[[], Any], cause: Any) -> None:
     bind(fail, *(x for part in raising.parts for x in traced_values(part)), callback=callback)
 
 
-def assert_(test: Any, message: Callable[[], Any]) -> None:
-    """`assert`."""
-    holds = truth(test)
-    if not isinstance(holds, Tracer):
-        if not holds:
-            raise_(lambda: _failed(message()), None)
-        return
-    if_(not_(holds), lambda: _asserted(message), lambda: (), (), ())
+# Of look-ups and of arithmetic, on values that are known while tracing.
+_IMPLICIT = (LookupError, ZeroDivisionError)
 
 
-def _asserted(message: Callable[[], Any]) -> tuple[()]:
-    raise_(lambda: _failed(message()), None)
-    return ()
-
-
-def _failed(message: Any) -> AssertionError:
-    return AssertionError() if message is None else AssertionError(message)
-
-
-def bound(value: Any) -> Any:
-    """The value of a variable that some path reaches without one."""
-    if type(value) is Unbound:
-        value.is_used = True
-        _raised(value.name)
-        raise EndedError(_unbound(value.name))  # what would be done with the value is never done
-    if type(value) is not Maybe:
-        return value
-    name = value.name
-    if_(not_(value.is_bound), lambda: _raised(name), lambda: (), (), ())
-    return value.value
-
-
-def _raised(name: str) -> tuple[()]:
-    raise_(lambda: _unbound(name), None)
-    return ()
-
-
-def _unbound(name: str) -> UnboundLocalError:
-    return UnboundLocalError(
-        f"{user_source()}: cannot access local variable {name!r} where it is not associated with "
-        f"a value"
-    )
+def ending(branch: Callable[[], Any]) -> Any:
+    """What a branch that a traced value chooses gives. Where Python raises in it, as for an index
+    that is out of the range of a list, the program does so when it comes there."""
+    try:
+        return branch()
+    except _IMPLICIT as error:
+        if isinstance(error, _OWN) or errors.blamed(error):
+            raise
+        failure = error.with_traceback(None)  # whose frames hold the trace
+    raise_(lambda: failure, None)
+    raise EndedError(failure)
 
 
 def _known(part: Any) -> Any:
