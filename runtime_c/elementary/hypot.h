@@ -1,14 +1,14 @@
 /* numpy.hypot: sqrt(x^2 + y^2) without intermediate overflow or underflow.
    Method: single precision in double; double precision scaled by a power of two where the larger
-   operand is extreme.
+   operand is extreme. Infinities are chosen of the operands, not of the result: gcc finds no vector
+   code for a comparison of a choice.
    Largest error measured: 0.51 ulp in single, 1.0 ulp in double precision. */
 static inline float hypot_f32(float x, float y)
 {
-    double a = (double)x;
-    double b = (double)y;
-    float result = (float)sqrt(multiply_add_f64(a, a, b * b));
-    result = fabsf(x) > 0x1.fffffep127f ? INFINITY : result;
-    return fabsf(y) > 0x1.fffffep127f ? INFINITY : result;
+    bool infinite = (fabsf(x) > 0x1.fffffep127f) | (fabsf(y) > 0x1.fffffep127f);
+    double a = infinite ? (double)INFINITY : (double)x;
+    double b = infinite ? 0.0 : (double)y;
+    return (float)sqrt(multiply_add_f64(a, a, b * b));
 }
 
 /* The same for programs without double precision: scaled as that one is. Largest error measured:
@@ -17,28 +17,26 @@ static inline float hypot_single_f32(float x, float y)
 {
     float a = fabsf(x);
     float b = fabsf(y);
-    float large = a > b ? a : b;
-    float small = a > b ? b : a;
+    bool infinite = (a > 0x1.fffffep127f) | (b > 0x1.fffffep127f);
+    float large = infinite ? INFINITY : a > b ? a : b;
+    float small = infinite ? 0.0f : a > b ? b : a;
     float scale = large > 0x1p60f ? 0x1p-80f : large < 0x1p-50f ? 0x1p100f : 1.0f;
     float back = large > 0x1p60f ? 0x1p80f : large < 0x1p-50f ? 0x1p-100f : 1.0f;
     large *= scale;
     small *= scale;
-    float result = sqrtf(multiply_add_f32(large, large, small * small)) * back;
-    bool infinite = (a > 0x1.fffffep127f) | (b > 0x1.fffffep127f);
-    return infinite ? INFINITY : result;
+    return sqrtf(multiply_add_f32(large, large, small * small)) * back;
 }
 
 static inline double hypot_f64(double x, double y)
 {
     double a = fabs(x);
     double b = fabs(y);
-    double large = a > b ? a : b;
-    double small = a > b ? b : a;
+    bool infinite = (a > 0x1.fffffffffffffp1023) | (b > 0x1.fffffffffffffp1023);
+    double large = infinite ? (double)INFINITY : a > b ? a : b;
+    double small = infinite ? 0.0 : a > b ? b : a;
     double scale = large > 0x1p500 ? 0x1p-600 : large < 0x1p-450 ? 0x1p600 : 1.0;
     double back = large > 0x1p500 ? 0x1p600 : large < 0x1p-450 ? 0x1p-600 : 1.0;
     large *= scale;
     small *= scale;
-    double result = sqrt(multiply_add_f64(large, large, small * small)) * back;
-    bool infinite = (a > 0x1.fffffffffffffp1023) | (b > 0x1.fffffffffffffp1023);
-    return infinite ? (double)INFINITY : result;
+    return sqrt(multiply_add_f64(large, large, small * small)) * back;
 }

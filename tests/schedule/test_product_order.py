@@ -13,7 +13,7 @@ from transpile.lower.kernels import lower
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.lanes.blocked_reductions import block_reductions
-from transpile.schedule.lanes.column_reductions import vectorize_columns
+from transpile.schedule.lanes.outer.column_reductions import vectorize_columns
 from transpile.schedule.lanes.privatized_scatters import privatize_scatters
 from transpile.schedule.product_order import restore_product_order
 from transpile.schedule.vectorize import vectorize_loops

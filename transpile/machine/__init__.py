@@ -208,8 +208,7 @@ class Machine:
     # ------------------------------------------------------------- loops in lanes (schedule/lanes)
 
     # Shorter loops are unrolled by the compiler; those of the user's are longer.
-    shortest_simd: int = 4
-    shortest_users_simd: int = 16
+    shortest_simd, shortest_users_simd = 4, 16
     # Copies that stride through memory are put together number by number in shorter loops than
     # this, which compilers do better without a mark.
     shortest_strided_simd: int = 32
@@ -226,15 +225,16 @@ class Machine:
 
     # Column reductions: the most columns of a strip, as many strips as there should be for the
     # threads, and the columns of the narrowest array that is not walked as it stands.
-    strip: int = 256
-    fewest_strips: int = 4
-    fewest_columns: int = 8
+    strip, fewest_strips, fewest_columns = 256, 4, 8
 
     # Short rows, one in each lane: the numbers of a row, or of a table that all rows read, and how
     # many rows go together: one of these numbers if they are a multiple of it, else the first.
     longest_short_row, longest_shared_row = 24, 256
     row_strips: tuple[int, ...] = (32, 16, 24, 40, 48)
     fewest_row_strips: int = 4
+    # Iterations that each run a loop of their own, one in each lane: four vectors, as operations
+    # wait for one another; and the fewest of them.
+    divergent_lanes, fewest_divergent = 32, 16
 
     @derived
     def row_strip_bytes(self) -> int:

@@ -49,7 +49,8 @@ def _length(equation: Equation) -> int:
 
 
 class LoopStatement:
-    """A loop statement: its variables, and who runs it."""
+    """A loop statement: its variables, who runs it, and whether it has a first iteration, whatever
+    the arguments of the program are."""
 
     def __init__(self, names: tuple[str, ...], stops: tuple[int, ...]) -> None:
         self.source = source = user_source()
@@ -59,6 +60,7 @@ class LoopStatement:
         self.is_updated = [name.startswith("+") for name in names]
         self.stops = stops
         self.is_asked_for = False
+        self.surely_begins = False
 
     def with_names(self, also: tuple[str, ...]) -> Self:
         """The loop with further variables."""
@@ -66,6 +68,7 @@ class LoopStatement:
             return self
         loop = type(self)((*self._names, *also), self.stops)
         loop.is_asked_for, loop.site = self.is_asked_for, self.site
+        loop.surely_begins = self.surely_begins
         return loop
 
     @property

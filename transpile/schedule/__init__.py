@@ -53,12 +53,13 @@ from transpile.schedule.invariant_elements import hoist_elements
 from transpile.schedule.lanes.aos_to_soa import aos_to_soa
 from transpile.schedule.lanes.blocked_reductions import block_long_reductions
 from transpile.schedule.lanes.bool_reductions import widen_bool_reductions
-from transpile.schedule.lanes.column_reductions import vectorize_columns
 from transpile.schedule.lanes.if_conversion import convert_ifs
 from transpile.schedule.lanes.jam.columns import unroll_and_jam
 from transpile.schedule.lanes.jam.rows import jam_rows
 from transpile.schedule.lanes.nan_flags import flag_nans
-from transpile.schedule.lanes.outer_vectorize import vectorize_outer
+from transpile.schedule.lanes.outer.column_reductions import vectorize_columns
+from transpile.schedule.lanes.outer.divergent_loops import vectorize_divergent
+from transpile.schedule.lanes.outer.outer_vectorize import vectorize_outer
 from transpile.schedule.lanes.packed_columns import pack_columns
 from transpile.schedule.lanes.privatized_scatters import privatize_scatters
 from transpile.schedule.lanes.rng_fission import fission_rng
@@ -201,6 +202,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         hoist_elements,
         "elements that an innermost loop reads beside those that it stores are read before it",
+    ),
+    (
+        vectorize_divergent,
+        "loops around loops that end where their data say run in lanes, until all have ended",
     ),
     (vectorize_loops, "innermost loops without dependences run in vector lanes"),
     (

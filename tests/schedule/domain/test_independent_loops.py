@@ -98,11 +98,11 @@ def test_what_is_marked_never_meets():
 # How long x is, so that Python does not unroll the loop; its range, and whether threads share it.
 LOOPS = {
     apart: (100, "0..100", True),
-    sums_of_rows: (100, "0..25", True),  # four rows at a time
+    sums_of_rows: (100, "0..4", True),  # in strips, as below
     prefixes: (100, "0..100", True),
     below_pivots: (100, "0..-i + 99", True),
     pairs: (100, "0..100", True),
-    iterated: (100, "0..100", True),
+    iterated: (100, "0..4", True),
     chained: (100, "0..99", False),
     swept: (100, "0..98", False),
     shifted_in_place: (300, "0..299", False),

@@ -39,9 +39,14 @@ class State:
     """
 
     def __init__(
-        self, names: Sequence[str], is_updated: Sequence[bool], values: Sequence[Any]
+        self,
+        names: Sequence[str],
+        is_updated: Sequence[bool],
+        values: Sequence[Any],
+        surely_begins: bool = False,
     ) -> None:
         self.names = names
+        self.surely_begins = surely_begins
         self.types: list[ArrayType] = []
         self._given = list(zip(names, values, is_updated, strict=True))
         self._initial: list[Any] = []
@@ -97,9 +102,7 @@ class State:
             _of_type(value, kind) for value, kind in zip(self._initial, self.types, strict=True)
         ]
 
-    def values(
-        self, leaves: Sequence[Any], behind: bool = False, at_least_once: bool = False
-    ) -> list[Any]:
+    def values(self, leaves: Sequence[Any], behind: bool = False) -> list[Any]:
         """The variables, of leaves: in the body, or behind the loop."""
         values: list[Any] = []
         for part in self._parts:
@@ -111,7 +114,7 @@ class State:
                 values.append(part.unbound)
             else:
                 value = part.of(leaves)
-                is_sure = part.flag is None or (behind and part.is_new and at_least_once)
+                is_sure = part.flag is None or (behind and part.is_new and self.surely_begins)
                 values.append(value if is_sure else Maybe(value, leaves[part.flag], part.name))
         return values
 
@@ -151,7 +154,8 @@ class State:
         """A variable that the body binds first; True where an iteration may ask for the value that
         an earlier one has given it."""
         given = self._given[number][1]
-        given.is_used = True  # where there is no iteration, it has the value of before
+        if not self.surely_begins or type(result) is Maybe:
+            given.is_used = True  # where nothing binds it, it has the value of before
         name = self.names[number]
         value = result.value if type(result) is Maybe else result
         leaves, structure = flatten_arrays(value)

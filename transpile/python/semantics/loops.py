@@ -124,14 +124,14 @@ def while_(
     reason = THREAD.python.rolled.get(loop.site, _TRACED)
     record("while", f"a loop of the program, as {reason}")
     is_from_first = loop.is_rolled and reason == _TRACED
-    runs = is_from_first and loop.surely_begins(condition, values)
+    loop.surely_begins = loop.is_rolled and loop.begins(condition, values)
     last = values
 
     def run() -> tuple[Any, ...]:
         return with_attributes(
             loop.site,
             lambda also, body, condition, values: loop.with_names(also).conditional(
-                condition, body, values, runs
+                condition, body, values
             ),
             body,
             condition,
@@ -160,11 +160,12 @@ def _same(number: Any) -> Any:
 class _Loop(LoopStatement):
     """A loop statement, and how it is run."""
 
-    def surely_begins(self, condition: Callable[..., Any], values: Sequence[Any]) -> bool:
+    def begins(self, condition: Callable[..., Any], values: Sequence[Any]) -> bool:
         """True if a `while` has a first iteration, whatever the arguments of the program are."""
         if any(isinstance(values[k], Tracer) or values[k] for k in self.stops):
             return False
-        holds = truth(condition(*values))
+        asked = Region("condition")  # what it may assign to is left there
+        holds = asked.run(lambda: truth(condition(*values)))
         return not isinstance(holds, Tracer) and bool(holds)
 
     def in_python(
@@ -203,10 +204,10 @@ class _Loop(LoopStatement):
             if self.stops or not is_exact:
                 return self._to_the_end(items, most, body, values)
             items = Items(most, items.item)
-        at_least_once = items.is_known and items.length > 0
+        self.surely_begins = items.is_known and items.length > 0
         if self.stops:
-            return self._until_stopped(items, body, values, at_least_once)
-        state = State(self.names, self.is_updated, values)
+            return self._until_stopped(items, body, values)
+        state = State(self.names, self.is_updated, values, self.surely_begins)
         each: Body = lambda number, *now: body(items.item(number), *now)  # noqa: E731
         region = self._traced(state, each, [_INDEX], items.length)
         outputs = state.outputs(region)
@@ -240,7 +241,7 @@ class _Loop(LoopStatement):
                 consts=count,
             )
         length = items.length.as_value() if isinstance(items.length, Dim) else items.length
-        return self._behind(state, results, assigned, since, objects, length, at_least_once)
+        return self._behind(state, results, assigned, since, objects, length)
 
     def _bound(self, items: Items) -> tuple[Index, bool] | None:
         """How many items there are at most, and whether there are as many, where the number of
@@ -268,9 +269,7 @@ class _Loop(LoopStatement):
 
         return self._so_often(most, each, values)
 
-    def _until_stopped(
-        self, items: Items, body: Body, values: tuple[Any, ...], at_least_once: bool
-    ) -> tuple[Any, ...]:
+    def _until_stopped(self, items: Items, body: Body, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """As a loop with a counter, which ends at its last item or at a flag."""
 
         def condition(*now: Any) -> Any:
@@ -279,14 +278,10 @@ class _Loop(LoopStatement):
         def step(*now: Any) -> tuple[Any, ...]:
             return body(items.item(now[-1]), *now[:-1])
 
-        return self._with_counter(condition, step, values, at_least_once)
+        return self._with_counter(condition, step, values)
 
     def conditional(
-        self,
-        condition: Callable[..., Any],
-        body: Body,
-        values: tuple[Any, ...],
-        at_least_once: bool,
+        self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         """As a loop that asks before each iteration. Its iterations are counted where variables may
         exchange arrays."""
@@ -295,12 +290,12 @@ class _Loop(LoopStatement):
                 bounded = self._bounded(condition, body, values)
                 if bounded is not None:
                     return bounded
-            return self._asked_before(condition, body, values, at_least_once)
+            return self._asked_before(condition, body, values)
         except AssigningError as assigning:
             if bounds.goes_backward():
                 raise assigning.refused() from None
         # Not while it is handled, which a `finally` of the user's would see.
-        return self._asked_behind(condition, body, values, at_least_once)
+        return self._asked_behind(condition, body, values)
 
     def _bounded(
         self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
@@ -315,11 +310,7 @@ class _Loop(LoopStatement):
         return None if most is None else self._as_often(most, condition, body, values)
 
     def _asked_before(
-        self,
-        condition: Callable[..., Any],
-        body: Body,
-        values: tuple[Any, ...],
-        at_least_once: bool,
+        self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         pairs = zip(values, self.is_updated, strict=True)
         is_exchanging = any(_has_axes(x) and not is_updated for x, is_updated in pairs)
@@ -327,15 +318,11 @@ class _Loop(LoopStatement):
             asked, done = condition, body
             condition = lambda *now: asked(*now[:-1])  # noqa: E731
             body = lambda *now: done(*now[:-1])  # noqa: E731
-            return self._with_counter(condition, body, values, at_least_once)
-        return self._conditional(condition, body, values, at_least_once, False)
+            return self._with_counter(condition, body, values)
+        return self._conditional(condition, body, values, False)
 
     def _asked_behind(
-        self,
-        condition: Callable[..., Any],
-        body: Body,
-        values: tuple[Any, ...],
-        at_least_once: bool,
+        self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         """As a loop whose last variable is what its condition has said, which assigns to arrays."""
         inner = self._with_variable(())
@@ -349,12 +336,13 @@ class _Loop(LoopStatement):
             return *behind, asked(behind)
 
         begin = (*values, asked(values))
-        return inner._asked_before(lambda *now: now[-1], step, begin, at_least_once)[:-1]
+        return inner._asked_before(lambda *now: now[-1], step, begin)[:-1]
 
     def _with_variable(self, stops: tuple[int, ...]) -> _Loop:
         """The statement with one more variable, the last one, which is none of the user's."""
         inner = _Loop((*self.names, ""), stops)
         inner.is_updated, inner.site = [*self.is_updated, False], self.site
+        inner.surely_begins = self.surely_begins
         return inner
 
     def _so_often(self, most: Index, each: Body, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -394,11 +382,7 @@ class _Loop(LoopStatement):
         return self._so_often(most, each, values)
 
     def _with_counter(
-        self,
-        condition: Callable[..., Any],
-        body: Body,
-        values: tuple[Any, ...],
-        at_least_once: bool,
+        self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         """As a loop whose last variable is the number of its iterations so far."""
         inner = self._with_variable(self.stops)
@@ -406,7 +390,7 @@ class _Loop(LoopStatement):
         def step(*now: Any) -> tuple[Any, ...]:
             return *body(*now), now[-1] + 1
 
-        *results, count = inner._conditional(condition, step, (*values, 0), at_least_once, True)
+        *results, count = inner._conditional(condition, step, (*values, 0), True)
         bounds.note(self.site, count)
         return tuple(results)
 
@@ -415,7 +399,6 @@ class _Loop(LoopStatement):
         condition: Callable[..., Any],
         body: Body,
         values: tuple[Any, ...],
-        at_least_once: bool,
         is_counted: bool,
     ) -> tuple[Any, ...]:
         parts = self._regions(condition, body, values)
@@ -431,13 +414,13 @@ class _Loop(LoopStatement):
             consts=len(captured),
         )
         count = as_result(results[state.last], "") if is_counted else None
-        return self._behind(state, results, assigned, since, objects, count, at_least_once)
+        return self._behind(state, results, assigned, since, objects, count)
 
     def _regions(
         self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
     ) -> Regions:
         """The regions of a loop that asks before each iteration."""
-        state = State(self.names, self.is_updated, values)
+        state = State(self.names, self.is_updated, values, self.surely_begins)
         region = self._traced(state, body, [])
         test = Region("condition", state.types, [var.name for var in region.trace.inputs])
         parameters = test.parameters
@@ -486,7 +469,6 @@ class _Loop(LoopStatement):
         since: int,
         objects: Objects,
         iterations: Any,
-        at_least_once: bool,
     ) -> tuple[Any, ...]:
         count = len(state.types)
         for tracer, value in zip(assigned.values(), results[count:], strict=True):
@@ -497,4 +479,4 @@ class _Loop(LoopStatement):
         ]
         for number, array in objects.settle(named, iterations).items():
             named[number] = array
-        return tuple(state.values(named, behind=True, at_least_once=at_least_once))
+        return tuple(state.values(named, behind=True))

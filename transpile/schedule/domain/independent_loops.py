@@ -94,6 +94,12 @@ def _carries_nothing(loop: For, ranges: Ranges) -> bool:
                 return False
             case _:
                 pass
+    return elements_are_apart(loop, ranges)
+
+
+def elements_are_apart(loop: For, ranges: Ranges) -> bool:
+    """True if no iteration assigns to an element that another one reads or assigns to. `ranges` has
+    those of the loops around."""
     one, other = (_accesses(loop, ranges, mark) for mark in (_ONE, _OTHER))
     if sum(len(accesses) ** 2 for accesses in one.values()) > _MOST_PAIRS:
         return False

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +68,7 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.primitive import TABLE
+from transpile.ir.types import SHORT_NAMES
 from transpile.options import Options
 from transpile.primitives.elementwise import COMPLEX_PARTS, make_complex
 from transpile.symbols.c_helpers import calls_in, find, has_branches
@@ -221,7 +223,7 @@ class _Converter:
             if isinstance(part, Load)
             else not isinstance(part, Apply)
             or part.primitive.speculatable
-            or (self.is_long and part.dtype.kind == "f" and _has_vector_code(part.op))
+            or (self.is_long and part.dtype.kind == "f" and has_vector_code(part.op, part.dtype))
             for part in subexpressions(expr)
         )
 
@@ -235,12 +237,12 @@ def _is_complex_copy(statement: Statement) -> bool:
 
 
 @cache
-def _has_vector_code(op: str) -> bool:
-    """True if the C of an operation on floats calls no helper with branches: such as series that
-    run until they converge, which are slow to speculate."""
+def has_vector_code(op: str, dtype: np.dtype[Any]) -> bool:
+    """True if the C of an operation on numbers of a dtype calls no helper with branches: such as
+    series that run until they converge, which are slow to speculate, or divisions of integers."""
     columns = TABLE[op].c
-    names = calls_in(columns.get("f", columns.get("", "")))
-    helpers = [f"{name}_{ending}" for name in names for ending in ("f32", "f64")]
+    names = calls_in(columns.get(dtype.kind, columns.get("", "")))
+    helpers = [f"{name}_{SHORT_NAMES[dtype]}" for name in names]
     return not any(find(helper) is not None and has_branches(helper) for helper in helpers)
 
 

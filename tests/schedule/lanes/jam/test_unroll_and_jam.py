@@ -15,9 +15,9 @@ from transpile.ir.loop_ir import For, Store
 from transpile.ir.loop_rewrite import walk
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.column_reductions import vectorize_columns
 from transpile.schedule.lanes.jam.columns import unroll_and_jam
 from transpile.schedule.lanes.nan_flags import flag_nans
+from transpile.schedule.lanes.outer.column_reductions import vectorize_columns
 from transpile.schedule.vectorize import vectorize_loops
 
 pytestmark = pytest.mark.full_level

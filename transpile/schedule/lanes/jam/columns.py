@@ -43,7 +43,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.column_reductions import last_axis_stride
+from transpile.schedule.lanes.outer.column_reductions import last_axis_stride
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 

@@ -32,8 +32,8 @@ from transpile.ir.types import FLOAT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.blocking.gemm_fusion import fuse_products
-from transpile.schedule.lanes.column_reductions import last_axis_stride
-from transpile.schedule.lanes.outer_vectorize import vectorize_outer
+from transpile.schedule.lanes.outer.column_reductions import last_axis_stride
+from transpile.schedule.lanes.outer.outer_vectorize import vectorize_outer
 
 pytestmark = pytest.mark.full_level
 

@@ -25,7 +25,7 @@ from transpile.ir.types import FLOAT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.triangular_split import split_triangles
-from transpile.schedule.lanes.column_reductions import last_axis_stride, vectorize_columns
+from transpile.schedule.lanes.outer.column_reductions import last_axis_stride, vectorize_columns
 
 pytestmark = pytest.mark.full_level
 

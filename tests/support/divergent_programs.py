@@ -1,0 +1,264 @@
+"""Loops whose iterations each run a loop of their own, as one writes them in Python."""
+
+import math
+
+import numpy as np
+
+
+def escape_times(x, y):
+    """Mandelbrot's set, a row of pixels at a time."""
+    counts = np.zeros((3, len(x)), np.int64)
+    for i in range(3):
+        for j in range(len(x)):
+            a, b, k = 0.0, 0.0, 0
+            while k < 40 and a * a + b * b <= 4.0:
+                a, b = a * a - b * b + x[j], 2.0 * a * b + 0.3 * i
+                k += 1
+            counts[i, j] = k
+    return counts
+
+
+def complex_escapes(x, y):
+    """The same by complex numbers, and a `break`."""
+    out = np.zeros(len(x), np.int32)
+    for i in range(len(x)):
+        c = complex(x[i], y[i])
+        z, n = 0j, 0
+        for n in range(50):
+            z = z * z + c
+            if abs(z) > 2:
+                break
+        out[i] = n
+    return out
+
+
+def square_roots(x, y):
+    """Newton's method until it has converged: a name that the loop binds first."""
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        a = abs(x[i]) + 1
+        guess = a
+        while True:
+            better = 0.5 * (guess + a / guess)
+            if abs(better - guess) < 1e-12 * better:
+                break
+            guess = better
+        out[i] = better
+    return out
+
+
+def bisections(x, y):
+    """A fixed number of steps, with a branch in each, and an outer element read in it."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        low, high = -10.0, 10.0
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            if middle**3 + middle > x[i]:
+                high = middle
+            else:
+                low = middle
+        out[i] = low
+    return out
+
+
+def longest_collatz(x, y):
+    """What is behind the loop carries a dependence."""
+    most, best = 0, 0
+    for i in range(1, len(x)):
+        n, steps = i, 0
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            steps += 1
+        if steps > most:
+            most, best = steps, i
+    return best, most
+
+
+def potentials(x, y):
+    """Sums over all others, in the order of Python."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        total = 0.0
+        for j in range(len(x)):
+            if i != j:
+                total += y[j] / math.sqrt((x[i] - x[j]) ** 2 + 1e-3)
+        out[i] = total
+    return out
+
+
+def walks(x, y):
+    """Integers that wrap around, two inner loops, and a mean in the order of Python."""
+    total = 0.0
+    for i in range(len(x)):
+        state, price = i + 1, 1.0
+        for _ in range(20):
+            state = (1103515245 * state + 12345) & 0x7FFFFFFF
+            price *= 1.0 + 0.02 * (state / 2147483648.0 - 0.5)
+        while price > 0.9:
+            price *= 0.97
+        total += price * x[i]
+    return total / len(x)
+
+
+def in_place(x, y):
+    """The argument is read before the loop and assigned to behind it."""
+    for i in range(len(x)):
+        a = x[i]
+        while abs(a) > 0.5:
+            a *= 0.75
+        x[i] = a
+    return x
+
+
+def single(x, y):
+    """Numbers of other widths beside one another."""
+    out = np.zeros(len(x), np.float32)
+    for i in range(len(x)):
+        a, k = np.float32(x[i]), np.int32(0)
+        is_small = False
+        while not is_small and k < 30:
+            a = a * np.float32(0.5)
+            is_small = abs(a) < 0.01
+            k += np.int32(1)
+        out[i] = a + k
+    return out
+
+
+def supersampled(x, y):
+    """Loops inside loops, of which the innermost one ends where its numbers say."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        total = 0
+        for a in range(3):
+            for b in range(2):
+                real, imaginary, k = 0.0, 0.0, 0
+                while real * real + imaginary * imaginary < 4 and k < 20 + a:
+                    square = real * real - imaginary * imaginary
+                    real, imaginary = square + x[i] + 0.1 * a, 2 * real * imaginary + 0.1 * b
+                    k += 1
+                total += k
+        out[i] = total / 6
+    return out
+
+
+def nested_ends(x, y):
+    """Both loops end where their numbers say."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        a, rounds = abs(x[i]) + 1, 0
+        while a < 50:
+            b = a
+            while b > 1:
+                b *= 0.5
+                rounds += 1
+            a = a * 1.5 + b
+        out[i] = a + rounds
+    return out
+
+
+def hits(x, y):
+    """Iterations count in one scalar, which is exact in any order."""
+    count = 0
+    for i in range(len(x)):
+        state = i + 1
+        for _ in range(20):
+            state = (1103515245 * state + 12345) & 0x7FFFFFFF
+            if state % 4 == 1:
+                count += 1
+    return count
+
+
+def of_elements(x, y):
+    """Each lane would read another element, which may not exist."""
+    out = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        k = 0
+        while k < len(x) and y[k] < x[i]:
+            k += 1
+        out[i] = k
+    return out
+
+
+def following(x, y):
+    """An iteration begins with what the one before has found."""
+    out = np.zeros(len(x))
+    a = 1.0
+    for i in range(len(x)):
+        while a > 0.1:
+            a *= 0.5
+        a += abs(x[i])
+        out[i] = a
+    return out
+
+
+def from_elements_behind(x, y):
+    """An iteration reads what the one before has assigned to."""
+    for i in range(1, len(x)):
+        a = x[i - 1]
+        while abs(a) > 0.5:
+            a *= 0.75
+        x[i] += a
+    return x
+
+
+def added_in_order(x, y):
+    """A sum of floats is in the order of Python."""
+    total = 0.0
+    for i in range(len(x)):
+        a = x[i]
+        while abs(a) > 0.5:
+            a *= 0.75
+            total += a
+    return total
+
+
+def remainders_in_nests(x, y):
+    """A remainder would be computed for lanes that have ended, one by one."""
+    out = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        a, found = i + 3, 0
+        while a < 90:
+            b, c = a, 36
+            while c:
+                b, c = c, b % c
+            found += b
+            a += 7
+        out[i] = found
+    return out
+
+
+def quotients(x, y):
+    """Integers are divided, which has no vector code."""
+    out = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        n, digits = i * 37, 0
+        while n > 0:
+            digits += n % 10
+            n //= 10
+        out[i] = digits
+    return out
+
+
+IN_LANES = (
+    escape_times,
+    complex_escapes,
+    square_roots,
+    bisections,
+    longest_collatz,
+    potentials,
+    walks,
+    in_place,
+    single,
+    supersampled,
+    nested_ends,
+    hits,
+)
+NOT_IN_LANES = (
+    of_elements,
+    following,
+    from_elements_behind,
+    added_in_order,
+    remainders_in_nests,
+    quotients,
+)
