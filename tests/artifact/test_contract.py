@@ -35,6 +35,14 @@ def update(u, mask):
     return ~mask
 
 
+def descend(w, b, x):
+    """Both new values need what both old ones were."""
+    residual = w @ x + b
+    w -= 0.1 * residual[:, None] * x
+    b[:] = b[::-1] - 0.1 * residual
+    return residual @ residual
+
+
 def ask(x):
     doubled = transpile.pure_callback(lambda x: 2 * x, ShapeDtypeStruct((3,), F64), x)
     return doubled + 1
@@ -51,6 +59,7 @@ def library():
         "step": (step, ((2 * n,), F64), ((n,), F64)),
         "spectrum": (spectrum, ((8,), "c8")),
         "update": (update, ((m,), F64), ((m,), bool)),
+        "descend": (descend, ((m, 3), F64), ((m,), F64), ((3,), F64)),
         "ask": (ask, ((3,), F64)),
         "look_up": (look_up, ((m,), np.int64)),
     }
@@ -123,7 +132,7 @@ def test_libraries_have_no_memory_of_their_own_and_ask_for_none(made):
     assert writable - runtime == {"kit_ask_called", "processor_level"}
     exported = {line.split()[2] for line in _nm(made, "-D", "--defined-only")}
     assert {name for name in exported if not name.startswith("kit_")} == set()
-    assert len(exported) == 5 * 10 + 2  # of one with callbacks
+    assert len(exported) == 6 * 10 + 2  # of one with callbacks
     constants = [line for line in _nm(made, "--defined-only") if "constant" in line]
     assert constants and all(line.split()[1] == "r" for line in constants)
 

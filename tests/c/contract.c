@@ -124,6 +124,11 @@ static void aliases(void)
     EXPECT(kit_update(5, u, mask, flipped, separate, work) == 0 && u[4] == 5.0);
     EXPECT(kit_update(5, u, mask, flipped, u, work) == 0);
     EXPECT(memcmp(u, separate, sizeof u) == 0 && u[4] == 8.0 && !flipped[0] && flipped[1]);
+    double w[3] = {1, -2, 3}, b = 0.5, v[3] = {3, 1, 2}, apart[3], shift, size[2];
+    EXPECT(kit_descend_workspace_size(1) <= sizeof work);
+    EXPECT(kit_descend(1, w, &b, v, size, apart, &shift, work) == 0 && w[0] == 1.0 && b == 0.5);
+    EXPECT(kit_descend(1, w, &b, v, size + 1, w, &b, work) == 0 && size[0] == size[1]);
+    EXPECT(memcmp(w, apart, sizeof w) == 0 && b == shift && size[0] == 56.25 && b == -0.25);
     double loss, together[2 * N];
     char *memory = (char *)kit_step_new_workspace(N);
     memcpy(y, x, sizeof y);

@@ -1,6 +1,7 @@
 """The algebra of dimensions: every simplification keeps the value, every bound holds."""
 
 import itertools
+import operator
 
 import numpy as np
 import pytest
@@ -20,9 +21,11 @@ from transpile.ir.dims import (
 )
 from transpile.ir.dims import _polynomial_bounds as bounds_without_facts
 from transpile.ir.indices.lengths import length, most_of
+from transpile.ir.indices.polynomial_text import declaration
 from transpile.ir.indices.proofs import tightened
 from transpile.ir.indices.row_major import product, recombine, row_major, unravel
 
+COMPARISONS = {"<": operator.lt, "<=": operator.le, "==": operator.eq}
 EXTENTS = {"i": 3, "j": 5, "k": 8, "one": 1}
 LOOPS = {name: Dim.symbol(name, 0, extent) for name, extent in EXTENTS.items()}
 N = Dim.symbol("n", 1)  # a runtime size
@@ -229,3 +232,28 @@ def test_memory_is_for_the_most_that_a_length_can_make_of_an_index():
         ]
         assert max(values) <= evaluate(most_of(index), {"n": n_now}), index
     assert most_of(-floor_divide(-Dim.of(length("u", 5)), 8)) == 1
+
+
+def test_the_parts_of_a_size_are_together_as_long():
+    """Hermite's identity, also with further factors and beside further parts."""
+    n, m = Dim.symbol("n", 1), Dim.symbol("m", 1)
+    even, odd = (n + 1) // 2, n // 2
+    thirds = [(n + k) // 3 for k in range(3)]
+    assert even + odd == n
+    assert thirds[2] + thirds[0] + thirds[1] == n
+    assert 2 * m * even + 2 * m * odd + 5 == 2 * m * n + 5
+    assert (n * m - 1) // 2 + n * m // 2 == n * m - 1
+    assert even + odd + (n + 2) // 2 == n + (n + 2) // 2
+    for other in (2 * even + odd, even + n // 3, thirds[0] + thirds[1], n % 2 + odd):
+        assert isinstance(other - n, Dim)
+
+
+@pytest.mark.parametrize("word", COMPARISONS)
+def test_what_is_to_be_declared_has_no_common_factor(word):
+    n, compare = Dim.symbol("n", 1), COMPARISONS[word]
+    for factor, number, is_left in itertools.product((1, 2, 3, 4), range(-5, 8), (False, True)):
+        sides = (factor * n, number) if is_left else (number, factor * n)
+        *_, text, _ = declaration(sides[0], word, sides[1]).split("'")
+        for k in range(-5, 8):
+            assert eval(text, {"n": k}) == compare(*(evaluate(s, {"n": k}) for s in sides))
+    assert declaration(3, "<=", 2 * n) == "transpile.dims('n', '2 <= n')"

@@ -337,3 +337,20 @@ def test_what_is_not_supported(f, text):
 def test_arguments_that_a_function_has_not():
     with pytest.raises(TypeError, match=r"solve\(\): missing a required argument: 'b'"):
         jit(lambda a: linalg.solve(a))(SQUARE)
+
+
+def test_spherical_harmonics_broadcast_their_known_degrees_and_orders():
+    degrees, orders = [1, 2, 3, 4], [1, 0, -2, -5]
+
+    def harmonics(x):
+        angles = x.reshape(3, 4)
+        return [
+            special.sph_harm_y(2, -1, angles, 2 * angles),
+            special.sph_harm_y(degrees, orders, angles, 0.3),
+            special.sph_harm_y(np.arange(3)[:, None], 0, angles, angles),
+            special.sph_harm_y(5, 4, x[0], x[1]),
+        ]
+
+    check(harmonics, X)
+    with pytest.raises(UnsupportedError, match="degrees or orders that are traced"):
+        jit(lambda n: special.sph_harm_y(n, 0, 0.1, 0.2))(2)

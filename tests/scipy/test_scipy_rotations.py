@@ -166,3 +166,17 @@ def test_rotations_in_programs_batches_and_derivatives():
     check_grads(there_and_back, (vectors[:, :] * 0.9,), order=1, rtol=1e-4, atol=1e-5)
     slope = transpile.jacobian(lambda v: Rotation.from_rotvec(v).as_rotvec())(np.zeros(3))
     close(slope, np.eye(3))
+
+
+def test_scipys_slerp_takes_traced_times_and_rotations():
+    times, at = np.array([0.0, 1, 2.5, 3, 5]), np.linspace(0, 5, 7)
+    slerp = reference.Slerp(times, THEIRS[:5])
+    expected = slerp(at).as_matrix()
+    known = transpile.jit(lambda t: slerp(t).as_matrix())
+    np.testing.assert_allclose(known(at), expected, atol=1e-12)
+
+    def between(quaternions, t):
+        return reference.Slerp(times, reference.Rotation.from_quat(quaternions))(t).as_matrix()
+
+    found = transpile.jit(between)(THEIRS[:5].as_quat(), at)
+    np.testing.assert_allclose(found, expected, atol=1e-12)

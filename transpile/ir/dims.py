@@ -13,13 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import gcd
 
 from transpile.ir.indices.polynomial_text import divided, polynomial, undecided
-from transpile.ir.indices.proofs import exact_quotient, facts_of_quotients, tightened
+from transpile.ir.indices.proofs import (
+    exact_quotient,
+    facts_of_quotients,
+    joined_quotients,
+    tightened,
+)
 from transpile.ir.indices.size_value import SizeValue
 from transpile.util.frozen_records import dataclass, memoized, replace
 from transpile.util.interrupt_safety import THREAD
 from transpile.util.users_code import is_users_call
-
-# ---------------------------------------------------------------------------------- dimensions
 
 
 @dataclass(frozen=True)
@@ -237,6 +240,8 @@ def normal_form(sums: dict[Monomial, int]) -> Index:
     if len(terms) == 1 and not terms[0][0]:
         return terms[0][1]
     if len(terms) > 1:
+        if (joined := joined_quotients(terms, Quotient)) is not None:
+            return normal_form(joined)
         terms.sort(key=_term_order)
     return Dim(tuple(terms))
 

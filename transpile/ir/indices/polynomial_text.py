@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import gcd
 from typing import Any
 
 
@@ -64,6 +65,7 @@ def undecided(left: Any, right: Any, a: Any, b: Any, word: str = "<") -> str:
             f"{text}: how much {', '.join(found)} is depends on values, which are not known while "
             "a function is traced; lax.cond and numpy.where choose when the program runs"
         )
+    a, b = _reduced(a, word, b)
     other = f"{a} >= {b}" if word == "<" else f"{a} > {b}"
     return f"{text}; {_DECLARE}: {declaration(a, word, b)}, or '{other}'"
 
@@ -79,4 +81,19 @@ def can_be_declared(error: Exception) -> bool:
 def declaration(a: Any, word: str, b: Any) -> str:
     """The call of `dims` that declares a comparison."""
     symbols = {s for index in (a, b) if not isinstance(index, int) for s in index.symbols()}
+    a, b = _reduced(a, word, b)
     return f"transpile.dims({', '.join(sorted(map(str, symbols)))!r}, '{a} {word} {b}')"
+
+
+def _reduced(a: Any, word: str, b: Any) -> tuple[Any, Any]:
+    """The sides of a comparison with a number, without a common factor: 3 <= 2*n is 2 <= n."""
+    number, other = (a, b) if isinstance(a, int) else (b, a)
+    if isinstance(other, int) or not isinstance(number, int):
+        return a, b
+    factor = gcd(*(coefficient for _, coefficient in other.terms))
+    units = {getattr(atom, "unit", 1) for monomial, _ in other.terms for atom in monomial}
+    if units != {1} or (word == "==" and number % factor):
+        return a, b
+    above = (word == "<=") == (number is a)  # the least number that is not below the quotient
+    number = -(-number // factor) if above else number // factor
+    return (number, other // factor) if isinstance(a, int) else (other // factor, number)

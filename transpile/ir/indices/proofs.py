@@ -7,11 +7,12 @@ declared bounds of products. What is not found stays unknown, which is never wro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import gcd
 from typing import Any
 
 Bounds = tuple[int | None, int | None]
+Term = tuple[tuple[Any, ...], int]  # a product of atoms, and its coefficient
 
 _MOST_TERMS = 8  # of an exact quotient
 _MOST_STEPS = 300  # of one proof
@@ -111,6 +112,32 @@ def facts_of_quotients(index: Any, kind: type) -> Iterator[Any]:
                 rest = atom.dividend - type(index)(((monomial, atom.divisor),))
                 yield rest
                 yield atom.divisor - 1 - rest
+
+
+def joined_quotients(terms: Sequence[Term], kind: Any) -> dict[tuple[Any, ...], int] | None:
+    """The terms of a sum in which Hermite's identity joins quotients of this class; None where it
+    joins none.
+
+    p//d, (p + 1)//d, ..., (p + d - 1)//d add up to p: the even and the odd elements of an axis are
+    together as many as it has. They have one coefficient, and the same further factors.
+    """
+    alike: dict[tuple[Any, ...], list[tuple[Any, tuple[Any, ...]]]] = {}
+    for monomial, coefficient in terms:
+        for k, atom in enumerate(monomial):
+            if type(atom) is kind and isinstance(atom.divisor, int) and atom.divisor <= len(terms):
+                key = atom.divisor, (*monomial[:k], *monomial[k + 1 :]), coefficient
+                alike.setdefault(key, []).append((atom.dividend, monomial))
+    for (divisor, factors, coefficient), quotients in alike.items():
+        for first, _ in quotients if len(quotients) >= divisor else ():
+            apart = {dividend - first: monomial for dividend, monomial in quotients}
+            if all(k in apart for k in range(divisor)):
+                joined = {apart[k] for k in range(divisor)}
+                sums = {monomial: c for monomial, c in terms if monomial not in joined}
+                for own, c in first.terms:
+                    monomial = tuple(sorted((*own, *factors), key=str))
+                    sums[monomial] = sums.get(monomial, 0) + c * coefficient
+                return sums
+    return None
 
 
 def compared_with_zero(

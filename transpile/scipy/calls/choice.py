@@ -17,14 +17,19 @@ def if_traced(
     is_open: Callable[..., bool] = lambda *args, **kwargs: False,
 ) -> Callable[..., Any]:
     """A function that is ours where an argument is traced or a runtime size, and theirs where all
-    are known.
+    are known: none is an object of ours, which traced values made.
 
     `is_open` says of known arguments whether a function among them closes over traced values.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         has_size = any(isinstance(v, Dim) for v in (*args, *kwargs.values()))
-        is_traced = has_size or has_tracer((args, kwargs)) or is_open(*args, **kwargs)
+        has_ours = any(map(_is_ours, (*args, *kwargs.values())))
+        is_traced = has_size or has_ours or has_tracer((args, kwargs)) or is_open(*args, **kwargs)
         return (ours if is_traced else theirs)(*args, **kwargs)
 
     return call
+
+
+def _is_ours(value: Any) -> bool:
+    return type(value).__module__.startswith("transpile.scipy.")

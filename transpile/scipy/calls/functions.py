@@ -124,7 +124,8 @@ def _counterpart(callee: Any) -> Callable[..., Any] | None:
         adapted = imported(_WITH_SCIPYS_MEANING.get(namespace, ours.__name__))
         if wanted in adapted.__all__:
             ours = adapted
-        return getattr(ours, wanted) if wanted in ours.__all__ else None
+        found = getattr(ours, wanted) if wanted in ours.__all__ else None
+        return getattr(found, "init", found)  # of a class of JAX's that is made by another name
     return None
 
 
@@ -147,6 +148,8 @@ def _called(theirs: Any, ours: Callable[..., Any], /, *args: Any, **kwargs: Any)
     if isinstance(theirs, np.ufunc):
         return ours(*map(_array, args), **_needed(name, kwargs, _UFUNC, {}))
     signature = inspect.signature(theirs)
+    if [*signature.parameters] == ["args", "kwargs"]:  # several ufuncs by one name
+        return ours(*map(_array, args), **kwargs)
     defaults = {k: p.default for k, p in signature.parameters.items()}
     parameters = inspect.signature(ours).parameters
     given = _bound(theirs, args, kwargs)

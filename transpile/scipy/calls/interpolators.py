@@ -27,6 +27,9 @@ _INSIDE = "promise_in_bounds"
 
 def interpolator(callee: Any) -> Callable[..., Any] | None:
     """What is called in the place of an interpolator, or of `splev`."""
+    transform = sys.modules.get("scipy.spatial.transform")
+    if transform is not None and isinstance(callee, transform.Slerp):
+        return if_traced(callee, functools.partial(_rotated, callee))
     theirs = sys.modules.get("scipy.interpolate")
     if theirs is None:
         return None
@@ -36,6 +39,13 @@ def interpolator(callee: Any) -> Callable[..., Any] | None:
         if isinstance(callee, getattr(theirs, name)):
             return if_traced(callee, functools.partial(ours, callee))
     return None
+
+
+def _rotated(slerp: Any, times: Any) -> Any:
+    """The rotations of a `Slerp` at times: a rotation of ours."""
+    ours = imported("transpile.scipy.spatial.transform")
+    begins = ours.Rotation.from_quat(slerp.rotations.as_quat())
+    return ours.Slerp(slerp.times, slerp.timedelta, begins, slerp.rotvecs)(times)
 
 
 def _polynomial(pieces: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:

@@ -1,4 +1,5 @@
-"""Functions of `scipy.special` where JAX's of the same name mean less: Riemann's zeta function."""
+"""Functions of `scipy.special` where JAX's of the same name mean less: Riemann's zeta function, and
+spherical harmonics of degrees and orders that broadcast."""
 
 from __future__ import annotations
 
@@ -7,13 +8,33 @@ from typing import Any
 
 import numpy as np
 
+from transpile.numpy.core.promotion import has_tracer, unsupported
 from transpile.primitives.reference.extended_precision import bernoulli_numbers
 from transpile.scipy import special
-from transpile.scipy.special.operands import Array, public, real
+from transpile.scipy.special.operands import Array, promoted, public, real
 
-__all__ = ["zeta"]
+__all__ = ["sph_harm_y", "zeta"]
 
 _COUNT = 12
+
+
+@public
+def sph_harm_y(n: Array, m: Array, theta: Array, phi: Array, *, diff_n: int = 0) -> Any:
+    """The spherical harmonics of known degrees n and orders m, which broadcast with the angles; 0
+    for an order above the degree."""
+    if diff_n:
+        raise unsupported("derivatives of scipy.special.sph_harm_y by diff_n=, of a traced value")
+    if has_tracer((n, m)):
+        raise unsupported("scipy.special.sph_harm_y of degrees or orders that are traced")
+    degree, order = np.asarray(n), np.asarray(m)
+    most = int(np.max(degree, initial=0))
+    parts = np.broadcast_arrays(*promoted("sph_harm_y", theta, phi), degree, order)
+    polar, azimuth, degrees, orders = (np.reshape(part, -1) for part in parts)
+    if degree.ndim == order.ndim == 0:
+        degrees, orders = degree, order  # one column of the recurrences
+    value = special.sph_harm_y(degrees, orders, polar, azimuth, n_max=most)
+    value = np.where(np.less_equal(np.absolute(orders), degrees), value, 0)
+    return np.reshape(value, np.shape(parts[0]))
 
 
 @public

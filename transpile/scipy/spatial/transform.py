@@ -12,6 +12,7 @@ import numpy as np
 from transpile import random as samplers
 from transpile import tree_util
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.subscripts.at import at
 from transpile.scipy.spatial import quaternions
 from transpile.scipy.special.operands import Array, promoted
 
@@ -261,9 +262,12 @@ class Slerp:
             raise located(ValueError, "`times` must be at most 1-dimensional.")
         last = self.timedelta.shape[0] - 1
         k = np.clip(np.searchsorted(self.times, moments) - 1, 0, last)
-        share = (moments - self.times[k]) / self.timedelta[k]
-        turn = Rotation.from_rotvec(self.rotvecs[k] * share[..., None])
-        return self.rotations[k] * turn
+        times, widths, vectors, begins = (
+            at(known)[k].get(mode="promise_in_bounds")
+            for known in (self.times, self.timedelta, self.rotvecs, self.rotations.as_quat())
+        )
+        turn = Rotation.from_rotvec(vectors * ((moments - times) / widths)[..., None])
+        return Rotation.from_quat(begins) * turn
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
         """The times and rotations, for pytrees."""

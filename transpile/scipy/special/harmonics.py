@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.numpy.core.creation import arange
 from transpile.numpy.core.promotion import has_tracer
 from transpile.scipy.special.operands import Array, promoted, public
 
@@ -47,7 +48,7 @@ def sph_harm_y(
     order = np.absolute(m)
     values = np.stack(_legendre(operator.index(n_max), polar))
     number = n * (n + 1) // 2 + order
-    count = np.arange(polar.shape[0])
+    count = arange(polar.shape[0])
     legendre = values[np.clip(number, 0, values.shape[0] - 1), count]
     angle = order * azimuth
     harmonics = legendre * np.cos(angle) + 1j * (legendre * np.sin(angle))
