@@ -242,12 +242,8 @@ def normal_form(sums: dict[Monomial, int]) -> Index:
     if len(terms) > 1:
         if (joined := joined_quotients(terms, Quotient)) is not None:
             return normal_form(joined)
-        terms.sort(key=_term_order)
+        terms.sort(key=lambda term: (not term[0], "*".join(map(str, term[0]))))
     return Dim(tuple(terms))
-
-
-def _term_order(term: tuple[Monomial, int]) -> tuple[bool, str]:
-    return (not term[0], "*".join(map(str, term[0])))
 
 
 def sides(difference: Index) -> tuple[Index, Index]:
