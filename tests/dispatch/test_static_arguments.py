@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile.errors import TracerIntegerConversionError
+from transpile.errors import BranchError, TracerIntegerConversionError
 
 X = np.arange(6.0).reshape(2, 3)
 
@@ -296,6 +296,72 @@ def of_bins(x, n):
 
 def of_solution(b, n):
     return np.linalg.solve(n * np.eye(n), b)
+
+
+def with_sum(x, full=False, scale=2):
+    if full:
+        return x * scale, x.sum()
+    return x * scale
+
+
+def collected(n, scale):
+    steps = [n]
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps.append(n)
+    return np.array(steps) * scale
+
+
+def divisors(n):
+    out = []
+    for i in range(1, n + 1):
+        if n % i == 0:
+            out.append(i)
+    return np.array(out)
+
+
+def of_a_name(x, n):
+    return x * {"few": 1, "many": 2}["many" if n > 2 else "few"]
+
+
+def remembered(n, known):
+    if n not in known:
+        known[n] = n if n < 2 else remembered(n - 1, known) + remembered(n - 2, known)
+    return known[n]
+
+
+PATHS = [
+    (with_sum, [((X,), {"full": True}), ((X, False), {})], "full"),
+    (collected, [((6, 1.5), {}), ((4, 2.5), {})], "n"),
+    (divisors, [((12,), {}), ((7,), {})], "n"),
+    (of_a_name, [((X, 3), {}), ((X, 1), {})], "n"),
+    (remembered, [((9, {}), {})], "n"),
+]
+
+
+@pytest.mark.parametrize(("function", "calls", "name"), PATHS)
+def test_integers_and_flags_that_decide_between_unlike_paths(function, calls, name, caplog):
+    f = transpile.jit(function)
+    with caplog.at_level(logging.WARNING, "transpile"):
+        for args, kwargs in calls:
+            expected = transpile.tree.leaves(function(*args, **kwargs))
+            for a, b in zip(transpile.tree.leaves(f(*args, **kwargs)), expected, strict=True):
+                np.testing.assert_array_equal(a, b)
+    assert f"static_argnames={[name]}" in caplog.text
+
+
+def test_other_arguments_that_decide_keep_their_error():
+    """A program for each value of a float, or of an array, would be one for each call."""
+
+    def by_array(x, n):
+        return None if x[0, 0] > n else x
+
+    def by_float(x, limit):
+        return None if limit > 2 else x
+
+    for function, args in ((by_array, (X, 1)), (by_float, (X, 1.0)), (by_float, (X, np.array(1)))):
+        with pytest.raises(BranchError, match="Both need one shape"):
+            transpile.jit(function)(*args)
 
 
 LENGTHS = [

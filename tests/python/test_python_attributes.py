@@ -334,4 +334,4 @@ def appends_in_an_operand(x, n):
 )
 def test_a_container_keeps_its_elements(function, text):
     with pytest.raises(errors.CarryError, match=text):
-        transpile.jit(function)(X, 3)
+        transpile.jit(function)(X, np.array(3))

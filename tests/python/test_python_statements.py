@@ -425,6 +425,39 @@ def test_a_loop_over_a_list_may_end_early():
     check(first_positive, -2.0, [1.0, 3.0, 4.0])
 
 
+KNOWN = [k * 0.125 for k in range(40)]
+
+
+def is_known(x):
+    return x in KNOWN, x not in (0.5, 1, 2.5), int(x) in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
+
+
+def is_square(n):
+    return (
+        n == 1 or n == 4 or n == 9 or n == 16 or n == 25 or n == 36 or n == 49 or n == 64 or n == 81
+        or n == 100 or n == 121 or n == 144 or n == 169 or n == 196 or n == 225 or n == 256
+        or n == 289 or n == 324 or n == 361 or n == 400 or n == 441 or n == 484 or n == 529
+        or n == 576 or n == 625 or n == 676 or n == 729 or n == 784 or n == 841 or n == 900
+    )  # fmt: skip
+
+
+def operands(a, b, c):
+    return a or b or c, a and b and c, (a or b) and c, a and (b or c), not a or b > c or b
+
+
+def test_operands_of_long_chains_are_traced_once_or_twice():
+    """Each level of a chain of 40 was traced in the one around it, and again."""
+    compiled = transpile.jit(is_known)
+    for x in (0.5, 0.375, 4.875, 5.0, 2.5, 29.25):
+        assert compiled(x) == is_known(x)
+    compiled = transpile.jit(is_square)
+    for n in (1, 2, 64, 144, 145, 900):
+        assert compiled(n) == is_square(n)
+    compiled = transpile.jit(operands)
+    for values in ((0, 1, 2), (3, 0, 5), (0, 0, 0), (1, 2, 3), (7, 4, 0)):
+        assert compiled(*values) == operands(*values)
+
+
 def collects(x, n):
     seen = []
     for i in range(n):
@@ -434,7 +467,7 @@ def collects(x, n):
 
 def test_a_list_that_a_loop_changes_is_an_error():
     with pytest.raises(errors.CarryError, match="changes the list 'seen'"):
-        transpile.jit(collects)(A, 3)
+        transpile.jit(collects)(A, np.array(3))  # an array's elements are data
 
 
 def recurrence(a):

@@ -413,7 +413,7 @@ def handles_what_no_program_has(x, n):
 def test_handlers_do_not_see_what_a_trace_raises():
     check(handles_everything, X, 2)
     with pytest.raises(errors.BranchError, match="would be float64"):
-        transpile.jit(handles_what_no_program_has).lower(X, 2)
+        transpile.jit(handles_what_no_program_has).lower(X, np.array(2))
 
 
 def test_a_loop_that_leaves_an_assigned_array_as_it_is():

@@ -23,7 +23,15 @@ from transpile.dispatch import dynamic_shapes
 from transpile.dispatch.flat_function import FlatFunction, output_names
 from transpile.dispatch.switches import checked_values, explains_misses, is_jit_disabled
 from transpile.dispatch.trace_cache import Traces, traces_of
-from transpile.errors import BLAMABLE, TracerRecursionError, TranspileError, blame, blamed
+from transpile.errors import (
+    BLAMABLE,
+    BranchError,
+    CarryError,
+    TracerRecursionError,
+    TranspileError,
+    blame,
+    blamed,
+)
 from transpile.ir.graph import Graph
 from transpile.ir.memory_layout import Gaps, Layout
 from transpile.ir.source_info import user_source
@@ -376,7 +384,11 @@ class Tracing:
         except BLAMABLE as error:
             inputs = blamed(error) or recorder.counting
             pairs = zip(bound.names_of_leaves(), names, strict=True)
-            blame(error, frozenset(argument for argument, leaf in pairs if leaf in inputs))
+            causes = frozenset(argument for argument, leaf in pairs if leaf in inputs)
+            is_unlike = isinstance(error, (BranchError, CarryError)) and blamed(error)
+            if is_unlike and not causes <= bound.names_of_integers():
+                causes = frozenset()  # a program for each of their values is one for each call
+            blame(error, causes)
             raise
 
     def _survey(self, bound: Bound, without: Set[CodeType] = frozenset()) -> Watch:

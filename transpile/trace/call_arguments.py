@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from transpile.ir.source_info import shown
 from transpile.ir.types import PYTHON_SCALARS
 from transpile.pytree.device_arrays import DeviceArray
@@ -71,6 +73,11 @@ class Bound:
     def names_of_numbers(self) -> frozenset[str]:
         """The names of the arguments that are Python's numbers."""
         return frozenset(n for _, n, value, _ in self.traced if type(value) in PYTHON_SCALARS)
+
+    def names_of_integers(self) -> frozenset[str]:
+        """The names of those that are integers, or True or False."""
+        kinds = (int, np.integer, np.bool_)
+        return frozenset(n for _, n, value, _ in self.traced if isinstance(value, kinds))
 
     def check_statics(self, function_name: str) -> None:
         """Raise ValueError for a static value that cannot be hashed."""

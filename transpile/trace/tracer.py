@@ -281,12 +281,15 @@ class Tracer:
 
     def __hash__(self) -> int:
         # As arrays have none: == is elementwise.
-        raise TypeError(
+        problem = errors.TracerError(
             f"{user_source()}: unhashable type: a traced value, {self!r}, is no key of a dict, no "
             f"element of a set and no argument of a function with functools.cache, in "
             f"`{user_source().text}`. Take its name or its position as the key; make an argument "
             f"that decides what is computed static (static_argnums or static_argnames)."
         )
+        if self.dtype.kind in "iub":
+            errors.blame(problem, arguments_of(self))
+        raise problem
 
     # Conversions to Python values, which need a concrete value.
 

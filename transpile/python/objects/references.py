@@ -375,14 +375,20 @@ def _is_zero(count: Any) -> Any:
     return count == 0 if isinstance(count, Tracer | int) else False
 
 
+# A copy settles it for all values; a program for each value of an argument would, too.
+_NO_ARGUMENT = frozenset([""])
+
+
 def _shared(name: str) -> errors.CarryError:
     source = user_source()
     what = f"{name!r}" if name else "an array"
-    return errors.CarryError(
+    problem = errors.CarryError(
         f"{source}: {what} may share memory with another array, as variables are bound anew where "
         f"traced values decide, and `{source.text}` assigns to one of them. Let the variable be a "
         f"copy: x = y.copy()."
     )
+    errors.blame(problem, _NO_ARGUMENT)
+    return problem
 
 
 _UNCLEAR = (

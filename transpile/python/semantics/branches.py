@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from transpile.python.objects.references import (
     share_with,
 )
 from transpile.python.semantics.bounds import within
-from transpile.python.semantics.exceptions import ending
+from transpile.python.semantics.exceptions import decided, ending
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
     EndedError,
@@ -109,7 +109,10 @@ def _traced(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -> t
     nothing comes."""
     source = user_source()
     site = source.file, source.line, tuple(names)
-    return within(site, branches, partial(_chosen_of, holds, branches, names))
+    try:
+        return within(site, branches, partial(_chosen_of, holds, branches, names))
+    except (errors.BranchError, errors.CarryError) as error:
+        raise decided(error, holds) from None
 
 
 def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -> tuple[Any, ...]:
@@ -150,34 +153,36 @@ def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -
 
 def and_(value: Any, *others: Later) -> Any:
     """`value and ...`: the first operand that is false, or the last one."""
-    for number, other in enumerate(others):
-        holds = truth(value)
-        if isinstance(holds, Tracer):
-            return _second(holds, partial(_and_rest, others[number:]), value, np.logical_and)
-        if not holds:
-            return value
-        value = other()
-    return value
+    return _chain(value, others, np.logical_and)
 
 
 def or_(value: Any, *others: Later) -> Any:
     """`value or ...`: the first operand that is true, or the last one."""
+    return _chain(value, others, np.logical_or)
+
+
+def _chain(value: Any, others: Sequence[Later], combine: Callable[[Any, Any], Any]) -> Any:
+    """Operands that cost little are computed together; the others are a branch, which begins a
+    chain of its own. So each is traced at most twice, in a chain of any length."""
+    ends, budget = combine is np.logical_or, _FEW_EQUATIONS
     for number, other in enumerate(others):
         holds = truth(value)
-        if isinstance(holds, Tracer):
-            return _second(holds, partial(_or_rest, others[number:]), value, np.logical_or)
-        if holds:
+        if not isinstance(holds, Tracer) and bool(holds) is ends:
             return value
-        value = other()
+        if not isinstance(holds, Tracer):
+            value = other()
+            continue
+        joint = _joint(holds, other, value, combine, budget)
+        if joint is None:
+            first, rest = partial(_same, value, None), partial(_rest, others[number:], combine)
+            return choose(holds, *((first, rest) if ends else (rest, first)))
+        value, equations = joint
+        budget -= equations
     return value
 
 
-def _and_rest(others: Sequence[Later]) -> Any:
-    return and_(others[0](), *others[1:])
-
-
-def _or_rest(others: Sequence[Later]) -> Any:
-    return or_(others[0](), *others[1:])
+def _rest(others: Sequence[Later], combine: Callable[[Any, Any], Any]) -> Any:
+    return _chain(others[0](), others[1:], combine)
 
 
 def not_(value: Any) -> Any:
@@ -233,16 +238,19 @@ def _contains(container: Any, value: Any) -> Any:
         items = list(container)
         if traced or any(isinstance(item, Tracer) for item in items):
             tests = [item == value for item in items if is_array(item)]
-            return or_(tests[0], *[lambda t=t: t for t in tests[1:]]) if tests else False
+            return reduce(np.logical_or, map(truth, tests), False)
     return value in container
 
 
-def _second(holds: Tracer, rest: Later, value: Any, combine: Callable[[Any, Any], Any]) -> Any:
-    """`value and rest`, or `or`: computed at once where that is cheap and cannot be noticed."""
+def _joint(
+    holds: Tracer, other: Later, value: Any, combine: Callable[[Any, Any], Any], budget: int
+) -> tuple[Any, int] | None:
+    """`value and other`, or `or`, computed at once, and how many equations that took; None where it
+    takes more than a budget, or could be noticed."""
     region = Region("operand")
-    attributes = Attributes([rest])
+    attributes = Attributes([other])
     try:
-        result = region.run(partial(ending, rest))
+        result = region.run(partial(ending, other))
     except EndedError:
         result = None
     finally:
@@ -251,28 +259,26 @@ def _second(holds: Tracer, rest: Later, value: Any, combine: Callable[[Any, Any]
     equations = region.trace.equations
     is_cheap = (
         not changes
-        and len(equations) <= _FEW_EQUATIONS
+        and len(equations) <= budget
         and all(may_repeat(e) and e.primitive.kind != "control" for e in equations)
         and not region.assigned()
         and is_array(result)
     )
+    if not is_cheap:
+        return None
     # A known operand may decide, so that `if found and mode == "drop":` is no branch elsewhere.
-    decisive = combine is np.logical_or
-    if is_cheap and result is decisive and array_type(value).dtype == BOOL:
-        return result
-    if is_cheap:
-        region.settle_views(())
-        body = region.body([region.atom(result)], [])
-        (result,) = apply(body.graph, body.captured)
-        if array_type(value).dtype == BOOL and array_type(result).dtype == BOOL:
-            return combine(holds, truth(result))
-        kind = joined(array_type(value), array_type(result))
-        if kind is not None and not kind.shape:
-            chosen = (result, value) if combine is np.logical_and else (value, result)
-            return np.where(holds, *chosen)
-    if combine is np.logical_and:
-        return choose(holds, rest, lambda: value)
-    return choose(holds, lambda: value, rest)
+    if result is (combine is np.logical_or) and array_type(value).dtype == BOOL:
+        return result, 0
+    region.settle_views(())
+    body = region.body([region.atom(result)], [])
+    (result,) = apply(body.graph, body.captured)
+    if array_type(value).dtype == BOOL and array_type(result).dtype == BOOL:
+        return combine(holds, truth(result)), len(equations) + 1
+    kind = joined(array_type(value), array_type(result))
+    if kind is None or kind.shape:
+        return None
+    chosen = (value, result) if combine is np.logical_or else (result, value)
+    return np.where(holds, *chosen), len(equations) + 1
 
 
 # ------------------------------------------------------------------------------------ two results

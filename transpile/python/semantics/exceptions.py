@@ -10,21 +10,24 @@ import copy
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from transpile import errors
 from transpile.ir.dims import Dim
+from transpile.ir.graph import Atom, Var
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL
 from transpile.primitives.effects.callbacks import Callback, Same
 from transpile.primitives.effects.failures import fail
 from transpile.python.semantics.values import EndedError
 from transpile.pytree.extended_dtypes import flatten_arrays
-from transpile.trace.trace import bind, current_trace
+from transpile.trace.trace import Trace, bind, current_trace
 from transpile.trace.tracer import TracedText, Tracer
 from transpile.util.interrupt_safety import THREAD
+
+E = TypeVar("E", bound=BaseException)
 
 
 class Text:
@@ -140,6 +143,35 @@ def raise_(later: Callable[[], Any], cause: Any) -> None:
     raising = _Raising(error)
     callback = Callback(raising.__name__, raising, Same(raising), failure=_described(error))
     bind(fail, *(x for part in raising.parts for x in traced_values(part)), callback=callback)
+
+
+def decided(error: E, condition: Any) -> E:
+    """An error of paths that are unlike each other, with the arguments noted by which the condition
+    chooses one: where these are integers or flags, the trace is made again, of each value."""
+    is_unlike = isinstance(error, errors.BranchError | errors.CarryError)
+    if is_unlike and isinstance(condition, Tracer) and not errors.blamed(error):
+        errors.blame(error, _deciding(condition))
+    return error
+
+
+def _deciding(condition: Tracer) -> frozenset[str]:
+    """The names of the inputs that a condition is computed from, those of traces around, too."""
+    names: set[str] = set()
+    seen: set[Var] = set()
+    stack: list[tuple[Trace, Atom]] = [(condition.owner, condition.variable)]
+    while stack:
+        trace, atom = stack.pop()
+        if not isinstance(atom, Var) or atom in seen:
+            continue
+        seen.add(atom)
+        outer = {here: tracer for tracer, here in trace.captures.values()}
+        if atom in trace.producers:
+            stack += [(trace, part) for part in trace.producers[atom].inputs]
+        elif atom in outer:
+            stack.append((outer[atom].owner, outer[atom].variable))
+        else:
+            names.add(atom.name)
+    return frozenset(names)
 
 
 # Of look-ups and of arithmetic, on values that are known while tracing.

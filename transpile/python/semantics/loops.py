@@ -29,7 +29,7 @@ from transpile.python.objects.counters import most_iterations
 from transpile.python.objects.ranges import limits_of, range_of
 from transpile.python.objects.references import Objects
 from transpile.python.rolling import FLAG, REFUSED, LoopStatement, RolledError, UnrolledError, times
-from transpile.python.semantics import bounds
+from transpile.python.semantics import bounds, exceptions
 from transpile.python.semantics.branches import and_, as_result, if_, not_
 from transpile.python.semantics.iterables import Items, items_of
 from transpile.python.semantics.loop_state import AssigningError, Regions, State
@@ -87,7 +87,7 @@ def for_(
     try:
         return loop.ended(items, bounds.within(loop.site, (body,), run))
     except (*REFUSED, ValueError) as reason:
-        raise loop.refused(items, reason) from None
+        raise exceptions.decided(loop.refused(items, reason), items.length) from None
 
 
 def while_(
@@ -103,7 +103,7 @@ def while_(
     body       (*values) -> values
     """
     loop = _Loop(names, stops)
-    begin, count = loop.equations(), 0
+    begin, count, holds = loop.equations(), 0, True
     while not loop.is_rolled:
         if any(isinstance(values[k], Tracer) for k in stops):
             raise RolledError(loop.site, FLAG)
@@ -125,7 +125,6 @@ def while_(
     record("while", f"a loop of the program, as {reason}")
     is_from_first = loop.is_rolled and reason == _TRACED
     loop.surely_begins = loop.is_rolled and loop.begins(condition, values)
-    last = values
 
     def run() -> tuple[Any, ...]:
         return with_attributes(
@@ -135,14 +134,15 @@ def while_(
             ),
             body,
             condition,
-            last,
+            values,
         )
 
     try:
         return bounds.within(loop.site, (body, condition), run)
     except REFUSED as refused:
         # Python may run the first iterations, if these alone are unlike the others.
-        raise UnrolledError(loop.site, refused) if is_from_first else refused from None
+        unlike = exceptions.decided(refused, holds)
+        raise UnrolledError(loop.site, refused) if is_from_first else unlike from None
 
 
 def _has_axes(value: Any) -> bool:
