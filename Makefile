@@ -49,7 +49,7 @@ CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_
     passes lower/test_lower.py lower/test_assign_storage.py lower/test_builder.py \
     lower/test_lower_control_flow.py lower/test_library_calls.py lower/test_flow.py \
     schedule/lanes/test_blocked_reductions.py schedule/lanes/test_bool_reductions.py \
-    schedule/domain/test_coalesce.py schedule/lanes/test_column_reductions.py \
+    schedule/domain/test_coalesce.py schedule/lanes/outer/test_column_reductions.py \
     schedule/cleanup/test_dead_scalars.py schedule/domain/test_delinearize.py \
     schedule/test_donation.py schedule/domain/test_index_set_split.py \
     schedule/cleanup/test_licm.py schedule/domain/test_linearize.py \
