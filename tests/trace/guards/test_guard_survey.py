@@ -5,6 +5,7 @@ import logging
 import os
 import textwrap
 import types
+import unittest.mock
 
 import numpy as np
 import pytest
@@ -254,3 +255,19 @@ def test_errors_of_the_function_stay_its_own():
         transpile.jit(lambda x: x * thing.nothing)(X)
     with pytest.raises(errors.TracerBoolConversionError):
         transpile.jit(lambda x: x if x > thing.n else -x, python_control_flow=False)(X)
+
+
+def test_attributes_that_objects_make_as_they_are_asked_for_end():
+    """A mock makes another one for each attribute, also for `__iter__` of its class."""
+    plotting = unittest.mock.MagicMock()
+    scale = [2.0]
+
+    @transpile.jit
+    def scaled(x):
+        if x.ndim > 3:
+            plotting.show(x)
+        return x * scale[0]
+
+    assert scaled(3.0) == 6.0
+    scale[0] = 4.0
+    assert scaled(3.0) == 12.0

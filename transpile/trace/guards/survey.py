@@ -182,7 +182,7 @@ class _Survey:
             self._add_array(value, label)
         elif issubclass(kind, dict):
             self._add_dict(value, label)
-        elif getattr(kind, "__iter__", None) in _ITERATORS:
+        elif in_class(kind, "__iter__") in _ITERATORS:
             self._add_items(value, label)
         if issubclass(kind, type | ModuleType):
             if self.is_users(module_of(value)):
