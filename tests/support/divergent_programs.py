@@ -169,14 +169,89 @@ def hits(x, y):
     return count
 
 
-def of_elements(x, y):
-    """Each lane would read another element, which may not exist."""
+def skipping(x, y):
+    """A loop in a branch, from which an iteration may come back early."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        if x[i] < 0:
+            continue
+        a, steps = x[i], 0
+        while a > 0.01:
+            a *= 0.5
+            steps += 1
+        out[i] = a + steps
+    return out
+
+
+def searches(x, y):
+    """Each lane reads elements of its own, which do not exist for all numbers."""
+    table = np.arange(50.0) * 0.1 - 2
+    out = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        low, high = 0, len(table)
+        while low < high:
+            middle = (low + high) // 2
+            if table[middle] < x[i]:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = low
+    return out
+
+
+def first_larger(x, y):
+    """The condition reads an element."""
+    table = np.cumsum(np.full(64, 0.1)) - 2
     out = np.zeros(len(x), np.int64)
     for i in range(len(x)):
         k = 0
-        while k < len(x) and y[k] < x[i]:
+        while k < len(table) and table[k] < x[i]:
             k += 1
         out[i] = k
+    return out
+
+
+def nested_searches(x, y):
+    """Lanes that have ended around the inner loop, at numbers that are no subscripts, ask again."""
+    table = np.cumsum(np.full(64, 0.1)) - 2
+    out = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        k, steps = int(abs(x[i]) * 20), 0
+        while k >= 0:
+            while k < len(table) and table[k] < x[i]:
+                k += 3
+                steps += 1
+            k -= 10**9 if steps > 5 else 5
+            steps += 1
+        out[i] = steps
+    return out
+
+
+def guarded_elements(x, y):
+    """Elements that exist where a branch is taken."""
+    table = np.cumsum(np.full(64, 0.1)) - 2
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        k, total = int(abs(x[i]) * 10), 0.0
+        while k < 90:
+            if k < len(table):
+                total += table[k]
+            k += 7
+        out[i] = total
+    return out
+
+
+def far_below(x, y):
+    """A branch of the body has an element for numbers that the loop goes on with, no others."""
+    table = np.cumsum(np.full(64, 0.1)) - 2
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        k, total = int(abs(x[i]) * 20), 0.0
+        while k >= 0:
+            if k < len(table):
+                total += table[k]
+            k -= 10**9 if total > 3 else 7
+        out[i] = total
     return out
 
 
@@ -213,8 +288,8 @@ def added_in_order(x, y):
     return total
 
 
-def remainders_in_nests(x, y):
-    """A remainder would be computed for lanes that have ended, one by one."""
+def remainders(x, y):
+    """Remainders would be computed lane by lane, of those that have ended too."""
     out = np.zeros(len(x), np.int64)
     for i in range(len(x)):
         a, found = i + 3, 0
@@ -253,12 +328,17 @@ IN_LANES = (
     supersampled,
     nested_ends,
     hits,
+    skipping,
+    searches,
+    first_larger,
+    guarded_elements,
+    nested_searches,
+    far_below,
 )
 NOT_IN_LANES = (
-    of_elements,
     following,
     from_elements_behind,
     added_in_order,
-    remainders_in_nests,
+    remainders,
     quotients,
 )

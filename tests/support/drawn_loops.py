@@ -59,6 +59,8 @@ class _Drawn:
         lines = [_HEAD.format(start=start, v=self.random.choice(["0", "i"]))]
         if self.random.random() < 0.3:
             lines += self.block(8, 1)
+        if self.random.random() < 0.2:
+            lines += [f"        if {self.test()}:", "            continue"]
         for _ in range(self.random.choice([1, 1, 1, 2])):
             lines += self.loop(8)
             if self.random.random() < 0.4:
@@ -103,7 +105,7 @@ class _Drawn:
                 if self.random.random() < 0.5:
                     lines.append(f"{before}else:")
                     lines += self.block(indent + 4, self.random.randrange(1, 3), leaves, depth - 1)
-            elif chance < 0.32 and depth == 2 and self.loops < 3:
+            elif chance < 0.3 and depth == 2 and self.loops < 3:
                 lines += self.loop(indent)
             elif chance < 0.4 and leaves:
                 word = self.random.choice(["break", "break", "continue"])
@@ -129,7 +131,8 @@ class _Drawn:
                 return [f"{name} += 0.125 * {self.leaf()}"]
 
     def leaf(self):
-        return self.random.choice(["p", "q", "x[i]", "y[i]", "y[0]", "1.0", "0.25", "-2.0"])
+        reads = ["y[0]", "y[u & 3]", "y[min(v, len(y) - 1)]"]
+        return self.random.choice(["p", "q", "x[i]", "y[i]", "1.0", "-2.0", *reads])
 
     def number(self, depth=2):
         if not depth or self.random.random() < 0.3:

@@ -2,7 +2,12 @@
 
 import numpy as np
 import pytest
-from divergent_programs import IN_LANES, NOT_IN_LANES, bisections, square_roots
+from divergent_programs import (
+    IN_LANES,
+    NOT_IN_LANES,
+    bisections,
+    square_roots,
+)
 from drawn_loops import drawn_function
 from thorough import THOROUGH
 

@@ -11,22 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from transpile.ir.loop_ir import Apply, Declare, Expr, If, Ref, Statement, Update
+from transpile.ir.loop_ir import Apply, Declare, Expr, If, Literal, Ref, Statement, Update
 from transpile.ir.loop_rewrite import map_statement
 from transpile.ir.types import BOOL
 from transpile.primitives.elementwise import select
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed
+from transpile.util.frozen_records import changed, replace
 
 Body = tuple[Statement, ...]
 
 
 def without_branches(
-    body: Body, names: Names, taken: Iterable[str] = (), guard: Expr | None = None
+    body: Body,
+    names: Names,
+    taken: Iterable[str] = (),
+    guard: Expr | None = None,
+    mask: Expr | None = None,
 ) -> Iterator[Statement]:
     """Declarations and updates of scalars, where all may be computed, without branches: what is
     updated under a test, or under the `guard`, is chosen. The statements of all branches, and what
-    declared the names that are `taken`, are one scope."""
+    declared the names that are `taken`, are one scope.
+
+    What subscripts read is 0 where the guard or the `mask` does not hold: then elements may not
+    exist. The names of these declarations are their own.
+    """
     renamed: dict[str, str] = {}
     declared = set(taken)
     for statement in body:
@@ -35,9 +43,12 @@ def without_branches(
                 test = Declare(names.new("test"), condition)
                 yield test
                 holds = Ref(test.name, BOOL)
-                yield from without_branches(inner, names, (), _both(guard, holds))
+                yield from without_branches(inner, names, (), _both(guard, holds), mask)
                 opposite = Apply("logical_not", (holds,), BOOL)
-                yield from without_branches(orelse, names, (), _both(guard, opposite))
+                yield from without_branches(orelse, names, (), _both(guard, opposite), mask)
+            case Declare(name=name, symbol=symbol) as declaration if symbol is not None:
+                declared.add(name)
+                yield _masked(declaration, mask if guard is None else _both(mask, guard))
             case Declare(name=name) as declaration:
                 if guard is not None or name in declared:
                     renamed[name] = names.new(name)
@@ -48,6 +59,14 @@ def without_branches(
                 yield Update(target, "set", chosen, update.source)
             case other:
                 yield other
+
+
+def _masked(declaration: Declare, mask: Expr | None) -> Declare:
+    if mask is None:
+        return declaration
+    none = Literal(0, declaration.dtype)
+    chosen = Apply(select.name, (mask, declaration.value, none), declaration.dtype)
+    return replace(declaration, value=chosen)
 
 
 def updated(update: Update) -> Expr:

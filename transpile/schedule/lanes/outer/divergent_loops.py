@@ -14,9 +14,9 @@ expanded, and the loops change places. A lane that has ended keeps its values (R
 S. Hack, Whole-function vectorization, CGO 2011). `divergent_strips` writes the strips.
 
 Legal if iterations carry no dependence, or only one through what is computed behind the inner
-loops, which each strip runs in order. What lanes compute that have ended must be harmless: they
-store nothing, read no element that may not exist, and divide no integers. The inner loops are of
-scalars alone: where they read memory, there is more to gain in lanes along that.
+loops, which each strip runs in order, or through integers that are counted in any order. What lanes
+compute that have ended must be harmless: they store nothing, read the first element in place of one
+that may not exist, and divide no integers, which would be done lane by lane.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from transpile.analysis.cost_model import trips
 from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED
-from transpile.ir.dims import symbols_of
+from transpile.ir.dims import Dim, symbols_of
 from transpile.ir.loop_ir import (
     Apply,
     Buffer,
@@ -63,9 +63,14 @@ from transpile.primitives.elementwise import remainder
 from transpile.schedule.domain.independent_loops import elements_are_apart
 from transpile.schedule.lanes.if_conversion import has_vector_code
 from transpile.schedule.lanes.outer.divergent_strips import Strips, front_of
-from transpile.schedule.lanes.outer.scopes import read_of_others, updated_of_others
+from transpile.schedule.lanes.outer.predicates import loops_out_of_branches
+from transpile.schedule.lanes.outer.scopes import (
+    read_of_others,
+    updated_of_others,
+    with_own_names,
+)
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, dataclass, same
+from transpile.util.frozen_records import changed, dataclass, replace, same
 
 Body = tuple[Statement, ...]
 
@@ -101,17 +106,23 @@ class _Loops:
             return after
         if not self._has_lanes(statement):
             return statement
-        loop = changed(statement, body=self._with_elements_before(statement, within))
+        named = with_own_names(statement.body, self.names)
+        loop = changed(statement, body=loops_out_of_branches(named, self.names))
+        if not any(isinstance(s, For | While) for s in loop.body):
+            return statement
+        loop = changed(loop, body=self._with_elements_before(loop, within))
         loop = self._with_own_sums(loop)
         if not self._is_of_scalars(loop, within) or not _may_distribute(loop, ranges):
             return statement
-        return Strips(loop, self.machine.divergent_lanes, self.names).loop()
+        strips = Strips(loop, self.machine.divergent_lanes, self.names)
+        return strips.loop() if strips.has_own_subscripts else statement
 
     def _has_lanes(self, loop: For) -> bool:
         """True if a loop has loops inside, and iterations enough to fill lanes."""
         is_plain = loop.limit is None and loop.collapse == 1
         few = isinstance(loop.extent, int) and trips(loop) < self.machine.fewest_divergent
-        return is_plain and not few and any(isinstance(s, For | While) for s in loop.body)
+        inner = (s for s in walk(loop.body) if isinstance(s, For | While))
+        return is_plain and not few and any(isinstance(s, While) or s.ordered for s in inner)
 
     def _with_elements_before(self, loop: For, within: Ranges) -> Body:
         """The body with elements of an iteration read before the inner loops that read them."""
@@ -152,62 +163,94 @@ class _Loops:
         return changed(loop, body=same(loop.body, tuple(body)))
 
     def _is_of_scalars(self, loop: For, within: Ranges) -> bool:
-        """True if the inner loops compute scalars in lanes, of numbers that all lanes share."""
+        """True if the inner loops compute scalars in lanes, and read nothing that is not there."""
+        inner = [s for s in loop.body if isinstance(s, For | While)]
         own = {loop.symbol.name}
         own |= {s.name for s in walk(loop.body) if isinstance(s, Declare)}
-        return all(
-            self._computes_scalars(s, own, within, any(isinstance(i, For | While) for i in s.body))
-            for s in loop.body
-            if isinstance(s, For | While)
-        )
+        is_nested = any(isinstance(i, For | While) for s in inner for i in walk(s.body))
+        lanes = _Lanes(self.arrays, frozenset(own), is_nested)
+        return bool(inner) and all(lanes.may_run(s, within) for s in inner)
 
-    def _computes_scalars(
-        self, loop: For | While, own: set[str], ranges: Ranges, is_nested: bool
-    ) -> bool:
+
+@dataclass(frozen=True)
+class _Lanes:
+    """What lanes may run of a loop, beside others and after they have ended: `own` are the scalars
+    of an iteration, and `is_nested` where an inner loop has others inside."""
+
+    arrays: Mapping[str, Buffer]
+    own: frozenset[str]
+    is_nested: bool
+
+    def may_run(self, loop: For | While, ranges: Ranges) -> bool:
+        """True if an inner loop computes scalars in lanes."""
         if isinstance(loop, For):
             ends = (loop.start, loop.stop, 0 if loop.limit is None else loop.limit)
-            is_same = all(own.isdisjoint(s.name for s in symbols_of(end)) for end in ends)
-            if not (loop.ordered and is_same):
-                return False
+            is_same = all(self.own.isdisjoint(s.name for s in symbols_of(end)) for end in ends)
             ranges = inside(loop, ranges)
-        elif not all(isinstance(s, Declare) for s in loop.test):
+            return loop.ordered and is_same and self._may_compute(loop.body, ranges)
+        asked = (*loop.test, If(loop.condition, ()))
+        if updated_of_others(loop.test) or any(isinstance(s, For | While) for s in walk(asked)):
             return False
-        expressions = () if isinstance(loop, For) else parts(loop)
-        if not all(self._is_harmless(part, own, ranges, is_nested) for part in expressions):
-            return False
-        return all(
-            self._computes_scalars(s, own, ranges, is_nested)
-            if isinstance(s, For | While)
-            else _is_of_scalars(s)
-            and all(
-                self._is_harmless(part, own, ranges, is_nested)
-                for inner in walk((s,))
-                for part in parts(inner)
-            )
-            for s in (loop.body if isinstance(loop, For) else (*loop.test, *loop.body))
+        # A lane that has ended asks again what it asked when it did, unless that was of no loop.
+        is_asked = not self.is_nested
+        return self._may_compute(asked, ranges, is_asked=is_asked) and self._may_compute(
+            loop.body, ranges
         )
 
-    def _is_harmless(self, part: Expr, own: set[str], ranges: Ranges, is_nested: bool) -> bool:
-        """True if lanes that have ended may compute an operation as well, and in a vector."""
-        if isinstance(part, Load):
-            symbols = (s.name for index in part.index for s in symbols_of(index))
-            return own.isdisjoint(symbols) and is_in_bounds(part, self.arrays, ranges)
-        if not isinstance(part, Apply):
-            return part.dtype.kind in "fiubc"
-        if is_nested and part.op == remainder.name and part.dtype.kind in "iu":
-            return False  # it is computed lane by lane, of those that have ended too
-        return part.primitive.speculatable or has_vector_code(part.op, part.args[0].dtype)
+    def _may_compute(self, body: Body, ranges: Ranges, *, is_asked: bool = False) -> bool:
+        """True if all lanes may compute what a loop, or a branch, has for some of them."""
+        masked = {s.name for s in body if isinstance(s, Declare) and s.symbol is not None}
 
-
-def _is_of_scalars(statement: Statement) -> bool:
-    """True for assignments to scalars, and branches between them."""
-    match statement:
-        case Declare(symbol=None) | Update(target=Ref()):
+        def is_harmless(statement: Statement) -> bool:
+            for part in parts(statement):
+                if isinstance(part, Load):
+                    if not self._is_there(part, ranges, masked, is_asked):
+                        return False
+                elif not _has_lanes(part):
+                    return False
             return True
-        case If(body=body, orelse=orelse):
-            return all(map(_is_of_scalars, (*body, *orelse)))
-        case _:
+
+        for statement in body:
+            match statement:
+                case For() | While():
+                    may = self.may_run(statement, ranges)
+                case Declare() | Update(target=Ref()):
+                    may = is_harmless(statement)
+                case If(body=inner, orelse=orelse):
+                    has_loops = any(isinstance(s, For | While) for s in walk((statement,)))
+                    branches = (inner, orelse)
+                    may = is_harmless(statement) and not has_loops
+                    may = may and all(self._may_compute(b, ranges) for b in branches)
+                case _:
+                    may = False
+            if not may:
+                return False
+        return True
+
+    def _is_there(self, load: Load, ranges: Ranges, masked: set[str], is_asked: bool) -> bool:
+        """True if an element exists whatever a lane computes, or the subscripts are `masked`: 0 in
+        lanes that do not read it."""
+        symbols = {s for index in load.index for s in symbols_of(index) if s.name in self.own}
+        if symbols and is_asked:
+            return True
+        if not masked.issuperset(symbol.name for symbol in symbols):
             return False
+        plain = {Dim.of(symbol) for symbol in symbols}
+        others = (index for index in load.index if index not in plain)
+        if any(not symbols.isdisjoint(symbols_of(index)) for index in others):
+            return False
+        first = tuple(0 if index in plain else index for index in load.index)
+        return is_in_bounds(replace(load, index=first), self.arrays, ranges)
+
+
+def _has_lanes(part: Expr) -> bool:
+    """True if there is vector code for an operation, which has no effect but its result. Divisions
+    of integers are done lane by lane, of those that have ended too."""
+    if not isinstance(part, Apply):
+        return part.dtype.kind in "fiubc"
+    if part.op == remainder.name and part.dtype.kind in "iu":
+        return False
+    return part.primitive.speculatable or has_vector_code(part.op, part.args[0].dtype)
 
 
 def _elements_of(inner: For | While, loop: For) -> Iterator[Load]:
@@ -250,8 +293,6 @@ def _may_distribute(loop: For, ranges: Ranges) -> bool:
     """True if all lanes may run the inner loops before any runs what follows these."""
     front = front_of(loop)
     if not all(isinstance(s, _PLAIN) for s in walk(loop.body)):
-        return False
-    if any(isinstance(s, Declare) and s.symbol is not None for s in front):
         return False
     if updated_of_others(front):
         return False

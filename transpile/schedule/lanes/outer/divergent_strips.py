@@ -29,9 +29,11 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import (
+    declared_name,
     declared_names,
     map_expr,
     map_statement,
+    symbols_read,
     walk,
     with_bodies,
     written,
@@ -58,18 +60,30 @@ def front_of(loop: For) -> Body:
 @dataclass(frozen=True)
 class _Run:
     """Statements without loops, of all lanes at a time; scalars of those that are not `active` stay
-    as they are. Those that stand in no inner loop are `before` all of them, or `behind`."""
+    as they are. Where the run declares what says so, it is known `around` it which are. Those that
+    stand in no inner loop are `before` all of them, or `behind`."""
 
     body: Body
     active: Ref | None = None
+    around: Ref | None = None
     place: str = ""
 
     @property
     def used(self) -> frozenset[str]:
         """The scalars declared elsewhere that it reads or updates."""
-        used = read_of_others(self.body)
-        is_own = self.active is None or self.active.name in declared_names(self.body)
-        return used if is_own or self.active is None else used | {self.active.name}
+        masks = {mask.name for mask in (self.active, self.around) if mask is not None}
+        return read_of_others(self.body) | masks - declared_names(self.body)
+
+    def masked(self) -> Iterator[tuple[Body, Ref | None]]:
+        """Its statements up to what says which lanes are active, and behind that, each with what
+        says it for them."""
+        declared = [declared_name(s) for s in self.body]
+        if self.active is None or self.active.name not in declared:
+            yield self.body, self.active
+            return
+        end = declared.index(self.active.name) + 1
+        yield self.body[:end], self.around
+        yield self.body[end:], self.active
 
 
 @dataclass(frozen=True)
@@ -133,7 +147,7 @@ class Strips:
         noted = Update(going, "bitwise_or", Apply(convert.name, (active,), self.mask))
         asked = (*loop.test, Declare(active.name, holds), noted)
         first, *others = self._tree((*asked, *loop.body), active)
-        return _Inner(loop, (first, *others), going)
+        return _Inner(loop, (replace(first, around=around), *others), going)
 
     def _arrays(self, name: str, dtype: np.dtype[Any]) -> tuple[Buffer, ...]:
         """The array of a scalar, or those of the parts of a complex one. Bools are as wide as the
@@ -143,6 +157,19 @@ class Strips:
             hints = [f"{name}_{part.name}s" for part in COMPLEX_PARTS]
         wide = self.mask if dtype == BOOL else _of_part(dtype)
         return tuple(Buffer(self.names.new(hint), (self.width,), wide) for hint in hints)
+
+    @property
+    def has_own_subscripts(self) -> bool:
+        """True if no run uses subscripts that another one has computed."""
+        declared = [
+            {s.symbol for s in walk(run.body) if isinstance(s, Declare) and s.symbol is not None}
+            for run in _runs(self.parts)
+        ]
+        computed = frozenset[Symbol]().union(*declared)
+        read = [frozenset[Symbol]().union(*map(symbols_read, r.body)) for r in _runs(self.parts)]
+        names = {symbol.name for symbol in computed}
+        is_own = all(own.issuperset(r & computed) for own, r in zip(declared, read, strict=True))
+        return is_own and self.lanes.keys().isdisjoint(names)
 
     def loop(self) -> For:
         """The loop over the strips."""
@@ -231,7 +258,8 @@ class Strips:
         before = (Declare(n, self._read(n, index), constant=n not in changing) for n in used)
         inside = (
             map_statement(s, lambda e: e, lambda i: substitute(i, own))
-            for s in without_branches(run.body, self.names, used)
+            for part, mask in run.masked()
+            for s in without_branches(part, self.names, used, mask=mask)
         )
         stores = [(n, run.active) for n in used if n in changing] + [(n, None) for n in new]
         after = (

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.ir.loop_ir import Declare, Expr, For, If, Ref, Statement, Store, Update, While
-from transpile.ir.loop_rewrite import map_expr, parts, with_bodies
+from transpile.ir.dims import Dim, Index, Symbol, substitute
+from transpile.ir.loop_ir import Declare, Expr, For, If, Ref, Statement, Update, While
+from transpile.ir.loop_rewrite import map_statement, parts, with_bodies
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, same
+from transpile.util.frozen_records import changed, replace, same
 
 Body = tuple[Statement, ...]
 
@@ -42,51 +43,60 @@ def _of_others(body: Body, *, updates_only: bool) -> frozenset[str]:
 
 def with_own_names(body: Body, names: Names) -> Body:
     """Statements in which each declaration has a name of its own."""
-    return _renamed(body, {}, set(), names)
+    return _renamed(body, {}, {}, names, set())
 
 
-def _renamed(body: Body, others: Mapping[str, str], taken: set[str], names: Names) -> Body:
-    others = dict(others)
+def _renamed(
+    body: Body,
+    others: Mapping[str, str],
+    symbols: Mapping[Symbol, Index],
+    names: Names,
+    taken: set[str],
+) -> Body:
+    """Statements with `others` in place of scalars, and in place of the `symbols` that they are in
+    subscripts."""
+    others, symbols = dict(others), dict(symbols)
 
-    def renamed(expr: Expr) -> Expr:
-        return map_expr(expr, lambda part: _other(part, others))
+    def expression(part: Expr) -> Expr:
+        if isinstance(part, Ref) and part.name in others:
+            return Ref(others[part.name], part.dtype)
+        return part
+
+    def subscript(index: Index) -> Index:
+        return substitute(index, symbols) if symbols else index
 
     def inner(body: Body) -> Body:
-        return _renamed(body, others, taken, names)
+        return _renamed(body, others, symbols, names, taken)
 
     after: list[Statement] = []
     for statement in body:
         match statement:
-            case Declare(name=name):
-                value = renamed(statement.value)
+            case Declare(name=name, symbol=symbol):
+                statement = map_statement(statement, expression, subscript)
                 others.pop(name, None)
                 if name in taken:
                     others[name] = names.new(name)
+                    statement = replace(statement, name=others[name])
+                if name in others and symbol is not None:
+                    other = replace(symbol, name=others[name])
+                    symbols[symbol] = Dim.of(other)
+                    statement = replace(statement, symbol=other)
                 taken.add(name)
-                after.append(changed(statement, name=others.get(name, name), value=value))
-            case Update(target=Ref() as target):
-                value = renamed(statement.value)
-                after.append(changed(statement, target=_other(target, others), value=value))
-            case Update() | Store():
-                after.append(changed(statement, value=renamed(statement.value)))
             case While(test=test):
                 # The condition, and the body, see what the test declares.
                 *asked, rest = inner((*test, If(statement.condition, statement.body)))
                 assert isinstance(rest, If)
                 parts = {"condition": rest.condition, "body": rest.body}
-                after.append(changed(statement, test=same(test, tuple(asked)), **parts))
-            case If():
-                condition = renamed(statement.condition)
-                after.append(changed(with_bodies(statement, inner), condition=condition))
+                statement = changed(statement, test=same(test, tuple(asked)), **parts)
+            case For() | If():
+                # Its own expressions first, beside no body; then the body, with its declarations.
+                alone = map_statement(with_bodies(statement, lambda _: ()), expression, subscript)
+                bodies = iter(_bodies(statement))
+                statement = with_bodies(alone, lambda _: inner(next(bodies)))  # noqa: B023
             case _:
-                after.append(with_bodies(statement, inner))
+                statement = map_statement(statement, expression, subscript)
+        after.append(statement)
     return same(body, tuple(after))
-
-
-def _other(part: Expr, others: Mapping[str, str]) -> Expr:
-    if isinstance(part, Ref) and part.name in others:
-        return Ref(others[part.name], part.dtype)
-    return part
 
 
 def _bodies(statement: Statement) -> tuple[Body, ...]:
