@@ -34,13 +34,13 @@ REASONS = {
     MATRICES: "asmatrix bmat matrix",
     SETTINGS: "get_include getbufsize geterr geterrcall info setbufsize seterr "
     "seterrcall show_config show_runtime test",
-    BUFFERS: "may_share_memory shares_memory isfortran",
+    BUFFERS: "may_share_memory shares_memory",
     TEXTS: "format_float_positional format_float_scientific",
     ITERATORS: "nditer nested_iters flatiter",
     "a class of its own beside arrays": "poly1d recarray record",
 }
 METHOD_REASONS = {
-    BUFFERS: "byteswap ctypes data getfield setfield setflags strides",
+    BUFFERS: "byteswap ctypes data getfield setfield setflags",
     FILES: "dump dumps tobytes tofile",
     "changes the size of its memory: `numpy.resize` gives a new array": "resize",
 }

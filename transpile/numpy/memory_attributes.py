@@ -1,23 +1,28 @@
-"""What arrays in memory say of it: `flags` and `base`; and assignments to the attributes `shape`,
-`dtype`, `real`, `imag` and `flat`.
+"""What arrays in memory say of it: `flags`, `strides` and `base`; and assignments to the attributes
+`shape`, `dtype`, `real`, `imag` and `flat`.
 
-How an array lies in memory is no part of a traced one. One that is no view lies in rows, and views
-of it as NumPy's views of such an array do; arguments count as arrays that lie in rows.
+They say how an array would lie in memory if NumPy ran the function (`trace/views/memory.py`), where
+arguments count as arrays that lie in rows. What depends on a runtime size is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from transpile.ir.graph import Equation
+from transpile.ir.dims import symbols_of
+from transpile.ir.graph import Equation, Var
+from transpile.numpy.core.promotion import Array, as_array, implements, unsupported
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.promotion import unsupported
 from transpile.numpy.manipulation.shapes import shape_argument
-from transpile.trace.trace import current_trace
+from transpile.trace.trace import Trace, current_trace
 from transpile.trace.tracer import FUNCTIONS, UFUNC_METHODS, Tracer, add_property
-from transpile.trace.views.memory import in_memory
+from transpile.trace.views.memory import by_sizes, in_memory
+
+# Of what nobody knows: two rows with gaps are in no order.
+_GAPS = np.empty((2, 2, 2))[:, ::2, ::2]
 
 
 class Flags:
@@ -33,18 +38,32 @@ class Flags:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._known(), name)
+        return self._known(name, lambda flags: getattr(flags, name))
 
     def __getitem__(self, name: str) -> Any:
-        known = self._known()[name]  # KeyError for a name that is none
+        def read(flags: Any) -> Any:
+            return flags[name]
+
+        read(_GAPS.flags)  # KeyError for a name that is none
         if name in ("WRITEABLE", "W"):
             return self.writeable
-        return self.owndata if name in ("OWNDATA", "O") else known
+        if name in ("OWNDATA", "O"):
+            return self.owndata
+        return self._known(name, read)
 
-    def _known(self) -> Any:
-        array = in_memory(self._array.owner, self._array.original)
-        # Of what nobody knows: two rows with gaps are in no order.
-        return (np.empty((2, 2, 2))[:, ::2, ::2] if array is None else array).flags
+    def _known(self, name: str, read: Callable[[Any], Any]) -> Any:
+        trace, var = self._array.owner, self._array.original
+
+        def flag(small: Any) -> Any:
+            array = in_memory(trace, var, small)
+            if array is None:
+                return None if small else read(_GAPS.flags)
+            return read(array.flags)
+
+        known = by_sizes(trace, var, (), flag, f"the flag {name} of a traced array is set", 0)
+        if known.reason:
+            raise unsupported(known.reason)
+        return known.value
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name in ("WRITEABLE", "W"):
@@ -60,12 +79,33 @@ class Flags:
     @property
     def writeable(self) -> bool:
         """True where the array may be assigned to."""
-        return self._array.original not in self._array.owner.locked
+        return self._array.original not in self._array.owner.layouts.locked
 
     @writeable.setter
     def writeable(self, value: Any) -> None:
-        locked = self._array.owner.locked
-        (locked.discard if value else locked.add)(self._array.original)
+        trace, var = self._array.owner, self._array.original
+        if not value:
+            trace.layouts.locked.add(var)
+        elif not _may_be_written(trace, var):
+            raise located(ValueError, "cannot set WRITEABLE flag to True of this array")
+        else:
+            trace.layouts.locked.discard(var)
+
+
+def _may_be_written(trace: Trace, var: Var) -> bool:
+    """False for a view of an array that is read-only; UnsupportedError where it has an element of
+    that more than once."""
+    while (view := trace.viewed(var)) is not None:
+        base = view.inputs[0]
+        assert isinstance(base, Var)  # `viewed` has no views of constants
+        name, is_larger = view.primitive.name, base.type.size != view.output.type.size
+        has_windows = name == "gather" and view.inputs[1].type.ndim == 2
+        if has_windows or (name == "broadcast_in_dim" and is_larger):
+            raise unsupported("to make an array writeable that has elements more than once")
+        if trace.roots.get(base, base) in trace.layouts.locked:
+            return False
+        var = base
+    return True
 
 
 def _view(x: Tracer) -> Equation | None:
@@ -77,9 +117,31 @@ def _flags(x: Tracer) -> Flags:
     return Flags(x)
 
 
+@implements(np.isfortran)
+def isfortran(a: Array) -> bool:
+    """Whether an array lies in columns and not in rows: a Python bool, known while tracing."""
+    return bool(as_array(a).flags.fnc)
+
+
 def _base(x: Tracer) -> Any:
     """The array that this one is a view of; None for others."""
-    return None if _view(x) is None else Tracer(x.owner, x.owner.root_of(x.original))
+    if _view(x) is None:
+        return None
+    root = x.owner.root_of(x.original)
+    holder = x.owner.layouts.holders.get(root)
+    return Tracer(x.owner, root) if holder is None else holder
+
+
+def _strides(x: Tracer) -> tuple[int, ...]:
+    """The bytes from one element to the next along each axis."""
+    trace, var = x.owner, x.original
+    array = in_memory(trace, var)
+    if any(symbols_of(d) for d in (*x.shape, *trace.root_of(var).type.shape)):
+        raise unsupported("the strides of an array of a runtime size, which are no Python numbers")
+    if array is None or array.doubt:
+        why = array.doubt if array is not None else "traced numbers choose its elements"
+        raise unsupported(f"the strides of a traced array: {why}")
+    return array.strides
 
 
 def _set_shape(x: Tracer, shape: Any) -> None:
@@ -93,7 +155,7 @@ def _set_shape(x: Tracer, shape: Any) -> None:
             "statement that is traced. Write x = x.reshape(shape)"
         )
     result = FUNCTIONS[np.reshape](x, wanted)
-    if result.original in x.owner.own:
+    if result.original in x.owner.layouts.own:
         raise located(
             AttributeError,
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with "
@@ -112,6 +174,7 @@ def _set_dtype(x: Tracer, dtype: Any) -> None:
 
 
 add_property("flags", _flags)
+add_property("strides", _strides)
 add_property("base", _base)
 UFUNC_METHODS["set_shape"] = _set_shape
 UFUNC_METHODS["set_dtype"] = _set_dtype

@@ -26,7 +26,8 @@ from transpile.ir.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, kin
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.bytecode.made_arrays import root_of
 from transpile.trace.tracer import UNKNOWN, Tracer, leaked
-from transpile.trace.views.memory import owns_memory
+from transpile.trace.views.memory import note_view
+from transpile.trace.views.results import Layouts
 from transpile.util.frozen_records import dataclass
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 from transpile.util.terminal.status_line import tick
@@ -44,7 +45,7 @@ class Trace:
                equations so far); None where all values are abstract
     captures   for a Var of an outer trace: its tracer, and the input that stands for it here
     written    for the Var of an array that was assigned to: its new value
-    roots      for the later values of an array that was assigned to: its first one
+    roots      for the later values of an array that was assigned to, or of a view: its first one
     copies     for the first value of an array: those of others which are this very array where a
                traced bool holds; it is None where nobody knows
     fixed      for the first value of an array that holds NumPy's arrays, as a list does: these
@@ -52,14 +53,13 @@ class Trace:
     rebuilt    for a view and the new value of its base: the view's new value
     items      for an array made by basic indexing: its base, and the index of each axis
     picked     for a view by a gather: the index of each axis, where that can be extended; else None
-    own, locked  results of views that own their memory in NumPy; and arrays that are read-only
+    layouts    how arrays would lie in memory if NumPy ran the function
     origin     the source of equations that a transformation makes
     refused    the error of a conversion to a Python value; varied: what is differentiated
     made       by id: NumPy's arrays that traced code has made, and by which call
     lifts      by id: arrays that traced code indexes by traced values, and their traced constants
-    lengths    the lengths that equations count, and the values that they are
+    lengths    that equations count, and the values that they are; length_names: in regions, too
     counters   the numbers of iterations of loops, and how many there are: an int, or traced
-    length_names  of lengths that are counted here, and in regions
     is_region  a statement of the function around it, whose arrays it may assign to
     role       what is done with the graph: see `trace_nested`
     sizes      runtime sizes by the Vars of their values; around: the region that a region is in
@@ -82,8 +82,7 @@ class Trace:
     rebuilt: dict[tuple[Var, Var], Var] = field(default_factory=dict)
     items: dict[Var, tuple[Var, Any]] = field(default_factory=dict)
     picked: dict[Var, Any] = field(default_factory=dict)
-    own: set[Var] = field(default_factory=set)
-    locked: set[Var] = field(default_factory=set)
+    layouts: Layouts = field(default_factory=Layouts)
     origin: Source | None = None
     active: bool = True
     refused: errors.TracerError | None = None
@@ -148,8 +147,7 @@ class Trace:
 
     def _made_anew(self, view: Equation, base: Var, indices: Sequence[Atom]) -> Var:
         """The view of another base."""
-        output = Var(view.output.type, view.output.name)
-        inputs = (base, *indices)
+        output, inputs = Var(view.output.type, view.output.name), (base, *indices)
         self.add(Equation(view.primitive, inputs, view.params, (output,), view.source))
         return output
 
@@ -170,6 +168,8 @@ class Trace:
                     "than 2**63 - 1 elements"
                 )
         outputs = tuple(Var(t) for t in types)
+        if primitive.kind == "view" and isinstance(inputs[0], Tracer) and inputs[0].owner is self:
+            self.layouts.holders.setdefault(inputs[0].original, inputs[0])
         source = self.origin or user_source()
         return self.add(Equation(primitive, atoms, params, outputs, source))
 
@@ -182,8 +182,8 @@ class Trace:
         tick()
         for var in equation.outputs:
             self.producers[var], self.births[var] = equation, born
-        if owns_memory(self, equation):
-            self.own.add(equation.output)
+        if equation.primitive.kind == "view":
+            note_view(self, equation)
         if equation.primitive.kind == "length":
             self.lengths.setdefault(equation.params["length"], equation.outputs[0])
         return [Tracer(self, v) for v in equation.outputs]
@@ -192,9 +192,8 @@ class Trace:
         """Append an equation of another graph with these inputs, which have the same types."""
         outputs = tuple(Var(v.type, v.name) for v in equation.outputs)
         atoms = tuple(self.atom(v) for v in inputs)
-        return self.add(
-            Equation(equation.primitive, atoms, equation.params, outputs, equation.source)
-        )
+        again = Equation(equation.primitive, atoms, equation.params, outputs, equation.source)
+        return self.add(again)
 
     @contextmanager
     def at(self, source: Source) -> Iterator[None]:
@@ -239,7 +238,7 @@ class Trace:
         equation = self.producers.get(var)
         if var in self.picked:
             return equation
-        if equation is None or equation.primitive.kind != "view" or var in self.own:
+        if equation is None or equation.primitive.kind != "view" or var in self.layouts.own:
             return None
         (x,) = equation.inputs
         is_repeated = equation.primitive.name == "broadcast_in_dim" and x.type.size != var.type.size
@@ -279,6 +278,7 @@ class Trace:
             key = (equation.output, var)
             if key not in self.rebuilt:
                 self.rebuilt[key] = self._made_anew(equation, var, equation.inputs[1:])
+                self.roots[self.rebuilt[key]] = equation.output
                 if equation.output in self.picked:
                     self.picked[self.rebuilt[key]] = self.picked[equation.output]
             var = self.rebuilt[key]

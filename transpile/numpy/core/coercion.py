@@ -123,6 +123,16 @@ def _new_array(
     return np.ndarray(shape, dtype, buffer, offset, strides, order)
 
 
+@creation.makes(np.require)
+def require(a: Any, dtype: Any = None, requirements: Any = None, **kwargs: Any) -> Any:
+    """The array, or a copy of it where `requirements` name another order of memory (`C`, `F`) or
+    memory of its own (`O`)."""
+    letters = {str(r)[0].upper() for r in requirements or ()}
+    x = creation.asarray(a, dtype, next((order for order in "CF" if order in letters), None))
+    is_copied = "O" in letters and isinstance(x, Tracer) and x.owner.viewed(x.original) is not None
+    return bind(elementwise.copy, x) if is_copied else x
+
+
 for _conversion in _CONVERSIONS:
     _ours = _making(dispatching(_conversion, FUNCTIONS[_conversion]))
     SUBSTITUTES[id(_conversion)] = (_conversion, _ours)

@@ -47,8 +47,9 @@ from transpile.numpy.core.runtime_sizes import (
     size_of,
 )
 from transpile.numpy.core.ufuncs import apply, call
-from transpile.numpy.manipulation.shapes import broadcast_to_shape, diagonal, shape_argument
+from transpile.numpy.manipulation.shapes import shape_argument
 from transpile.numpy.manipulation.transposes import moveaxis
+from transpile.numpy.manipulation.views import broadcast_to_shape, diagonal_view
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.trace.lengths import measured
@@ -83,9 +84,9 @@ def makes(function: Any, in_trace: bool = False) -> Callable[[Function], Functio
 def zeros(shape: Any, dtype: Any = float, order: str = "C", **kwargs: Any) -> Any:
     """An array of zeros, float64 by default.
 
-    A size may be a runtime size. `order` changes nothing, as programs store arrays row-major. In a
-    traced function the result is traced, so that elements can be assigned to it. Raises
-    UnsupportedError for a dtype that C has no arithmetic for.
+    A size may be a runtime size. Programs store arrays row-major: `order` only decides which
+    views of it share its memory, as in NumPy. In a traced function the result is traced, so that
+    elements can be assigned to it. Raises UnsupportedError for a dtype that C has not.
     """
     return fill(0, shape_argument(shape), dtype_argument(dtype))
 
@@ -108,7 +109,7 @@ def full(shape: Any, fill_value: Array, dtype: Any = None, order: str = "C", **k
     """An array of which every element is `fill_value`, broadcast to `shape`, in its dtype by
     default.
 
-    `order` changes nothing. Raises ValueError where the value does not broadcast to the shape.
+    Raises ValueError where the value does not broadcast to the shape.
     """
     value = as_array(fill_value)
     dtype = value.dtype if dtype is None else dtype_argument(dtype)
@@ -134,7 +135,7 @@ def _like(a: Array, dtype: Any, shape: Any) -> tuple[Any, Any]:
 def zeros_like(
     a: Array, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any
 ) -> Any:
-    """Zeros in the shape and dtype of `a`, or in those that are given; `order` changes nothing."""
+    """Zeros in the shape and dtype of `a`, or in those that are given."""
     device_argument(kw.pop("device", None))
     return fill(0, *_like(a, dtype, shape))
 
@@ -143,7 +144,7 @@ def zeros_like(
 def ones_like(
     a: Array, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any
 ) -> Any:
-    """Ones in the shape and dtype of `a`, or in those that are given; `order` changes nothing."""
+    """Ones in the shape and dtype of `a`, or in those that are given."""
     device_argument(kw.pop("device", None))
     return fill(1, *_like(a, dtype, shape))
 
@@ -224,8 +225,7 @@ def _ordered(order: str) -> Any:
     return functools.wraps(asarray)(lambda a, dtype=None, **_: wanted(a, dtype))
 
 
-for _function in (np.asanyarray, np.require):
-    makes(_function)(asarray)
+makes(np.asanyarray)(asarray)
 makes(np.ascontiguousarray)(_ordered("C"))
 makes(np.asfortranarray)(_ordered("F"))
 
@@ -473,7 +473,7 @@ def diag(v: Array, k: Any = 0) -> Any:
     """
     x = as_array(v)
     if x.ndim == 2:
-        return diagonal(x, k)
+        return diagonal_view(x, k)
     if x.ndim != 1:
         raise located(ValueError, "Input must be 1- or 2-d.")
     offset = offset_of(k)

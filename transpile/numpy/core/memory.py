@@ -7,18 +7,34 @@ from typing import Any
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
-from transpile.trace.views.memory import in_memory
+from transpile.trace.views.memory import lies_in, may_share
+from transpile.trace.views.results import note_results
 
 # The functions whose results share the memory of an argument, in NumPy, where that is possible.
 # fmt: off
 GIVE_VIEWS = frozenset([
     "array_split", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "atleast_1d",
-    "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "diagonal", "dsplit", "einsum",
-    "expand_dims", "flip", "fliplr", "flipud", "hsplit", "imag", "matrix_transpose", "moveaxis",
-    "permute_dims", "ravel", "real", "real_if_close", "reshape", "rollaxis", "rot90", "split",
-    "squeeze", "swapaxes", "transpose", "unstack", "vsplit",
+    "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "diag", "diagonal", "dsplit",
+    "einsum", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "imag", "matrix_transpose",
+    "moveaxis", "permute_dims", "ravel", "real", "real_if_close", "require", "reshape", "rollaxis",
+    "rot90", "sliding_window_view", "split", "squeeze", "swapaxes", "transpose", "unstack",
+    "vsplit",
 ])
+# Those of them that make arrays of their own in other orders than rows.
+MAKE_ARRAYS = frozenset(["asanyarray", "asarray", "asfortranarray", "einsum", "require"])
 # fmt: on
+
+
+def as_made(function: Any, args: Any, kwargs: Any, result: Any, since: int) -> Any:
+    """What a function of NumPy's gives, with memory of its own where NumPy's result has; what is
+    older than so many equations was there before."""
+    name = getattr(function, "__name__", "")
+    is_view = name in GIVE_VIEWS
+    if not is_view:
+        result = with_own_memory(result, since)
+    if not is_view or name in MAKE_ARRAYS:
+        note_results(function, args, kwargs, result, since)
+    return result
 
 
 def with_own_memory(result: Any, since: int) -> Any:
@@ -34,16 +50,18 @@ def with_own_memory(result: Any, since: int) -> Any:
     if result.owner.is_new(result.variable, since):
         is_own = result.owner.births.get(result.original, -1) >= since  # no changed argument
         if is_own and result.owner.viewed(result.original) is not None:
-            result.owner.own.add(result.original)
+            result.owner.layouts.take_own(result.original)
         return result
     return bind(elementwise.copy, result)
 
 
 def in_order(x: Any, order: str | None) -> Any:
     """An array, or a copy of it where NumPy makes one for the sake of an order in memory."""
-    if order not in ("C", "F") or not isinstance(x, Tracer) or x.ndim < 1 + (order == "F"):
+    if order not in ("C", "F") or not isinstance(x, Tracer) or not x.ndim:
         return x
-    array = in_memory(x.owner, x.original)
-    if array is None or (array.flags.c_contiguous if order == "C" else array.flags.f_contiguous):
+    lies = lies_in(x.owner, x.original, order if x.ndim > 1 else "C")
+    if lies.value and not lies.reason:
         return x
-    return bind(elementwise.copy, x)
+    result = bind(elementwise.copy, x)
+    may_share(x.owner, x.original, result.original, lies.reason)
+    return result

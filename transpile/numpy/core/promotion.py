@@ -35,7 +35,7 @@ from transpile.ir.types import (
     check_dtype,
     is_bfloat16,
 )
-from transpile.numpy.core.memory import GIVE_VIEWS, with_own_memory
+from transpile.numpy.core.memory import as_made
 from transpile.numpy.keywords import as_in_jax, position_of, taken_out
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
@@ -161,7 +161,6 @@ def add_methods(*functions: Any) -> None:
 
 def in_numpys_words(function: Any, implementation: Callable[..., Any]) -> Callable[..., Any]:
     """The implementation, whose errors say what the installed NumPy says in its place."""
-    is_view = getattr(function, "__name__", "") in GIVE_VIEWS
     place = position_of(implementation, "out")
 
     @functools.wraps(implementation)
@@ -174,7 +173,7 @@ def in_numpys_words(function: Any, implementation: Callable[..., Any]) -> Callab
             if out is not None:
                 name, casting = function.__name__, kwargs.get("casting", "same_kind")
                 return UFUNC_METHODS["out"](out, result, name, since, casting)
-            return result if is_view else with_own_memory(result, since)
+            return as_made(function, args, kwargs, result, since)
         except (TranspileError, TracerError):
             raise
         except _STANDARD:
@@ -421,7 +420,8 @@ def broadcast_to(value: Any, shape: Shape) -> Any:
 
 
 def broadcast_in_dim(value: Any, shape: Shape, axes: Sequence[int]) -> Any:
-    """The array in a larger shape, axis k standing at axes[k]; broadcasts of broadcasts are one."""
+    """The array in a larger shape, axis k standing at axes[k]; broadcasts of broadcasts are one,
+    unless the second only adds axes and so is a view."""
     shape, axes = tuple(shape), tuple(axes)
     if shape_of(value) == shape and axes == tuple(range(len(shape))):
         return value
@@ -430,7 +430,7 @@ def broadcast_in_dim(value: Any, shape: Shape, axes: Sequence[int]) -> Any:
         name = "resized" if lengths_in([shape_of(value), matched]) else "stretched"
         value = bind(TABLE[name], value, shape=matched)
     producer = _recent_broadcast(value)
-    if producer is not None:
+    if producer is not None and product(shape) != value.type.size:
         inner = producer.params["broadcast_dimensions"]
         axes = tuple(axes[a] for a in inner)
         (source,) = producer.inputs

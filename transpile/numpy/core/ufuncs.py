@@ -45,6 +45,7 @@ from transpile.primitives.elementwise import bits as _bits  # noqa: F401 (any tr
 from transpile.trace.bytecode.call_resolution import of_package
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
+from transpile.trace.views.results import equations_so_far, lies_in_rows, note_results
 from transpile.util.lazy.registry import Table
 
 Operands = Sequence[Any]
@@ -133,9 +134,12 @@ def call(
             f"positional arguments but {len(operands)} were given",
         )
     values = [as_operand(v) for v in operands]
+    since = equations_so_far()
     if special is not None:
         refuse(name, where=None if where is True else where)
-        return special(*values, dtype=dtype, **axes)
+        settings = {**axes, "order": order}
+        results = special(*values, dtype=dtype, **axes)
+        return note_results(ufunc, tuple(values), settings, results, since)
     rule = RULES.get(ufunc)
     if rule is None and ufunc in BY_UFUNC:
         rule = _row_rule
@@ -154,7 +158,12 @@ def call(
     result = rule(ufunc, values, loop)
     if _BOOLS_ARE_WEAK[0] and _of_bools_and_numbers(values) and loop[-1] != BOOL:
         result = weaken(result)
-    return result if where is True else _where(result, where)
+    if where is True and order in ("K", "C") and all(map(lies_in_rows, values)):
+        return result
+    settings = {"order": order}
+    if where is not True:
+        result, settings["where"] = _where(result, where), where
+    return note_results(ufunc, tuple(values), settings, result, since)
 
 
 _BOOLS_ARE_WEAK = [False]

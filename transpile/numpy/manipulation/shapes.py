@@ -10,7 +10,6 @@ import numpy as np
 
 from transpile.ir.dims import Shape, Symbol, floor_divide, terms_of
 from transpile.ir.indices.lengths import are_equal_later, lengths_of
-from transpile.ir.indices.requirements import is_at_most, may_stretch
 from transpile.ir.indices.row_major import product
 from transpile.numpy.core.promotion import (
     Array,
@@ -18,14 +17,10 @@ from transpile.numpy.core.promotion import (
     add_methods,
     as_array,
     axes_of,
-    axis_of,
     broadcast_in_dim,
-    broadcast_to,
-    common_shape,
     convert,
     dtype_argument,
     implements,
-    is_empty,
     kind_of,
     reshape_to,
     slice_axis,
@@ -33,21 +28,18 @@ from transpile.numpy.core.promotion import (
     transpose_to,
     warn_if_imaginary_is_lost,
 )
-from transpile.numpy.core.promotion import broadcast_to as broadcast_shape
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.runtime_sizes import (
     dimension_value,
     extent_of,
-    larger_of,
     length_of,
-    offset_of,
-    smaller_of,
 )
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
-from transpile.trace.views.memory import is_in_rows, order_in_memory
+from transpile.trace.views.memory import is_view, lies_in, may_share, order_in_memory
+from transpile.trace.views.results import equations_so_far, note_results
 
 
 def shape_argument(shape: Any) -> Shape:
@@ -139,16 +131,22 @@ def ravel(a: Array, order: str = "C") -> Any:
     """The elements as a vector, in row-major order, column-major for order="F", and the order in
     memory for order="K", in which arguments count as stored row-major."""
     x = as_array(a)
-    if order in ("K", "k") and isinstance(x, Tracer):
-        x = transpose_to(x, order_in_memory(x.owner, x.original, "K"))
+    if order in ("A", "a", "K", "k") and isinstance(x, Tracer):
+        x = transpose_to(x, order_in_memory(x.owner, x.original, order.upper()))
+        order = "C"
+    elif order in ("F", "f") and isinstance(x, Tracer):
+        x = transpose_to(x, range(x.ndim)[::-1])
         order = "C"
     order = "C" if x.ndim < 2 else order
     result = reshape(x, (x.size,), order)
-    is_traced = isinstance(result, Tracer) and isinstance(x, Tracer)
-    if is_traced and order in ("C", "c") and not is_in_rows(x.owner, x.original):
-        if result.original is x.original:  # a vector with gaps is no vector of its own
-            return bind(elementwise.copy, result)
-        result.owner.own.add(result.original)  # NumPy's vector is without gaps
+    if not isinstance(result, Tracer) or not isinstance(x, Tracer) or order not in ("C", "c"):
+        return result
+    lies = lies_in(x.owner, x.original, "C")
+    if not lies.value or lies.reason:  # NumPy's vector is without gaps
+        if result.original is x.original:
+            result = bind(elementwise.copy, result)
+        result.owner.layouts.take_own(result.original)
+        may_share(result.owner, x.original, result.original, lies.reason)
     return result
 
 
@@ -218,42 +216,6 @@ def atleast_3d(*arrays: Array) -> Any:
     return results[0] if len(results) == 1 else results
 
 
-# ---------------------------------------------------------------------------------- broadcasting
-
-
-@implements(np.broadcast_to)
-def broadcast_to_shape(array: Array, shape: Any, subok: bool = False) -> Any:
-    """The array broadcast to a shape, axes aligned at the end; a view.
-
-    Raises ValueError where it does not broadcast.
-    """
-    x = as_array(array)
-    wanted = shape_argument(shape)
-    if len(wanted) < x.ndim:
-        raise located(
-            ValueError, "input operand has more dimensions than allowed by the axis remapping"
-        )
-    if any(isinstance(d, int) and d < 0 for d in wanted):
-        raise located(ValueError, "all elements of broadcast shape must be non-negative")
-    for have, want in zip(reversed(x.shape), reversed(wanted), strict=False):
-        if have not in (1, want) and not may_stretch(have, want):
-            raise located(
-                ValueError,
-                "operands could not be broadcast together with remapped shapes "
-                f"[original->remapped]: {shape_text(x.shape)}  and requested shape "
-                f"{shape_text(wanted)}",
-            )
-    return strengthen(broadcast_shape(x, wanted))
-
-
-@implements(np.broadcast_arrays)
-def broadcast_arrays(*arrays: Array, subok: bool = False) -> Any:
-    """The arrays broadcast to their common shape, as a tuple."""
-    values = [as_array(a) for a in arrays]
-    shape = common_shape(*values)
-    return tuple(broadcast_to(v, shape) for v in values)
-
-
 # ---------------------------------------------------------------------------- questions of shape
 
 
@@ -303,40 +265,7 @@ def isrealobj(x: Array) -> bool:
     return not iscomplexobj(x)
 
 
-# --------------------------------------------------------------------------------- diagonals, dtype
-
-
-@implements(np.diagonal)
-def diagonal(a: Array, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """The diagonals over two axes, along a new last axis: one strided slice of the two axes as one.
-
-    Raises ValueError for fewer than two axes.
-    """
-    x = as_array(a)
-    if x.ndim < 2:
-        raise located(ValueError, "diag requires an array of at least two dimensions")
-    i, j = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
-    if i == j:
-        raise located(ValueError, "axis1 and axis2 cannot be the same")
-    x = transpose_to(x, [*(k for k in range(x.ndim) if k not in (i, j)), i, j])
-    *outer, n, m = x.shape
-    offset = offset_of(offset)
-    rows, columns = larger_of(n + min(offset, 0), 0), larger_of(m - max(offset, 0), 0)
-    count = smaller_of(rows, columns)
-    if count == 0 or is_empty(tuple(outer)):
-        return (
-            reshape_to(slice_axis(slice_axis(x, x.ndim - 1, 0, 0), x.ndim - 2, 0, 0), (*outer, 0))
-            if count == 0
-            else reshape_to(x, (*outer, count))
-        )
-    flat = _as_view(reshape_to(x, (*outer, n * m)))
-    start = offset if offset >= 0 else -offset * m
-    if is_at_most(1, count):
-        return slice_axis(flat, flat.ndim - 1, start, start + (count - 1) * (m + 1) + 1, m + 1)
-    key = {"start": start, "limit": start + count * (m + 1), "strides": m + 1}  # none or more
-    whole = {"start": 0, "strides": 1}
-    params = {name: (*(whole.get(name, d) for d in outer), given) for name, given in key.items()}
-    return bind(primitives.slice_, flat, **params)
+# ----------------------------------------------------------------------------------------- dtypes
 
 
 def check_cast(kind: DType, wanted: DType, casting: str) -> None:
@@ -358,16 +287,20 @@ def astype(
 ) -> Any:
     """The array cast to a dtype: floats to integers towards zero, without a check that they fit.
 
-    `order` and `subok` change nothing. Warns with ComplexWarning where the imaginary part is lost.
-    Raises TypeError for a cast that `casting` forbids, and UnsupportedError for a dtype that C has
-    not.
+    `order` decides which views of the result share its memory, as in NumPy. Warns with
+    ComplexWarning where the imaginary part is lost. Raises TypeError for a cast that `casting`
+    forbids, and UnsupportedError for a dtype that C has not.
     """
     value = as_array(x)
     wanted = dtype_argument(dtype)
     check_cast(value.dtype, wanted, casting)
     warn_if_imaginary_is_lost(value, wanted)
+    since = equations_so_far()
     result = strengthen(convert(value, wanted))
-    return bind(elementwise.copy, result) if copy and result is value else result
+    if copy and result is value:
+        result = bind(elementwise.copy, result)
+    note_results(np.ndarray.astype, (value, wanted, order), {}, result, since)
+    return result
 
 
 @implements(getattr(np, "astype", None))  # since NumPy 2.1
@@ -381,6 +314,14 @@ def copy(a: Array, order: str = "K", subok: bool = False) -> Any:
     """A new array of the same values, which can be assigned to without changing the first."""
     value = strengthen(as_array(a))
     return bind(elementwise.copy, value) if isinstance(value, Tracer) else value.copy()
+
+
+def _copy_method(x: Tracer, order: str = "C") -> Any:
+    """A new array of the same values, which can be assigned to without changing the first."""
+    since = equations_so_far()
+    result = copy(x)
+    note_results(np.ndarray.copy, (x, order), {}, result, since)
+    return result
 
 
 def _part(primitive: Any, x: Any) -> Any:
@@ -400,13 +341,13 @@ def _set_part(name: str) -> Any:
 
 def _flat(x: Tracer) -> Any:
     """The elements as a vector, a view of the array in any case."""
-    return x if x.ndim == 1 else _as_view(ravel(x))
+    return x if x.ndim == 1 else as_view(ravel(x))
 
 
-def _as_view(result: Any) -> Any:
+def as_view(result: Any) -> Any:
     """A result that is a view also where NumPy's reshape would copy."""
-    if isinstance(result, Tracer) and result.original in result.owner.own:
-        result.owner.picked[result.original] = None
+    if isinstance(result, Tracer):
+        is_view(result.owner, result.original)
     return result
 
 
@@ -425,16 +366,16 @@ def real(val: Array) -> Any:
 
 @implements(np.imag)
 def imag(val: Array) -> Any:
-    """The imaginary part, a view; zeros of the same dtype for an array that is not complex."""
+    """The imaginary part, a view; read-only zeros of the same dtype for an array that is not
+    complex."""
     x = as_array(val)
     if x.dtype.kind == "c":
         return _part(elementwise.imag, x)
     zero = np.zeros((), x.dtype)
-    return (
-        broadcast_in_dim(zero, x.shape, ())
-        if x.ndim
-        else bind(primitives.broadcast_in_dim, zero, shape=(), broadcast_dimensions=())
-    )
+    result = bind(primitives.broadcast_in_dim, zero, shape=x.shape, broadcast_dimensions=())
+    note_results(np.imag, (x,), {}, result, equations_so_far() - 1)
+    result.owner.layouts.locked.add(result.original)
+    return result
 
 
 # ----------------------------------------------------------------------------------------- methods
@@ -452,21 +393,21 @@ def _flatten(x: Tracer, order: str = "C") -> Any:
 
 
 def _conjugate(x: Tracer, out: Any = None) -> Any:
-    """The complex conjugate, a new array."""
+    """The complex conjugate, a new array; an array that is not complex is returned as it is."""
     if out is not None:
         return np.conjugate(x, out=out)
-    return np.conjugate(x) if x.dtype.kind == "c" else bind(elementwise.copy, x)
+    return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
-add_methods(np.ravel, np.squeeze, np.diagonal)
+add_methods(np.ravel, np.squeeze)
 add_method("astype", astype)
-add_method("copy", copy)
+add_method("copy", _copy_method)
 add_method("reshape", _reshape_method)
 add_method("flatten", _flatten)
 add_method("conj", _conjugate)
 add_method("conjugate", _conjugate)
-add_method("__copy__", copy)
-add_method("__deepcopy__", lambda x, memo: copy(x))
+add_method("__copy__", lambda x: _copy_method(x, "K"))
+add_method("__deepcopy__", lambda x, memo: _copy_method(x, "K"))
 add_property("real", real, _set_part("real"))
 add_property("imag", imag, _set_part("imag"))
 add_property("flat", _flat, _set_flat)

@@ -18,9 +18,11 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.manipulation.views import read_only_view
 from transpile.primitives import axes as primitives
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 
 @implements(np.lib.stride_tricks.sliding_window_view)
@@ -58,7 +60,10 @@ def sliding_window_view(
         raise located(ValueError, "Must provide matching length window_shape and axis")
     for number, length in zip(axes, window, strict=True):
         array = _windows(array, number, length)
-    return array
+    result = read_only_view(array, x)
+    if isinstance(x, Tracer) and isinstance(result, Tracer):
+        result.owner.layouts.strided[result.original] = x, lambda s: (*s, *(s[a] for a in axes))
+    return result
 
 
 def _windows(x: Any, axis: int, length: int) -> Any:
@@ -73,5 +78,7 @@ def _windows(x: Any, axis: int, length: int) -> Any:
         bind(primitives.iota, shape=shape, dimension=d, dtype=INT64) for d in range(2)
     )
     taken = bind(gather, x, call(np.add, start, further), axes=(axis,), mode=PROMISED)
+    if isinstance(x, Tracer):
+        taken.owner.picked[taken.original] = None  # a view
     others = range(2, taken.ndim)  # the other axes of x, behind those of the indices
     return transpose_to(taken, [*others[:axis], 0, *others[axis:], 1])

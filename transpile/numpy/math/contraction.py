@@ -24,7 +24,7 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import reduce_axes
 from transpile.numpy.core.ufuncs import call
-from transpile.numpy.manipulation.shapes import diagonal
+from transpile.numpy.manipulation.views import diagonal
 from transpile.numpy.math.products import contract
 from transpile.primitives import reductions
 from transpile.util.frozen_records import dataclass

@@ -31,8 +31,9 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
 from transpile.numpy.core.ufuncs import SPECIAL, call, resolve
-from transpile.numpy.manipulation.shapes import diagonal, expand_dims, ravel
+from transpile.numpy.manipulation.shapes import expand_dims, ravel
 from transpile.numpy.manipulation.transposes import moveaxis
+from transpile.numpy.manipulation.views import diagonal
 from transpile.primitives import dot as linalg
 
 Axes = Sequence[int]

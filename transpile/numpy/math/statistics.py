@@ -27,8 +27,9 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import mean, sum
 from transpile.numpy.core.ufuncs import call
-from transpile.numpy.manipulation.shapes import diagonal, imag, real, squeeze
+from transpile.numpy.manipulation.shapes import imag, real, squeeze
 from transpile.numpy.manipulation.transposes import transpose
+from transpile.numpy.manipulation.views import diagonal
 from transpile.numpy.math.products import dot
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind

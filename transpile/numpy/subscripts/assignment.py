@@ -187,7 +187,7 @@ def _own(x: Tracer) -> Tracer:
 
 def _check_writeable(x: Tracer, what: str) -> None:
     """Raise ValueError for an array whose flag says that it may not be written."""
-    if x.owner.locked and x.original in x.owner.locked:
+    if x.owner.layouts.locked and x.original in x.owner.layouts.locked:
         raise located(ValueError, f"{what} is read-only")
 
 
@@ -228,6 +228,7 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
     """Assign to the elements `x[key]`."""
     if is_item(x, key, value):
         return
+    _check_writeable(x, "assignment destination")
     x = _own(x)
     _check_writeable(x, "assignment destination")
     while (picked := x.owner.picked.get(x.original)) is not None:

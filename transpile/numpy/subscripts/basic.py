@@ -33,7 +33,7 @@ from transpile.numpy.core.runtime_sizes import dimension_value, larger_of, offse
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.advanced import Entry, entries, known_value, plan, take_planned
 from transpile.numpy.subscripts.slices import halves, has_traced_slice, joined
-from transpile.numpy.subscripts.views import compared, note_view
+from transpile.numpy.subscripts.views import compared, note_order, note_view
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import (
@@ -44,6 +44,7 @@ from transpile.primitives.indexing import (
 )
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer, add_method
+from transpile.trace.views.results import equations_so_far
 from transpile.util.frozen_records import dataclass
 
 
@@ -67,6 +68,7 @@ class Selection:
 def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = None) -> Any:
     """The elements `x[key]`. A traced index out of range is clamped to the nearest element, unless
     `mode` says otherwise."""
+    array, wanted, since = x, key, equations_so_far()
     masked = _traced_mask(key, x.ndim)
     if masked is not None and masked[0].ndim > 1:
         x, key = _flat_along(x, key, *masked[:2])
@@ -84,16 +86,16 @@ def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = Non
         inner = basic_item(x, entries(planned.basic, x.shape))
         taken = take_planned(inner, planned, fill_value)
         if mode is None and is_view and not _is_scalar(key, taken):
-            note_view(x, key, parsed, inner, taken)
-        return taken
+            return note_view(x, key, parsed, inner, taken)
+        return note_order(array, wanted, taken, since)
     item = basic_item(x, parsed)
     if _is_basic(given) and not _is_scalar(key, item):
         item.owner.items[item.original] = (x.original, _selected(x, parsed))
         return item
     if item.original is x.original:
-        return bind(elementwise.copy, item)
-    item.owner.own.add(item.original)
-    return item
+        item = bind(elementwise.copy, item)
+    item.owner.layouts.take_own(item.original)
+    return note_order(array, wanted, item, since)
 
 
 def _is_scalar(key: Any, item: Tracer) -> bool:

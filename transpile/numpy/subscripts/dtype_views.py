@@ -65,7 +65,7 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Any:
 def _as_array(x: Any) -> Any:
     """A value as one of its own, though its elements have only been put in other places."""
     if isinstance(x, Tracer):
-        x.owner.own.add(x.original)
+        x.owner.layouts.take_own(x.original)
     return x
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from transpile.ir.dims import Shape
+from transpile.numpy.core.promotion import has_tracer
 from transpile.numpy.subscripts.advanced import Entry, entries
 from transpile.primitives.indexing import gather
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.results import get_item as take_item
+from transpile.trace.views.results import note_results
 
 
-def note_view(x: Tracer, key: Any, parsed: list[Entry], inner: Tracer, item: Tracer) -> None:
-    """Record that an item which traced numbers choose is a view, as NumPy's is."""
+def note_view(x: Tracer, key: Any, parsed: list[Entry], inner: Tracer, item: Tracer) -> Tracer:
+    """Record that an item which traced numbers choose is a view, as NumPy's is; returns it."""
     trace, var = item.owner, item.original
     trace.items[var] = (x.original, compared(key))
     while trace.producers[var].primitive is not gather:  # axes in another order, or new ones
@@ -20,6 +25,16 @@ def note_view(x: Tracer, key: Any, parsed: list[Entry], inner: Tracer, item: Tra
     trace.picked[item.original] = trace.picked[var] = (
         tuple(e.value for e in parsed if e.value is not Ellipsis) if is_extended else None
     )
+    return item
+
+
+def note_order(x: Tracer, key: Any, item: Any, since: int) -> Any:
+    """Record which index made an array, which decides how it lies in memory; returns it."""
+    if len(item.shape) > 1:
+        parts = key if isinstance(key, tuple) else (key,)
+        known = [np.asarray(p) if isinstance(p, list) and not has_tracer(p) else p for p in parts]
+        note_results(take_item, (x, tuple(known)), {}, item, since)
+    return item
 
 
 def compared(key: Any) -> Any:

@@ -1,0 +1,164 @@
+"""Views that repeat elements or are read-only: broadcasts and diagonals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.graph import Var
+from transpile.ir.indices.requirements import is_at_most, may_stretch
+from transpile.numpy.core.promotion import (
+    Array,
+    add_methods,
+    as_array,
+    axis_of,
+    broadcast_to,
+    common_shape,
+    implements,
+    is_empty,
+    reshape_to,
+    slice_axis,
+    strengthen,
+    transpose_to,
+)
+from transpile.numpy.core.promotion import broadcast_to as broadcast_shape
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import larger_of, offset_of, smaller_of
+from transpile.numpy.manipulation.shapes import as_view, shape_argument, shape_text
+from transpile.primitives import axes as primitives
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
+from transpile.trace.views.memory import may_share
+
+
+def read_only_view(result: Any, base: Any) -> Any:
+    """A view of an array that may not be assigned to; it is one also where it repeats elements."""
+    if not isinstance(result, Tracer):
+        return result
+    if isinstance(base, Tracer) and result.original is base.original:
+        result = bind(primitives.transpose, result, permutation=tuple(range(result.ndim)))
+    trace, var = result.owner, result.original
+    if isinstance(trace.producers[var].inputs[0], Var):
+        trace.picked.setdefault(var, None)
+    trace.layouts.locked.add(var)
+    return result
+
+
+# ---------------------------------------------------------------------------------- broadcasting
+
+
+def broadcast_to_shape(array: Array, shape: Any, subok: bool = False) -> Any:
+    """The array broadcast to a shape, axes aligned at the end; a view.
+
+    Raises ValueError where it does not broadcast.
+    """
+    x = as_array(array)
+    wanted = shape_argument(shape)
+    if len(wanted) < x.ndim:
+        raise located(
+            ValueError, "input operand has more dimensions than allowed by the axis remapping"
+        )
+    if any(isinstance(d, int) and d < 0 for d in wanted):
+        raise located(ValueError, "all elements of broadcast shape must be non-negative")
+    for have, want in zip(reversed(x.shape), reversed(wanted), strict=False):
+        if have not in (1, want) and not may_stretch(have, want):
+            raise located(
+                ValueError,
+                "operands could not be broadcast together with remapped shapes "
+                f"[original->remapped]: {shape_text(x.shape)}  and requested shape "
+                f"{shape_text(wanted)}",
+            )
+    return strengthen(broadcast_shape(x, wanted))
+
+
+@implements(np.broadcast_to)
+def _read_only_broadcast(array: Array, shape: Any, subok: bool = False) -> Any:
+    """The array broadcast to a shape, axes aligned at the end; a read-only view.
+
+    Raises ValueError where it does not broadcast.
+    """
+    x, result = as_array(array), broadcast_to_shape(array, shape)
+    if isinstance(x, Tracer) and x.owner is result.owner and result.original is not x.original:
+        axes = range(result.ndim - x.ndim, result.ndim)
+        if any(n not in (1, result.shape[axis]) for axis, n in zip(axes, x.shape, strict=True)):
+            why = "as a broadcast is a view, which one of sizes that may be 1 is not here"
+            may_share(x.owner, x.original, result.original, why)
+        elif x.owner.producers[result.original].inputs[0] is not x.variable:
+            # Of x itself, and not of what x is a broadcast of.
+            params = {"shape": result.shape, "broadcast_dimensions": tuple(axes)}
+            result = bind(primitives.broadcast_in_dim, x, **params)
+    return read_only_view(result, x)
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*arrays: Array, subok: bool = False) -> Any:
+    """The arrays broadcast to their common shape, as a tuple. Those that repeat elements are
+    read-only views; NumPy's can be written, with a warning."""
+    values = [as_array(a) for a in arrays]
+    shape = common_shape(*values)
+    return tuple(
+        v if tuple(v.shape) == shape else read_only_view(broadcast_to(v, shape), v) for v in values
+    )
+
+
+# -------------------------------------------------------------------------------------- diagonals
+
+
+@implements(np.diagonal)
+def _read_only_diagonal(a: Array, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals over two axes, along a new last axis, a read-only view.
+
+    Raises ValueError for fewer than two axes.
+    """
+    return diagonal_view(a, offset, axis1, axis2)
+
+
+def diagonal_view(a: Array, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals, a view that may not be assigned to."""
+    result = read_only_view(diagonal(a, offset, axis1, axis2), a)
+    i, j = axis_of(axis1, np.ndim(a)), axis_of(axis2, np.ndim(a))
+
+    def strides(whole: Sequence[int]) -> tuple[int, ...]:
+        outer = (s for axis, s in enumerate(whole) if axis not in (i, j))
+        return (*outer, whole[i] + whole[j])
+
+    if isinstance(a, Tracer) and isinstance(result, Tracer):
+        result.owner.layouts.strided[result.original] = a, strides
+    return result
+
+
+def diagonal(a: Array, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals over two axes, along a new last axis: one strided slice of the two axes as one.
+
+    Raises ValueError for fewer than two axes.
+    """
+    x = as_array(a)
+    if x.ndim < 2:
+        raise located(ValueError, "diag requires an array of at least two dimensions")
+    i, j = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
+    if i == j:
+        raise located(ValueError, "axis1 and axis2 cannot be the same")
+    x = transpose_to(x, [*(k for k in range(x.ndim) if k not in (i, j)), i, j])
+    *outer, n, m = x.shape
+    offset = offset_of(offset)
+    rows, columns = larger_of(n + min(offset, 0), 0), larger_of(m - max(offset, 0), 0)
+    count = smaller_of(rows, columns)
+    if count == 0 or is_empty(tuple(outer)):
+        return (
+            reshape_to(slice_axis(slice_axis(x, x.ndim - 1, 0, 0), x.ndim - 2, 0, 0), (*outer, 0))
+            if count == 0
+            else reshape_to(x, (*outer, count))
+        )
+    flat = as_view(reshape_to(x, (*outer, n * m)))
+    start = offset if offset >= 0 else -offset * m
+    if is_at_most(1, count):
+        return slice_axis(flat, flat.ndim - 1, start, start + (count - 1) * (m + 1) + 1, m + 1)
+    key = {"start": start, "limit": start + count * (m + 1), "strides": m + 1}  # none or more
+    whole = {"start": 0, "strides": 1}
+    params = {name: (*(whole.get(name, d) for d in outer), given) for name, given in key.items()}
+    return bind(primitives.slice_, flat, **params)
+
+
+add_methods(np.diagonal)
