@@ -31,6 +31,7 @@ from transpile.trace.bytecode.made_arrays import (
     is_chosen_by_trace,
 )
 from transpile.trace.bytecode.rewriting import Marker, original, rewritten
+from transpile.trace.bytecode.watched_calls import watched
 from transpile.trace.static_lookup import in_class
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -66,7 +67,10 @@ class Resolver(Marker):
 
     def __matmul__(self, callee: Any) -> Any:
         """What is called in the place of a callable."""
-        return resolved(callee)
+        found = resolved(callee)
+        if not THREAD.traces or not THREAD.traces[-1].is_region or _is_replaced(callee):
+            return found
+        return watched(callee, found)
 
     def __or__(self, subscripted: tuple[Any, Any]) -> Any:
         """What is subscripted in the place of a container, of (container, index)."""
@@ -107,6 +111,12 @@ class Resolver(Marker):
         """What is done before an assignment of (value, container, index ...)."""
         if THREAD.traces:
             check_assignment(*assigned)
+
+
+def _is_replaced(callee: Any) -> bool:
+    """True where another function is called in the place of a callable of Python's or NumPy's."""
+    ours = THREAD.python
+    return id(callee) in SUBSTITUTES or (ours is not None and id(callee) in ours.substitutes)
 
 
 def _has_traced(value: Any) -> bool:
