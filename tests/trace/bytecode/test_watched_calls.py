@@ -85,7 +85,7 @@ def test_surroundings_stay_what_they_are():
                 change(known, np.ones(4))
             return x
 
-        with pytest.raises((TypeError, UnsupportedError), match="surroundings|is not traced"):
+        with pytest.raises((TypeError, UnsupportedError), match=r"surroundings|is not traced"):
             transpile.jit(f)(X)
         np.testing.assert_array_equal(known, np.arange(4.0))
 
