@@ -77,7 +77,7 @@ def _changed(array: np.ndarray, values: np.ndarray) -> None:
     finally:
         if not is_own:
             if array.dtype != values.dtype:
-                array.dtype = values.dtype
+                array.dtype = values.dtype  # type: ignore[misc]  # NumPy has a setter
             if array.shape != values.shape:
                 array.shape = values.shape
             if not _is_same(array, values):
