@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 import transpile
+from benchmarks.element_kernels import ELEMENTS
 from benchmarks.further_kernels import FURTHER
 from benchmarks.hand_written import library, pointer
 from benchmarks.python_kernels import KERNELS, Kernel
@@ -153,7 +154,7 @@ def compare(name: str, kernel: Kernel, asked: argparse.Namespace) -> dict[str, f
 
 
 def _chosen(names: list[str]) -> Iterator[tuple[str, Kernel]]:
-    every = {**KERNELS, **FURTHER, **TEXTBOOK}
+    every = {**KERNELS, **FURTHER, **TEXTBOOK, **ELEMENTS}
     for table in [{name: every[name] for name in names}] if names else [every]:
         yield from table.items()
 
@@ -186,15 +187,19 @@ def main() -> None:
         f"{'ms':21} {'ours':>9} {'Numba':>9} {'C':>9} {'Python':>9} {'Numba/':>6} {'C/':>6}"
         f" {'trace':>6} {'C comp':>6} {'Numba1':>6}"
     )
-    ratios: dict[bool, list[dict[str, float]]] = {True: [], False: []}
+    titles = {"thirty kernels": KERNELS, "loops for each element": ELEMENTS}
+    ratios: dict[str, list[dict[str, float]]] = {
+        title: [] for title in (*titles, "further kernels")
+    }
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRANSPILE_CACHE_DIR"] = folder
         for name, kernel in _chosen(given.names):
             own = compare(name, kernel, given)
-            ratios[name in KERNELS].append(own)
-        for known, title in ((True, "thirty kernels"), (False, "further kernels")):
-            if ratios[known]:
-                print(f"{title}\n{_summary(ratios[known])}")
+            title = next((t for t, table in titles.items() if name in table), "further kernels")
+            ratios[title].append(own)
+        for title, found in ratios.items():
+            if found:
+                print(f"{title}\n{_summary(found)}")
 
 
 if __name__ == "__main__":

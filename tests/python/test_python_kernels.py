@@ -7,12 +7,13 @@ import pytest
 from thorough import one_in
 
 import transpile
+from benchmarks.element_kernels import ELEMENTS
 from benchmarks.python_kernels import KERNELS
 from benchmarks.textbook_kernels import TEXTBOOK
 
 
 def arguments(name, seed=0):
-    kernel = {**KERNELS, **TEXTBOOK}[name]
+    kernel = {**KERNELS, **TEXTBOOK, **ELEMENTS}[name]
     return kernel.arguments(np.random.default_rng(seed), kernel.small)
 
 
@@ -26,6 +27,12 @@ def test_kernels_unchanged_under_jit(name):
 @one_in(8)
 def test_kernels_that_make_tables_and_queues(name):
     agrees_with_python(name, TEXTBOOK[name].function)
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+@one_in(4)
+def test_kernels_that_run_a_loop_for_each_element(name):
+    agrees_with_python(name, ELEMENTS[name].function)
 
 
 def agrees_with_python(name, function):

@@ -89,7 +89,7 @@ def vectorize_divergent(program: Program, options: Options) -> Program:
 
 @dataclass(frozen=True)
 class _Loops:
-    """Vectorises the loops of a kernel, inner ones first."""
+    """Vectorises the loops of a kernel."""
 
     arrays: Mapping[str, Buffer]
     names: Names
@@ -97,13 +97,28 @@ class _Loops:
 
     def body(self, body: Body, ranges: Ranges) -> Body:
         """Statements with their loops vectorised. `ranges` has those of the loops around."""
-        return same(body, tuple(self._statement(s, ranges) for s in body))
+        return same(body, tuple(self._statement(s, ranges, is_known=False) for s in body))
 
-    def _statement(self, statement: Statement, ranges: Ranges) -> Statement:
+    def _statement(self, statement: Statement, ranges: Ranges, *, is_known: bool) -> Statement:
+        """The statement with the innermost of its loops vectorised whose lanes are sure to be
+        filled; if there are none, and others may be as well, with the outermost loops."""
         within = inside(statement, ranges) if isinstance(statement, For) else ranges
-        after = with_bodies(statement, lambda body: self.body(body, within))
-        if after is not statement or not isinstance(statement, For):
+
+        def with_inner(*, is_known: bool) -> Statement:
+            return with_bodies(
+                statement,
+                lambda b: same(b, tuple(self._statement(s, within, is_known=is_known) for s in b)),
+            )
+
+        after = with_inner(is_known=True)
+        if after is not statement:
             return after
+        if isinstance(statement, For) and (isinstance(statement.extent, int) or not is_known):
+            after = self._turned(statement, ranges, within)
+        return after if is_known or after is not statement else with_inner(is_known=False)
+
+    def _turned(self, statement: For, ranges: Ranges, within: Ranges) -> For:
+        """The loop in strips, if it has lanes."""
         if not self._has_lanes(statement):
             return statement
         named = with_own_names(statement.body, self.names)
