@@ -330,6 +330,7 @@ REASONS = {
         array2string array_repr array_str save savez item tolist""",
     "the order that NumPy would choose depends on the sizes": "einsum_path",
     "a class, of which a traced array is no instance": "ndarray",
+    "they depend on the sizes, and are numbers of Python": "strides",
 }
 WITHOUT = {name: reason for reason, names in REASONS.items() for name in names.split()}
 # They have no functions of floating-point numbers.

@@ -159,6 +159,7 @@ KNOWN = """
     np.iterable(v)
     np.iscomplexobj(v)
     np.isrealobj(v)
+    np.isfortran(v)
     v.astype(np.common_type(v, v))
     v.astype(np.result_type(v, np.float32))
     v.astype(np.promote_types(v.dtype, "f4"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Dim
 from transpile.numpy.core.creation import arange
 from transpile.numpy.core.promotion import has_tracer
 from transpile.scipy.special.operands import Array, promoted, public
@@ -48,7 +49,8 @@ def sph_harm_y(
     order = np.absolute(m)
     values = np.stack(_legendre(operator.index(n_max), polar))
     number = n * (n + 1) // 2 + order
-    count = arange(polar.shape[0])
+    points = polar.shape[0]
+    count = arange(points) if isinstance(points, Dim) else np.arange(points)
     legendre = values[np.clip(number, 0, values.shape[0] - 1), count]
     angle = order * azimuth
     harmonics = legendre * np.cos(angle) + 1j * (legendre * np.sin(angle))
