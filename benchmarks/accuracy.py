@@ -209,19 +209,19 @@ function, and 3e-15 for the zeta and polygamma functions.
 |---|--:|--:|
 """
 COMPLEX_HEAD = """
-## On a GPU
+## Complex numbers
 
-Functions of real numbers, and arithmetic, have the same bits as on a processor with fused
-multiply-add. Of complex numbers C calls its library's `csqrt`, `cexp`, `clog` and so on. CUDA's
-have errors of up to 3e11 units, so that a GPU has functions of this project
-(`runtime_c/elementary/complex_functions.h`), in double precision for `complex64`, too. A number is
-the largest error found at {count} points, near branch points and the unit circle among them,
-relative to the size of the result and in units of 2^-52; 4 are allowed. Of `complex64` all are
-below 0.51 units of its precision. Errors of `exp2`, `power` and `logistic` grow with their
-intermediate results, as C's do.
+Functions of complex numbers are made of those of real ones, without branches, so that they have
+vector code (`runtime_c/elementary/complex_functions.h`); `precise_math` takes those of C's library
+where these are accurate. A number is the largest error found at {count} points, near branch points
+and the unit circle among them, relative to the size of the result and in units of 2^-52, or of
+2^-23 for `complex64`; 4 are allowed. Errors of `exp2`, `power` and `logistic` grow with their
+intermediate results, as C's do. On a GPU these functions, those of real numbers, and arithmetic
+have the same bits as on a processor with fused multiply-add, but for NaNs: conversions of float16
+and bfloat16 make the one NaN of the device, where a processor keeps the payload.
 
-| | complex128 |
-|---|--:|
+| | complex64 | complex128 |
+|---|--:|--:|
 """
 NOTES = """
 The errors of `logaddexp` and `logaddexp2` are in ulp of the larger operand: the result is a sum of
@@ -229,11 +229,10 @@ that and a logarithm, which may cancel.
 """
 
 
-COMPLEX = {
-    "sqrt": "sqrt", "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan",
-    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsin": "asin", "arccos": "acos",
-    "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-}  # fmt: skip
+COMPLEX = (
+    *("sqrt", "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh"),
+    *("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh"),
+)
 COMPLEX_ALLOWED = 4.0
 HEADERS = ("math.h", "stdint.h", "stdbool.h", "complex.h", "string.h")
 FLAGS = ("-std=c11", "-O2", "-march=native", "-ffp-contract=off", "-shared", "-fPIC")
@@ -257,35 +256,37 @@ def complex_points(count: int) -> Any:
                            1j * (axis + 1j * tiny)])  # fmt: skip
 
 
-def measure_complex(count: int) -> dict[str, float]:
-    """For each complex function of GPUs the largest error relative to the size of the result, in
-    units of 2^-52. They are the same C on the CPU, where they are compared with long doubles."""
+def measure_complex(count: int, dtype: str = "complex128") -> dict[str, float]:
+    """For each function of complex numbers the largest error relative to the size of the result, in
+    units of the last place of 1. The exact values are those of long doubles."""
+    suffix, number = {"complex64": ("c64", "float"), "complex128": ("c128", "double")}[dtype]
     parts = [f"#include <{header}>" for header in HEADERS]
-    parts += c_helpers.collect({f"complex_{own}_c128" for own in COMPLEX.values()})
+    parts += c_helpers.collect({f"{name}_{suffix}" for name in COMPLEX})
     parts += [
-        f"void all_{own}(const double complex *x, double complex *y, long n)\n"
-        f"{{ for (long i = 0; i < n; i++) y[i] = complex_{own}_c128(x[i]); }}"
-        for own in COMPLEX.values()
+        f"void all_{name}(const {number} complex *x, {number} complex *y, long n)\n"
+        f"{{ for (long i = 0; i < n; i++) y[i] = {name}_{suffix}(x[i]); }}"
+        for name in COMPLEX
     ]
-    x = complex_points(count)
+    x = complex_points(count).astype(dtype)
     worst = {}
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "complex.c", Path(folder) / "complex.so"
         source.write_text("\n".join(parts), encoding="utf-8")
         subprocess.run(["cc", *FLAGS, source, "-o", library, "-lm"], check=True)
         functions = ctypes.CDLL(str(library))
-        for name, own in COMPLEX.items():
+        for name in COMPLEX:
             got = np.empty_like(x)
             addresses = (ctypes.c_void_p(v.ctypes.data) for v in (x, got))
-            getattr(functions, f"all_{own}")(*addresses, ctypes.c_long(len(x)))
+            getattr(functions, f"all_{name}")(*addresses, ctypes.c_long(len(x)))
             exact = getattr(np, name)(x.astype(np.clongdouble))
-            worst[name] = float(np.max(np.abs(got - exact) / np.abs(exact)) * 2.0**52)
+            worst[name] = float(np.max(np.abs(got - exact) / np.abs(exact)) / np.finfo(dtype).eps)
     return worst
 
 
 def complex_page(count: int) -> str:
-    """The text of the part on complex functions of GPUs."""
-    cells = (f"| `{name}` | {worst:.2f} |\n" for name, worst in measure_complex(count).items())
+    """The text of the part on complex functions."""
+    columns = [measure_complex(count, dtype) for dtype in ("complex64", "complex128")]
+    cells = (f"| `{n}` | {' | '.join(f'{c[n]:.2f}' for c in columns)} |\n" for n in COMPLEX)
     return COMPLEX_HEAD.format(count=f"{count:,}".replace(",", " ")) + "".join(cells)
 
 

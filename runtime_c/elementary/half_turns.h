@@ -101,6 +101,12 @@ static inline double half_turns_f64(double x, double *low, double *lowest)
 
 /* The rounding error of sum = a + b: the two-sum of Knuth (The Art of Computer Programming, volume
    2, section 4.2.2). */
+static inline float two_sum_error_f32(float a, float b, float sum)
+{
+    float kept = sum - a;
+    return (a - (sum - kept)) + (b - kept);
+}
+
 static inline double two_sum_error_f64(double a, double b, double sum)
 {
     double kept = sum - a;

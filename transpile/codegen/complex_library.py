@@ -28,7 +28,7 @@ _BINARY = {"cpow"}
 @dataclass(frozen=True)
 class ComplexFunction:
     """A function of complex.h: its name for a dtype, and the helper that computes it in double
-    precision."""
+    precision; there is one for each dtype."""
 
     name: str
     helper: str
@@ -70,11 +70,11 @@ def needed_helpers(names: Set[str], options: Options, dialect: Dialect) -> list[
 @cache
 def _all() -> dict[str, ComplexFunction]:
     """Every function, by its name."""
-    names = {p.c_library["c"] for p in TABLE.values() if "c" in p.c_library} | _BINARY
+    names = {p.c_library["c"]: p.name for p in TABLE.values() if "c" in p.c_library}
+    names |= dict.fromkeys(_BINARY, "complex_pow")
     return {
-        name + ending: ComplexFunction(
-            name + ending, f"complex_{name[1:]}_c128", dtype, 1 + (name in _BINARY)
-        )
-        for name in names - _OWN
+        name + ending: ComplexFunction(name + ending, f"{own}_c128", dtype, 1 + (name in _BINARY))
+        for name, own in names.items()
+        if name not in _OWN
         for ending, dtype in (("f", np.dtype("complex64")), ("", np.dtype("complex128")))
     }
