@@ -106,9 +106,23 @@ def in_place(x, y):
     for i in range(len(x)):
         a = x[i]
         while abs(a) > 0.5:
-            a *= 0.75
+            a = 0.75 * a + 0.01 * a * abs(a)
         x[i] = a
     return x
+
+
+def cycles(x, y):
+    """The number of the iteration in the condition, and elements that depend on one another."""
+    following = (np.arange(97) * 5 + 3) % 97
+    out = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        at, steps, total = following[i], 1, i
+        while at != i:
+            total = (total * 3 + at * at) & 1023
+            at = following[at]
+            steps += 1
+        out[i] = steps + (total & 7)
+    return out
 
 
 def single(x, y):
@@ -118,7 +132,7 @@ def single(x, y):
         a, k = np.float32(x[i]), np.int32(0)
         is_small = False
         while not is_small and k < 30:
-            a = a * np.float32(0.5)
+            a = a * np.float32(0.5) + a * a * np.float32(0.01)
             is_small = abs(a) < 0.01
             k += np.int32(1)
         out[i] = a + k
@@ -150,7 +164,7 @@ def nested_ends(x, y):
         while a < 50:
             b = a
             while b > 1:
-                b *= 0.5
+                b = 0.5 * b - 0.001 * b * b
                 rounds += 1
             a = a * 1.5 + b
         out[i] = a + rounds
@@ -177,7 +191,7 @@ def skipping(x, y):
             continue
         a, steps = x[i], 0
         while a > 0.01:
-            a *= 0.5
+            a = 0.5 * a - 0.01 * a * a
             steps += 1
         out[i] = a + steps
     return out
@@ -200,7 +214,7 @@ def searches(x, y):
 
 
 def first_larger(x, y):
-    """The condition reads an element."""
+    """Elements one after the other, which scalar code reads as fast."""
     table = np.cumsum(np.full(64, 0.1)) - 2
     out = np.zeros(len(x), np.int64)
     for i in range(len(x)):
@@ -208,6 +222,33 @@ def first_larger(x, y):
         while k < len(table) and table[k] < x[i]:
             k += 1
         out[i] = k
+    return out
+
+
+def often_left(x, y):
+    """A branch with a loop that always has all of its iterations."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        a = x[i]
+        if a > 1.5:
+            total = 0.0
+            for k in range(100):
+                total = total * 0.5 + math.sqrt(a + k * total)
+            a = total
+        out[i] = a
+    return out
+
+
+def probed(x, y):
+    """The condition reads an element, at a place that the elements before have said."""
+    table = np.cumsum(np.full(64, 0.1)) - 2
+    out = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        k, steps = 7, 0
+        while steps < 40 and table[k] < 2 + x[i]:
+            k = (5 * k + int(table[k] * 10) + steps * k) & 63
+            steps += 1
+        out[i] = k + steps
     return out
 
 
@@ -236,7 +277,7 @@ def guarded_elements(x, y):
         while k < 90:
             if k < len(table):
                 total += table[k]
-            k += 7
+            k += 7 if total * total < 2 else k + 5
         out[i] = total
     return out
 
@@ -324,21 +365,24 @@ IN_LANES = (
     potentials,
     walks,
     in_place,
+    cycles,
     single,
     supersampled,
     nested_ends,
     hits,
     skipping,
     searches,
-    first_larger,
+    probed,
     guarded_elements,
-    nested_searches,
-    far_below,
 )
 NOT_IN_LANES = (
+    first_larger,
+    often_left,
     following,
     from_elements_behind,
     added_in_order,
     remainders,
     quotients,
 )
+# What lanes read that have ended must be there, whether such loops run in lanes or not.
+GUARDED = (nested_searches, far_below)

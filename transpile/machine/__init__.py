@@ -232,9 +232,10 @@ class Machine:
     longest_short_row, longest_shared_row = 24, 256
     row_strips: tuple[int, ...] = (32, 16, 24, 40, 48)
     fewest_row_strips: int = 4
-    # Iterations that each run a loop of their own, one in each lane: four vectors, as operations
-    # wait for one another; and the fewest of them.
-    divergent_lanes, fewest_divergent = 32, 16
+    # Iterations with loops of their own, one in each lane: four vectors, as operations wait for
+    # each other; the fewest of them, operations of a step that pay, and branches that still do.
+    divergent_lanes, fewest_divergent = 32, 32
+    fewest_divergent_operations, most_divergent_branches = 3, 6
 
     @derived
     def row_strip_bytes(self) -> int:
@@ -248,11 +249,10 @@ class Machine:
     reads_worth_a_copy: int = 16
     usual_extent: int = 64
 
-    # Sums in blocks: the elements of a block, on which the bits of a result depend and which is
-    # therefore the same on every machine, and how many blocks are worth the trouble. Products that
-    # are computed in order: the numbers after which it is asked whether they are 0 or infinite.
-    sum_block: int = 4096
-    fewest_sum_blocks: int = 4
+    # Sums in blocks: the elements of a block, on which the bits of a result depend, so that it is
+    # the same on every machine; how many are worth the trouble; and the numbers of a product in
+    # order after which it is asked whether they are 0 or infinite.
+    sum_block, fewest_sum_blocks = 4096, 4
     product_block: int = 256
 
     # Private tables of a scatter: a table has at most one element for so many updates of its part;

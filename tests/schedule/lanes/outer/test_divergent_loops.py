@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from divergent_programs import (
+    GUARDED,
     IN_LANES,
     NOT_IN_LANES,
     bisections,
@@ -56,6 +57,11 @@ def test_iterations_that_meet_or_read_memory_are_no_lanes(function):
     assert "for lane" not in jitted.lower(*arguments(40)).as_text("loops")
 
 
+@pytest.mark.parametrize("function", GUARDED, ids=lambda f: f.__name__)
+def test_elements_exist_that_lanes_read(function):
+    assert_agree(jit(function), function, *arguments(40))
+
+
 @pytest.mark.parametrize("seed", range(400 if THOROUGH else 10))
 def test_drawn_loops_give_what_python_gives(seed):
     function, source = drawn_function(seed)
@@ -70,7 +76,7 @@ def test_drawn_loops_give_what_python_gives(seed):
 
 
 def test_few_iterations_stay_as_they_are():
-    text = jit(square_roots).lower(*arguments(15)).as_text("loops")
+    text = jit(square_roots).lower(*arguments(31)).as_text("loops")
     assert "for lane" not in text
 
 

@@ -63,6 +63,7 @@ from transpile.primitives.elementwise import remainder
 from transpile.schedule.domain.independent_loops import elements_are_apart
 from transpile.schedule.lanes.if_conversion import has_vector_code
 from transpile.schedule.lanes.outer.divergent_strips import Strips, front_of
+from transpile.schedule.lanes.outer.divergent_work import is_worth_lanes
 from transpile.schedule.lanes.outer.predicates import loops_out_of_branches
 from transpile.schedule.lanes.outer.scopes import (
     read_of_others,
@@ -127,7 +128,10 @@ class _Loops:
             return statement
         loop = changed(loop, body=self._with_elements_before(loop, within))
         loop = self._with_own_sums(loop)
+        inner = tuple(s for s in loop.body if isinstance(s, For | While))
         if not self._is_of_scalars(loop, within) or not _may_distribute(loop, ranges):
+            return statement
+        if not is_worth_lanes(inner, self.machine):
             return statement
         strips = Strips(loop, self.machine.divergent_lanes, self.names)
         return strips.loop() if strips.has_own_subscripts else statement

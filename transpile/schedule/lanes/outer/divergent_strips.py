@@ -47,7 +47,7 @@ from transpile.schedule.lanes.outer.scopes import (
     with_own_names,
 )
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, dataclass, replace
+from transpile.util.frozen_records import cached_property, changed, dataclass, replace
 
 Body = tuple[Statement, ...]
 
@@ -99,7 +99,8 @@ class _Inner:
 class Strips:
     """The loop over strips of `width` iterations of a loop, one in each lane.
 
-    The last strip may have fewer: its other lanes repeat its first iteration, and store nothing.
+    The last strip may have fewer. Its other lanes repeat its first iteration and store nothing, or
+    are left out, where inner loops read the number of the iteration.
     """
 
     def __init__(self, loop: For, width: int, names: Names) -> None:
@@ -158,6 +159,13 @@ class Strips:
         wide = self.mask if dtype == BOOL else _of_part(dtype)
         return tuple(Buffer(self.names.new(hint), (self.width,), wide) for hint in hints)
 
+    @cached_property
+    def has_absent_lanes(self) -> bool:
+        """True if lanes without an iteration repeat the first one."""
+        inside = (run for run in _runs(self.parts) if not run.place)
+        read = frozenset[Symbol]().union(*(symbols_read(s) for run in inside for s in run.body))
+        return self.limit is not None and self.source.symbol not in read
+
     @property
     def has_own_subscripts(self) -> bool:
         """True if no run uses subscripts that another one has computed."""
@@ -204,7 +212,7 @@ class Strips:
         yield loop
         stored = {name for s in walk(loop.body) for name in written(s)}
         arrays = [b for own in self.lanes.values() for b in own if b.name in stored]
-        if self.limit is not None and arrays:
+        if self.has_absent_lanes and arrays:
             lane = Symbol(self.names.new("absent"), 0, self.width)
             copies = (Store(b.name, (Dim.of(lane),), Load(b.name, (0,), b.dtype)) for b in arrays)
             yield For(lane, self.width, tuple(copies), start=self.source.stop - self.first)
@@ -267,7 +275,10 @@ class Strips:
             for n, active in stores
             for store in self._stored(n, index, Ref(n, self.dtypes[n]), active=active)
         )
-        return For(symbol, self.width, (*before, *inside, *after))
+        limit = None
+        if self.limit is not None and not self.has_absent_lanes:
+            limit = self.source.stop - self.first
+        return For(symbol, self.width, (*before, *inside, *after), limit=limit)
 
     # ---------------------------------------------------------------------- scalars of a lane
 

@@ -31,7 +31,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.ir.types import BOOL
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, replace
+from transpile.util.frozen_records import changed
 
 Body = tuple[Statement, ...]
 
@@ -46,9 +46,11 @@ def _taken_out(statement: Statement, guard: Expr | None, names: Names) -> Iterat
     match statement:
         case If(condition=condition, body=body, orelse=orelse) if _may_be_taken_out(statement):
             opposite = Apply("logical_not", (condition,), BOOL)
-            for test, arm in ((condition, body), (opposite, orelse)):
-                holds = Ref(names.new("holds"), BOOL)
+            # Both tests stand before the arms, which may change what the condition reads.
+            arms = [(Ref(names.new("holds"), BOOL), arm) for arm in (body, orelse)]
+            for (holds, _), test in zip(arms, (condition, opposite), strict=True):
                 yield Declare(holds.name, _both(guard, test))
+            for holds, arm in arms:
                 for each in arm:
                     yield from _taken_out(each, holds, names)
         case _ if guard is None:
@@ -58,9 +60,6 @@ def _taken_out(statement: Statement, guard: Expr | None, names: Names) -> Iterat
             yield If(guard, (Update(Ref(name, dtype), "set", statement.value, source),))
         case While(condition=condition):
             yield changed(statement, condition=_both(guard, condition))
-        case For(body=body):
-            inner = tuple(after for each in body for after in _taken_out(each, guard, names))
-            yield replace(statement, body=inner)
         case _:
             yield If(guard, (statement,))
 
@@ -70,13 +69,13 @@ def _both(one: Expr | None, other: Expr) -> Expr:
 
 
 def _may_be_taken_out(branch: If) -> bool:
-    """True for a branch with loops, which read no elements where they ask whether to go on: these
-    may not exist where the branch is not taken."""
+    """True for a branch with loops that end at once where it is not taken, and read no elements
+    where they ask whether to go on: these may not exist there."""
     inside = [s for s in walk((branch,)) if isinstance(s, For | While)]
     asked = [s for loop in inside if isinstance(loop, While) for s in (loop, *walk(loop.test))]
-    plain = not any(isinstance(s, Declare) and s.symbol is not None for s in walk((branch,)))
     return (
         bool(inside)
-        and plain
+        and not any(isinstance(loop, For) for loop in inside)
+        and not any(isinstance(s, Declare) and s.symbol is not None for s in walk((branch,)))
         and not any(isinstance(part, Load) for s in asked for part in parts(s))
     )
