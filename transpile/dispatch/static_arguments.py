@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-import operator
 import re
 from collections.abc import Callable, Iterable, Set
 from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType
@@ -220,14 +219,12 @@ _SHORT = 8  # elements: axes, a shape, widths; more are data
 
 
 def _number(value: Any) -> Any:
-    """A number as a static argument, integers as Python's; _NOT_STATIC for what is none."""
+    """A number as a static argument, NumPy's with their dtypes; _NOT_STATIC for what is none."""
     is_array = isinstance(value, np.ndarray | np.generic) and value.shape == ()
     if type(value) in (int, bool, float, complex):
         return value
-    if is_array and value.dtype.kind in "iu":
-        return operator.index(value)
-    if is_array and value.dtype.kind == "b":
-        return bool(value)
+    if is_array and value.dtype.kind in "iub":
+        return value[()]
     return value if isinstance(value, np.inexact) else _NOT_STATIC
 
 
