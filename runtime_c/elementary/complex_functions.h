@@ -130,10 +130,11 @@ static inline F arcsine_root_F(F x, F y, F *root)
     F above = x + 1, below = absolute_F(x - 1);
     F r = hypot_F(above, y), s = hypot_F(below, y), a = (r + s) / 2, apart = s + below;
     F far = y / (r + above), near = y / (apart == 0 ? 1 : apart);
-    F u = (far + near) / 2, v = (y * far + apart) / 2, root_y = sqrt_F(y);
-    F some = sqrt_F((is_right ? u : v) * (a + x)) * (is_right ? root_y : 1);
+    F u = far + near, v = y * far + apart, root_y = sqrt_F(y);
+    F some = sqrt_F((is_right ? u : v) * ((a + x) / 2)) * (is_right ? root_y : 1);
     *root = is_large ? y : some;
-    F rest = (is_right ? v : y * u) + sqrt_F((is_right ? v : u) * (a + 1)) * (is_right ? 1 : root_y);
+    F half = sqrt_F((is_right ? v : u) * ((a + 1) / 2)) * (is_right ? 1 : root_y);
+    F rest = (is_right ? v : y * u) / 2 + half;
     return log1p_F(is_large ? 2 * hypot_F(x * down, y * down) : rest) + (is_large ? shift : 0);
 }
 
