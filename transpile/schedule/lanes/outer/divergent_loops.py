@@ -124,14 +124,13 @@ class _Loops:
             return statement
         named = with_own_names(statement.body, self.names)
         loop = changed(statement, body=loops_out_of_branches(named, self.names))
-        if not any(isinstance(s, For | While) for s in loop.body):
+        if not _inner_loops(loop):
             return statement
         loop = changed(loop, body=self._with_elements_before(loop, within))
         loop = self._with_own_sums(loop)
-        inner = tuple(s for s in loop.body if isinstance(s, For | While))
         if not self._is_of_scalars(loop, within) or not _may_distribute(loop, ranges):
             return statement
-        if not is_worth_lanes(inner, self.machine):
+        if not is_worth_lanes(_inner_loops(loop), self.machine):
             return statement
         strips = Strips(loop, self.machine.divergent_lanes, self.names)
         return strips.loop() if strips.has_own_subscripts else statement
@@ -183,12 +182,12 @@ class _Loops:
 
     def _is_of_scalars(self, loop: For, within: Ranges) -> bool:
         """True if the inner loops compute scalars in lanes, and read nothing that is not there."""
-        inner = [s for s in loop.body if isinstance(s, For | While)]
+        inner = _inner_loops(loop)
         own = {loop.symbol.name}
         own |= {s.name for s in walk(loop.body) if isinstance(s, Declare)}
         is_nested = any(isinstance(i, For | While) for s in inner for i in walk(s.body))
         lanes = _Lanes(self.arrays, frozenset(own), is_nested)
-        return bool(inner) and all(lanes.may_run(s, within) for s in inner)
+        return all(lanes.may_run(s, within) for s in inner)
 
 
 @dataclass(frozen=True)
@@ -270,6 +269,11 @@ def _has_lanes(part: Expr) -> bool:
     if part.op == remainder.name and part.dtype.kind in "iu":
         return False
     return part.primitive.speculatable or has_vector_code(part.op, part.args[0].dtype)
+
+
+def _inner_loops(loop: For) -> tuple[For | While, ...]:
+    """The loops that stand in the body of a loop, not those inside them."""
+    return tuple(s for s in loop.body if isinstance(s, For | While))
 
 
 def _elements_of(inner: For | While, loop: For) -> Iterator[Load]:

@@ -41,11 +41,7 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.types import BOOL
 from transpile.primitives.elementwise import COMPLEX_PARTS, convert, make_complex, select
 from transpile.schedule.lanes.outer.branches import updated, without_branches
-from transpile.schedule.lanes.outer.scopes import (
-    read_of_others,
-    updated_of_others,
-    with_own_names,
-)
+from transpile.schedule.lanes.outer.scopes import read_of_others, updated_of_others
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import cached_property, changed, dataclass, replace
 
@@ -97,14 +93,15 @@ class _Inner:
 
 
 class Strips:
-    """The loop over strips of `width` iterations of a loop, one in each lane.
+    """The loop over strips of `width` iterations of a loop, one in each lane. Declarations in the
+    loop have names of their own.
 
     The last strip may have fewer. Its other lanes repeat its first iteration and store nothing, or
     are left out, where inner loops read the number of the iteration.
     """
 
     def __init__(self, loop: For, width: int, names: Names) -> None:
-        self.source = replace(loop, body=with_own_names(loop.body, names))
+        self.source = loop
         self.width = width
         self.names = names
         self.strip = Symbol(names.new("strip"), 0, blocks_of(loop.extent, width))

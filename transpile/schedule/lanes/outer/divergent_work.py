@@ -27,6 +27,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.machine import Machine
 from transpile.primitives.elementwise import add, subtract
+from transpile.schedule.lanes.outer.branches import updated
 
 Body = tuple[Statement, ...]
 
@@ -36,19 +37,13 @@ def is_worth_lanes(loops: tuple[For | While, ...], machine: Machine) -> bool:
     by subscripts of its own depends on what it has read before."""
     inside = tuple(walk(loops))
     operations = sum(map(_is_work, (part for s in inside for part in parts(s))))
-    operations += sum(isinstance(s, Update) and _is_work(_operation(s)) for s in inside)
+    operations += sum(isinstance(s, Update) and _is_work(updated(s)) for s in inside)
     branches = sum(isinstance(s, If) for s in inside)
     return (
         operations >= machine.fewest_divergent_operations
         and branches <= machine.most_divergent_branches
         and not _read_in_order(inside)
     )
-
-
-def _operation(update: Update) -> Expr:
-    if update.op == "set":
-        return update.value
-    return Apply(update.op, (update.target, update.value), update.target.dtype)
 
 
 def _is_work(part: Expr) -> bool:
