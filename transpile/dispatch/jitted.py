@@ -160,13 +160,12 @@ class Wrapped(metaclass=CalledBySlot):
         instances that these keep alive; the cache on disk stays."""
         self._tracing.table.clear()
         self._methods.clear()
-        if self._statics.sibling is not None:
-            self._statics.sibling.clear_cache()
+        for sibling in self._statics.siblings.values():
+            sibling.clear_cache()
 
     def _cache_size(self) -> int:
         """How many signatures (dynamic: graphs) have an executable or a trace."""
-        sibling = self._statics.sibling
-        others = 0 if sibling is None else sibling._cache_size()
+        others = sum(sibling._cache_size() for sibling in self._statics.siblings.values())
         return len(self._tracing.table.traced) + self._methods.count() + others
 
     # ------------------------------------------------------------------------------ methods
@@ -200,9 +199,10 @@ def _with_entries_in(
     outer: Specializations, function: Callable[..., Any], config: Config
 ) -> Wrapped:
     """A jitted function that makes calls of another one with equal arguments, whose table is
-    `outer`."""
+    `outer`. As their values may be new in each call, it keeps a bounded number of programs."""
     made = Wrapped(function, config)
     made._tracing.table.outer = outer
+    made._tracing.table.is_bounded = True
     return made
 
 

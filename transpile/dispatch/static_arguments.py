@@ -27,7 +27,7 @@ from transpile.errors import (
     TracerIntegerConversionError,
     blamed,
 )
-from transpile.trace.call_key import Held
+from transpile.trace.call_key import Held, Rejected, abstract
 from transpile.trace.call_signature import place_of
 from transpile.util.lazy.loggers import Log
 
@@ -44,15 +44,19 @@ _CONSTANT = (str, bytes, enum.Enum, type, np.dtype, range, slice, EllipsisType)
 _PLACE = re.compile(r"\S+:\d+")  # a file and a line, with which errors of traces begin
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, np.ufunc)
 
-# With so many programs it is likely that a function is another one in each call.
+# With so many programs it is likely that an argument is another one in each call.
 _MANY = 16
 
 
 class StaticArguments:
     """The arguments of a function that have become static.
 
+    Which of them are static in a call, its own types say, and not the calls before: so a call is
+    accepted, or refused, in any order of calls.
+
     make     the jitted function of other settings
     jitted   the classes of jitted functions
+    siblings by the names of their static arguments: the functions that make the calls
     """
 
     def __init__(
@@ -66,9 +70,11 @@ class StaticArguments:
         self._config = config
         self._make = make
         self._jitted = jitted
-        self._names: frozenset[str] = frozenset()
+        self._names: dict[Any, frozenset[str]] = {}  # by the types of calls
+        self._told: set[frozenset[str]] = set()
+        self._failure = ""  # of the last trace that has made arguments static
         self._warned = False
-        self.sibling: Wrapped | None = None
+        self.siblings: dict[frozenset[str], Wrapped] = {}
 
     def called(
         self, run: Callable[[Any, Any], Any], of: Callable[[Wrapped], Any], arguments: Arguments
@@ -77,24 +83,37 @@ class StaticArguments:
         `of` says of the sibling, called with them."""
         if not self._config.static:
             return run(*arguments)
-        constant = [name for name, value in self._traced(*arguments) if self._is_constant(value)]
-        if not self._names.issuperset(constant):
-            self._become_static(constant, len(arguments[0]))
-            logger.info("%s: %s is no array, and static", self._place, _listed(constant))
-        if self._names:
-            given = self._as_static(self._names, arguments)
+        traced = [*self._traced(*arguments)]
+        constant = frozenset([name for name, value in traced if self._is_constant(value)])
+        if constant:
+            if constant not in self._told:
+                self._told.add(constant)
+                logger.info("%s: %s is no array, and static", self._place, _listed(constant))
+            given = self._as_static(constant, arguments)
+            assert given is not None  # of constants
+            return self._of_sibling(of, constant, given, _ANEW)
+        key = self._key(arguments) if self._names else None
+        if key in self._names:
+            given = self._as_static(self._names[key], arguments)
             if given is not None:
-                return self._of_sibling(of, given, constant)
+                return self._of_sibling(of, self._names[key], given, "")
         try:
             return run(*arguments)
         except BLAMABLE as error:
-            own = {name for name, _ in self._traced(*arguments)}  # others are of a trace around
+            own = {name for name, _ in traced}  # others are of a trace around
             names = blamed(error) & own if self._config.python_control_flow else frozenset()
-            given = self._as_static(self._names | names, arguments) if names else None
+            given = self._as_static(names, arguments) if names else None
             if given is None or self._is_for_a_conversion(error, names, given):
                 raise
             failure = error
-        return self._retried(of, given, names, failure)
+        return self._retried(of, names, given, failure, self._key(arguments))
+
+    def _key(self, arguments: Arguments) -> Any:
+        """The types of a call; None where it has none."""
+        try:
+            return self._config.parameters.describe(*arguments, abstract)[0]
+        except (TypeError, ValueError, Rejected):
+            return None
 
     def _is_for_a_conversion(self, error: Exception, names: Set[str], given: Arguments) -> bool:
         """True for the test of a number in a function that would be converted, had it a source: it
@@ -104,37 +123,44 @@ class StaticArguments:
         return has_note and not all(isinstance(value, bool) for value in values)
 
     def _retried(
-        self, of: Callable[[Wrapped], Any], given: Arguments, names: Set[str], failure: Exception
+        self,
+        of: Callable[[Wrapped], Any],
+        names: frozenset[str],
+        given: Arguments,
+        failure: Exception,
+        key: Any,
     ) -> Any:
         """The call, whose trace has failed, with these names static. They stay so where that has a
         trace."""
-        before = self._names, self.sibling
-        self._become_static(names, len(given[0]))
-        is_known = False
+        sibling, is_known = self._sibling(names), False
         try:
-            result = self._of_sibling(of, given, [])
+            result = of(sibling)(*given[0], **given[1])
             is_known = True
         finally:
-            if is_known or (self.sibling is not None and self.sibling._cache_size()):
-                self._log(failure)
-            else:
-                self._names, self.sibling = before
+            if is_known or sibling._cache_size():
+                if key is not None:
+                    self._names[key] = names
+                self._failure = _first_line(failure)
+                self._log(names, failure)
         return result
 
-    def _log(self, failure: Exception) -> None:
-        """Say why a call whose trace has failed has made arguments static."""
-        names, place = sorted(self._names), str(failure).partition(": ")[0]
+    def _log(self, static: frozenset[str], failure: Exception) -> None:
+        """Say once why a call whose trace has failed has made arguments static."""
+        if static in self._told:
+            return
+        self._told.add(static)
+        names, place = sorted(static), str(failure).partition(": ")[0]
         advice = ""
         if isinstance(failure, TracerError):
             reason = f"Python needs the value of {_listed(names)} while it traces"
             if isinstance(failure, TracerIntegerConversionError):
-                advice = " Lengths of arrays and bounds of loops would not need it."
+                advice = f" {_LENGTHS}"
         else:
             reason = f"lengths that follow from {_listed(names)} have to be known while tracing"
         setting = f"static_argnames={names!r}"
         if any("[" in name for name in names):  # of *args
-            assert self.sibling is not None
-            setting = f"static_argnums={self.sibling._parameters.static_argnums!r}"
+            numbers = self.siblings[static]._parameters.static_argnums
+            setting = f"static_argnums={numbers!r}"
         logger.warning(
             "%s%s %s, which has a program for each value from here on, as with %s.%s",
             f"{place}: " if _PLACE.fullmatch(place) else "",
@@ -186,27 +212,46 @@ class StaticArguments:
         return Held(value)
 
     def _of_sibling(
-        self, of: Callable[[Wrapped], Any], given: Arguments, constant: list[str]
+        self, of: Callable[[Wrapped], Any], names: frozenset[str], given: Arguments, advice: str
     ) -> Any:
-        assert self.sibling is not None  # as some arguments are static
-        result = of(self.sibling)(*given[0], **given[1])
-        if constant and not self._warned and self.sibling._cache_size() >= _MANY:
+        sibling = self._sibling(names)
+        result = of(sibling)(*given[0], **given[1])
+        if not self._warned and sibling._cache_size() >= _MANY:
             self._warned = True
             logger.warning(
-                "%s has been compiled for %d values of %s. A function that is made for each call, "
-                "such as a lambda or a partial, is another value each time: make it once.",
+                "%s has been compiled for %d values of %s. %s",
                 self._place,
-                self.sibling._cache_size(),
-                _listed(constant),
+                sibling._cache_size(),
+                _listed(names),
+                advice or f"Each takes a program: {self._failure} {_LENGTHS}",
             )
         return result
 
-    def _become_static(self, names: Iterable[str], count: int) -> None:
-        self._names |= frozenset(names)
-        parameters = self.sibling._parameters if self.sibling else self._config.parameters
-        parameters = parameters.with_static(self._names, count)
-        config = dataclasses.replace(self._config, parameters=parameters)
-        self.sibling = self._make(self._function, config)
+    def _sibling(self, names: frozenset[str]) -> Wrapped:
+        """The function for which arguments of these names are static, with a bounded number of
+        programs."""
+        if names not in self.siblings:
+            parameters = self._config.parameters
+            further = [int(n[:-1].rpartition("[")[2]) for n in names if n.endswith("]")]
+            count = len(parameters.positional) + max(further, default=-1) + 1
+            config = dataclasses.replace(
+                self._config, parameters=parameters.with_static(names, count)
+            )
+            self.siblings[names] = self._make(self._function, config)
+        return self.siblings[names]
+
+
+_ANEW = (
+    "A function that is made for each call, such as a lambda or a partial, is another value each "
+    "time: make it once."
+)
+_LENGTHS = "Lengths of arrays and bounds of loops would not need it."
+
+
+def _first_line(failure: Exception) -> str:
+    """What an error says first, as a sentence."""
+    line = str(failure).partition("\n")[0]
+    return line if line.endswith(".") else f"{line}."
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -148,7 +148,7 @@ class Tracing:
         specialization = lowered.specialization(layouts)
         if self.config.static:
             with self.table.lock:
-                self.table.keep(key, specialization, traced.watch)
+                self.table.keep_program(key, specialization, traced)
         return (
             self._searched(traced, specialization, leaves)
             if searched
@@ -172,7 +172,7 @@ class Tracing:
         """Make a call of a program with runtime sizes."""
         specialization = lowered.compile().calls.for_leaves(leaves)
         with self.table.lock:
-            self.table.keep_sized(key, specialization, traced.watch)
+            self.table.keep_program(key, specialization, traced)
         if checked_values():
             return self._searched(traced, specialization, leaves)
         return specialization.run(leaves)
@@ -265,7 +265,7 @@ class Tracing:
             if changed:
                 self._count(changed)
             traced = self._trace_now(bound, call, leaves, guarded=True)
-            table.traced[graph_key] = traced
+            table.add(graph_key, traced)
             self._log_trace(traced, why)
         return traced
 

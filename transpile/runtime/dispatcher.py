@@ -130,15 +130,17 @@ class _Cached:
     """A specialization in a table, with the guards under which it is valid.
 
     countdown   calls in Python until it tiers up; 0: it does not, or has done so
+    seen        what that was when somebody asked for calls last
     """
 
-    __slots__ = ("countdown", "run", "specialization", "watch")
+    __slots__ = ("countdown", "run", "seen", "specialization", "watch")
 
     def __init__(self, specialization: Specialization, watch: Watch | None, countdown: int) -> None:
         self.specialization = specialization
         self.run = specialization.run
         self.watch = watch
         self.countdown = countdown
+        self.seen = countdown
 
 
 class Specializations:
@@ -184,6 +186,15 @@ class Specializations:
                 oldest = next(iter(self._sized))
                 del self._sized[oldest]
                 self.drop(oldest)
+
+    def was_called(self, key: Key) -> bool:
+        """True if Python has made calls with this key since somebody asked last, or C makes them.
+        Nothing more is counted in a call."""
+        known = self.known.get(key)
+        if known is None:
+            return False
+        before, known.seen = known.seen, known.countdown
+        return before != known.countdown or any(entry.key == key for entry in self.entries)
 
     def drop(self, key: Key) -> None:
         """Drop the specialization for calls with this key."""

@@ -165,7 +165,10 @@ def _deciding(condition: Tracer) -> frozenset[str]:
             continue
         seen.add(atom)
         outer = {here: tracer for tracer, here in trace.captures.values()}
-        if atom in trace.producers:
+        if atom in trace.counters:  # the number of an iteration: known, once their number is
+            most = trace.counters[atom]
+            stack += [(most.owner, most.variable)] if isinstance(most, Tracer) else []
+        elif atom in trace.producers:
             stack += [(trace, part) for part in trace.producers[atom].inputs]
         elif atom in outer:
             stack.append((outer[atom].owner, outer[atom].variable))

@@ -158,7 +158,10 @@ def _same(number: Any) -> Any:
 
 
 class _Loop(LoopStatement):
-    """A loop statement, and how it is run."""
+    """A loop statement, and how it is run; `most`: its last variable counts its iterations, which
+    are so many at most."""
+
+    most: Any = None
 
     def begins(self, condition: Callable[..., Any], values: Sequence[Any]) -> bool:
         """True if a `while` has a first iteration, whatever the arguments of the program are."""
@@ -278,7 +281,7 @@ class _Loop(LoopStatement):
         def step(*now: Any) -> tuple[Any, ...]:
             return body(items.item(now[-1]), *now[:-1])
 
-        return self._with_counter(condition, step, values)
+        return self._with_counter(condition, step, values, items.length)
 
     def conditional(
         self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
@@ -382,10 +385,15 @@ class _Loop(LoopStatement):
         return self._so_often(most, each, values)
 
     def _with_counter(
-        self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
+        self,
+        condition: Callable[..., Any],
+        body: Body,
+        values: tuple[Any, ...],
+        most: Any = None,
     ) -> tuple[Any, ...]:
-        """As a loop whose last variable is the number of its iterations so far."""
+        """As a loop whose last variable is the number of its iterations so far, `most` at most."""
         inner = self._with_variable(self.stops)
+        inner.most = most
 
         def step(*now: Any) -> tuple[Any, ...]:
             return *body(*now), now[-1] + 1
@@ -445,6 +453,8 @@ class _Loop(LoopStatement):
             region = Region("loop", [*leading, *state.types], names)
             if most is not None:
                 region.trace.counters[region.trace.inputs[0]] = most
+            if self.most is not None:
+                region.trace.counters[region.trace.inputs[len(leading) + state.last]] = self.most
             parameters = region.parameters
             first, carry = parameters[: len(leading)], parameters[len(leading) :]
             now: list[Any] = []
