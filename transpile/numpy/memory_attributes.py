@@ -20,6 +20,7 @@ from transpile.numpy.manipulation.shapes import shape_argument
 from transpile.trace.trace import Trace, current_trace
 from transpile.trace.tracer import FUNCTIONS, UFUNC_METHODS, Tracer, add_property
 from transpile.trace.views.memory import by_sizes, in_memory
+from transpile.trace.views.sizes import GENERAL, Sizes
 
 # Of what nobody knows: two rows with gaps are in no order.
 _GAPS = np.empty((2, 2, 2))[:, ::2, ::2]
@@ -54,15 +55,15 @@ class Flags:
     def _known(self, name: str, read: Callable[[Any], Any]) -> Any:
         trace, var = self._array.owner, self._array.original
 
-        def flag(small: Any) -> Any:
-            array = in_memory(trace, var, small)
+        def flag(sizes: Sizes) -> Any:
+            array = in_memory(trace, var, sizes)
             if array is None:
-                return None if small else read(_GAPS.flags)
+                return None if sizes is not GENERAL else read(_GAPS.flags)
             return read(array.flags)
 
         known = by_sizes(trace, var, (), flag, f"the flag {name} of a traced array is set", 0)
         if known.reason:
-            raise unsupported(known.reason)
+            raise unsupported(str(known.reason))
         return known.value
 
     def __setitem__(self, name: str, value: Any) -> None:

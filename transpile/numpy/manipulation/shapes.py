@@ -72,7 +72,8 @@ def reshape(a: Array, /, shape: Any, order: str = "C", *, copy: Any = None) -> A
     x = as_array(a)
     wanted = _infer(shape_argument(shape), x.size)
     if order in ("A", "a") and isinstance(x, Tracer):
-        order = "F" if x.ndim > 1 and order_in_memory(x.owner, x.original, "A")[0] else "C"
+        what = "as reshape reads and writes elements"
+        order = "F" if x.ndim > 1 and order_in_memory(x.owner, x.original, "A", what)[0] else "C"
     if order in ("F", "f") and max(x.ndim, len(wanted)) > 1:
         backwards = transpose_to(x, range(x.ndim)[::-1])
         result = _in_shape(backwards, wanted[::-1])

@@ -44,6 +44,7 @@ from transpile.primitives.rules import apply
 from transpile.trace.bytecode.made_arrays import check_assignment, check_shared
 from transpile.trace.trace import Trace, bind, current_trace, is_assignable, the_trace
 from transpile.trace.tracer import BINARY, UFUNC_METHODS, Tracer
+from transpile.trace.views.sizes import Undecided
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
@@ -136,7 +137,9 @@ def _reflect(trace: Trace, root: Var, changed: Var) -> None:
                 continue
             met.add(other)
             conditions = [holds for x, holds in related if x is other]
-            reasons = [c or _BY_VALUES for c in conditions if c is None or isinstance(c, str)]
+            reasons = [
+                c or _BY_VALUES for c in conditions if c is None or isinstance(c, str | Undecided)
+            ]
             if len(conditions) == 1 and callable(conditions[0]):
                 last = trace.newest(other)
                 seen = conditions[0](Tracer(trace, changed))

@@ -2,57 +2,53 @@
 
 Arguments count as arrays that lie in rows. A result lies as NumPy's would (`views/results.py`), a
 view as what it is a view of lies. NumPy's `reshape` gives a view where the memory allows it, and
-else an array of its own, which is then another one for assignments. Where that depends on whether a
-runtime size is 1, it is an array of its own which may share memory with the other: behind an
+else an array of its own, which is then another one for assignments. Where that depends on runtime
+sizes (`views/sizes.py`), it is an array of its own which may share memory with the other: behind an
 assignment to one of them the other cannot be used any more.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from transpile.ir.dims import Symbol, substitute, symbols_of
+from transpile.errors import UnsupportedError
+from transpile.ir.dims import symbols_of
 from transpile.ir.graph import Equation, Var
-from transpile.trace.views.results import Memory, asked, in_rows, operands
+from transpile.ir.source_info import user_source
+from transpile.trace.views.results import Memory, asked, in_rows, is_in_rows, operands
+from transpile.trace.views.sizes import (
+    GENERAL,
+    SYMBOLS,
+    Answer,
+    Sizes,
+    Undecided,
+    answer,
+    number_at,
+)
 
 if TYPE_CHECKING:
     from transpile.trace.trace import Trace
 
-_EXAMPLE = 5040  # of a runtime size: one that many numbers divide
-_MOST_PAIRED = 4  # runtime sizes of which it matters whether two are equal
-Small = tuple[tuple[str, int], ...]  # runtime sizes that have certain values in a case
-_GENERAL: Small = ()
 
-
-class Answer(NamedTuple):
-    """What holds of an array for runtime sizes in general.
-
-    reason  where it is otherwise for some of them: for which, and what to declare
-    """
-
-    value: Any
-    reason: str
-
-
-def in_memory(trace: Trace, var: Var, small: Small = _GENERAL) -> Memory | None:
+def in_memory(trace: Trace, var: Var, sizes: Sizes = GENERAL) -> Memory | None:
     """How the array of this Var lies in memory; None where nobody knows."""
     pending = [(trace, var)]
     while pending:
         owner, one = pending[-1]
         found = owner.layouts.memories.setdefault(one, {})
-        if small not in found:
+        if sizes not in found:
             before = list(_read(owner, one))
-            missing = [(t, v) for t, v in before if small not in t.layouts.memories.get(v, ())]
+            missing = [(t, v) for t, v in before if sizes not in t.layouts.memories.get(v, ())]
             if missing:
                 pending += missing
                 continue
-            found[small] = _found(
-                owner, one, [t.layouts.memories[v][small] for t, v in before], small
+            found[sizes] = _found(
+                owner, one, [t.layouts.memories[v][sizes] for t, v in before], sizes
             )
         pending.pop()
-    return trace.layouts.memories[var][small]
+    return trace.layouts.memories[var][sizes]
 
 
 def _read(trace: Trace, var: Var) -> Iterator[tuple[Trace, Var]]:
@@ -62,12 +58,17 @@ def _read(trace: Trace, var: Var) -> Iterator[tuple[Trace, Var]]:
     elif var in trace.layouts.strided:
         base = trace.layouts.strided[var][0]
         yield base.owner, base.original
-    elif (view := trace.viewed(var)) is not None:
+    elif (view := _view(trace, var)) is not None:
         yield trace, view.inputs[0]  # type: ignore[misc]  # `viewed` has no views of constants
     elif var in trace.layouts.results:
         yield from ((x.owner, x.original) for x in operands(trace.layouts.results[var]))
     elif (outer := captured(trace, var)) is not None:
         yield outer.owner, outer.original
+
+
+def _view(trace: Trace, var: Var) -> Equation | None:
+    """The equation of a value that is a view, or one for some sizes."""
+    return trace.producers[var] if var in trace.layouts.unsure else trace.viewed(var)
 
 
 def captured(trace: Trace, var: Var) -> Any:
@@ -77,19 +78,21 @@ def captured(trace: Trace, var: Var) -> Any:
     return next((outer for outer, here in trace.captures.values() if here is var), None)
 
 
-def _found(trace: Trace, var: Var, before: Sequence[Memory | None], small: Small) -> Memory | None:
-    shape = _numbers(var.type.shape, small)
+def _found(trace: Trace, var: Var, before: Sequence[Memory | None], sizes: Sizes) -> Memory | None:
+    shape = _numbers(var.type.shape, sizes)
     if shape is None:
         return None
     if var in trace.roots:
         return before[0]
-    view = trace.viewed(var)
+    dtype = var.type.dtype
+    view = _view(trace, var)
     if view is None:
         if var not in trace.layouts.results:
-            return before[0] if before else in_rows(shape, var.type.dtype)
-        return asked(
-            trace.layouts.results[var], before, shape, var.type.dtype, lambda d: _number(d, small)
-        )
+            return before[0] if before else in_rows(shape, dtype)
+        made = trace.layouts.results[var]
+        if sizes is SYMBOLS:
+            return in_rows(shape, dtype) if is_in_rows(made, before) else None
+        return asked(made, before, shape, dtype, lambda d: number_at(d, sizes))
     strides: Sequence[int] | None
     whole = before[0]
     if whole is None:
@@ -97,13 +100,17 @@ def _found(trace: Trace, var: Var, before: Sequence[Memory | None], small: Small
     if var in trace.layouts.strided:
         strides = trace.layouts.strided[var][1](whole.strides)
     elif len(view.inputs) == 1:
-        strides = _viewed(whole, view, shape)
+        strides = _viewed(whole, view, shape, sizes)
+        if strides is None and var in trace.layouts.unsure:  # a copy
+            strides = in_rows(shape, dtype).strides
     else:
         strides = _picked(whole, trace.picked.get(var))
-    return None if strides is None else Memory(shape, tuple(strides), var.type.dtype, whole.doubt)
+    return None if strides is None else Memory(shape, tuple(strides), dtype, whole.doubt)
 
 
-def _viewed(whole: Memory, view: Equation, shape: tuple[int, ...]) -> Sequence[int] | None:
+def _viewed(
+    whole: Memory, view: Equation, shape: tuple[int, ...], sizes: Sizes
+) -> Sequence[int] | None:
     """The strides of a view of this shape."""
     params = view.params
     if view.primitive.kind != "view":  # a part of complex numbers
@@ -120,8 +127,12 @@ def _viewed(whole: Memory, view: Equation, shape: tuple[int, ...]) -> Sequence[i
             strides = [0] * len(shape)
             pairs = zip(whole.shape, whole.strides, strict=True)
             for axis, (n, stride) in zip(params["broadcast_dimensions"], pairs, strict=True):
+                if sizes is SYMBOLS and n != shape[axis] and n != 1:
+                    return None
                 strides[axis] = stride if n == shape[axis] else 0
             return strides
+    if sizes is SYMBOLS:  # what a group of axes is needs numbers
+        return in_rows(shape, whole.dtype).strides if whole.is_rows else None
     return _reshaped(whole, shape)
 
 
@@ -137,23 +148,26 @@ def note_view(trace: Trace, equation: Equation) -> None:
 
 def _note_reshape(trace: Trace, equation: Equation) -> None:
     base, result = equation.inputs[0], equation.output
-    if not isinstance(base, Var) or is_plain(trace, base):
+    if not isinstance(base, Var) or is_plain(trace, base) or lies_in_rows_for_all(trace, base):
         return
 
-    def is_copied(small: Small) -> bool | None:
-        whole, shape = in_memory(trace, base, small), _numbers(result.type.shape, small)
+    def is_copied(sizes: Sizes) -> bool | None:
+        whole, shape = in_memory(trace, base, sizes), _numbers(result.type.shape, sizes)
         return None if whole is None or shape is None else _reshaped(whole, shape) is None
 
     copied = by_sizes(trace, base, (result,), is_copied, "as NumPy's reshape copies it")
     if copied.value or copied.reason:
         trace.layouts.take_own(result)
+        if copied.reason:
+            trace.layouts.unsure.add(result)
         may_share(trace, base, result, copied.reason)
 
 
 def is_plain(trace: Trace, var: Var) -> bool:
     """True for an array that lies in rows without a doubt: one that is no view, or an argument."""
     var = trace.roots.get(var, var)
-    if var in trace.layouts.results or var in trace.picked:
+    layouts = trace.layouts
+    if var in layouts.results or var in trace.picked or var in layouts.unsure:
         return False
     equation = trace.producers.get(var)
     if equation is None:
@@ -162,7 +176,15 @@ def is_plain(trace: Trace, var: Var) -> bool:
     return equation.primitive.kind != "view" or trace.viewed(var) is None
 
 
-def may_share(trace: Trace, one: Var, other: Var, reason: str) -> None:
+def lies_in_rows_for_all(trace: Trace, var: Var) -> bool:
+    """True for an array that is known to lie in rows, whatever the sizes are."""
+    if not any(symbols_of(d) for d in var.type.shape):
+        return False
+    array = in_memory(trace, var, SYMBOLS)
+    return array is not None and not array.doubt and array.is_rows
+
+
+def may_share(trace: Trace, one: Var, other: Var, reason: Undecided | str) -> None:
     """Record that two arrays have one memory for some runtime sizes, if there is a reason."""
     first, second = trace.root_of(one), trace.root_of(other)
     if reason and first is not second:
@@ -182,130 +204,71 @@ def by_sizes(
     trace: Trace,
     var: Var,
     others: Sequence[Var],
-    question: Callable[[Small], Any],
+    question: Callable[[Sizes], Any],
     what: str,
     lowest: int = 1,
 ) -> Answer:
-    """What holds in general, asked again for runtime sizes that are 1 (or 0, if that is the
-    `lowest` that counts) or equal. The reason begins with `what` holds or not."""
-    general = question(_GENERAL)
+    """What holds of an array for the runtime sizes in its shape, and in those of others, that are
+    not below the `lowest` that counts. The reason begins with `what` holds or not."""
     whole = in_memory(trace, var)
-    doubt = f"{what} or not: {whole.doubt}" if whole and whole.doubt else ""
     arrays = (var, trace.root_of(var), *others)
     shapes = [a.type.shape for a in arrays]
     by_axis = (sorted(symbols_of(d), key=str) for shape in shapes for d in shape)
     symbols = list(dict.fromkeys(itertools.chain.from_iterable(by_axis)))
-    if not symbols or doubt:
-        return Answer(general, doubt)
-    deciding: list[_Case] = []
-    numbers = sorted({d for shape in shapes for d in shape if isinstance(d, int) and d > 1})
-    for case in _cases(symbols, lowest, numbers):
-        answer = question(case.sizes) if _is_possible(case.sizes, symbols) else general
-        if answer is not None and answer != general and not (deciding and case.is_last):
-            deciding.append(case)
-    if not deciding:
-        return Answer(general, "")
-    sizes = " or ".join(c.words for c in deciding)
-    names = ", ".join(dict.fromkeys(name for c in deciding for name, _ in c.sizes))
-    needed = ", ".join(repr(d) for c in deciding for d in c.declared)
-    is_found = any(s.is_found for s in symbols if str(s) in names.split(", "))
-    advice = "" if is_found else f" (declare transpile.dims({names!r}, {needed}))"
-    return Answer(general, f"{what} or not, by whether {sizes}{advice}")
+    if whole is not None and whole.doubt:
+        return Answer(question(GENERAL), f"{what} or not: {whole.doubt}")
+    if not symbols:
+        return Answer(question(GENERAL), "")
+    return answer(symbols, shapes, question, what, lowest)
 
 
-class _Case(NamedTuple):
-    """Runtime sizes of which something may be true that is not in general.
-
-    declared  what excludes the case; is_last: asked where no other case was one
-    """
-
-    sizes: Small
-    words: str
-    declared: tuple[str, ...]
-    is_last: bool = False
-
-
-def _cases(symbols: Sequence[Symbol], lowest: int, numbers: Sequence[int]) -> Iterator[_Case]:
-    """Each size at its smallest value, all at these, two that are equal, and each that is one of
-    some numbers."""
-    names = [str(s) for s in symbols]
-    for value in range(lowest, 2):
-        least = [str(s) for s in symbols if s.lower <= value]
-        for name in least:
-            yield _Case(((name, value),), f"{name} is {value}", (f"{name} >= {value + 1}",))
-        if len(least) > 1:
-            words = " and ".join(f"{name} is {value}" for name in least)
-            together = tuple((name, value) for name in least)
-            yield _Case(together, words, tuple(f"{name} >= {value + 1}" for name in least), True)
-    for number, symbol in itertools.product(numbers, symbols):
-        if symbol.lower <= number:
-            one = str(symbol)
-            yield _Case(((one, number),), f"{one} is {number}", (f"{one} > {number}",))
-    for one, other in itertools.combinations(names[:_MOST_PAIRED], 2):
-        equal = (one, _EXAMPLE), (other, _EXAMPLE)
-        yield _Case(equal, f"{one} is {other}", (f"{one} < {other}",))
-
-
-def _is_possible(small: Small, symbols: Iterable[Symbol]) -> bool:
-    """False for sizes that contradict what is declared of them."""
-    names = {name for name, _ in small}
-    for fact in (f for s in symbols for f in s.facts):
-        is_of_these = all(str(s) in names for s in symbols_of(fact))
-        if _is_negative(fact, small) and (is_of_these or not _is_negative(fact, _GENERAL)):
-            return False
-    return True
-
-
-def _is_negative(fact: Any, small: Small) -> bool:
-    value = _number(fact, small)
-    return isinstance(value, int) and value < 0
-
-
-def order_in_memory(trace: Trace, var: Var, order: str) -> tuple[int, ...]:
+def order_in_memory(trace: Trace, var: Var, order: str, what: str = "") -> tuple[int, ...]:
     """The axes of an array in the order in which `A` or `K` reads it; those of rows where nobody
-    knows."""
+    knows.
+
+    Raises UnsupportedError where it depends on runtime sizes. `what` is to happen in that order; it
+    does not differ between arrays that lie in rows and in columns if it is left out.
+    """
     array = in_memory(trace, var)
     rows = tuple(range(var.type.ndim))
-    if array is None or array.is_rows:
+    if array is None or array.is_rows or lies_in_rows_for_all(trace, var):
         return rows
-    if order in "Aa":
-        return rows[::-1] if array.is_columns else rows
-    return array.reading_order
+    if order not in "Aa":
+        return array.reading_order
+
+    def is_columns(sizes: Sizes) -> bool | None:
+        one = in_memory(trace, var, sizes)
+        if one is None or (one.is_rows and one.is_columns and not what):
+            return None
+        return one.is_columns and not one.is_rows
+
+    lies = by_sizes(trace, var, (), is_columns, f"{what or 'elements are read'} in columns")
+    if isinstance(lies.reason, Undecided):
+        raise UnsupportedError(f"{user_source()}: {lies.reason}")
+    return rows[::-1] if lies.value else rows
 
 
 def lies_in(trace: Trace, var: Var, order: str) -> Answer:
     """Whether an array lies in rows (`C`) or columns (`F`): True where nobody knows."""
-    if is_plain(trace, var) and order == "C":
+    if order == "C" and (is_plain(trace, var) or lies_in_rows_for_all(trace, var)):
         return Answer(True, "")
 
-    def lies(small: Small) -> bool | None:
-        array = in_memory(trace, var, small)
+    def lies(sizes: Sizes) -> bool | None:
+        array = in_memory(trace, var, sizes)
         if array is None:
-            return None if small else True
+            return None if sizes is not GENERAL else True
         return array.is_rows if order == "C" else array.is_columns
 
     words = {"C": "as it lies in rows in NumPy", "F": "as it lies in columns in NumPy"}
     return by_sizes(trace, var, (), lies, words[order])
 
 
-def _numbers(sizes: Any, small: Small = _GENERAL) -> tuple[int, ...] | None:
-    """Sizes without symbols; None where the examples contradict each other."""
-    numbers = [_number(d, small) for d in sizes]
-    known = tuple(n for n in numbers if isinstance(n, int) and n >= 0)
-    return known if len(known) == len(numbers) else None
-
-
-def _number(size: Any, small: Small) -> Any:
-    """A size in a case; it has symbols where the examples contradict each other."""
-    if isinstance(size, int):
-        return size
-    given = dict(small)
-    return substitute(size, {s: given.get(str(s), _example(s)) for s in symbols_of(size)})
-
-
-def _example(symbol: Symbol) -> int:
-    """A number for a symbol, another one for each name."""
-    return _EXAMPLE * (1 + sum(str(symbol).encode()) % 97)
+def _numbers(shape: Any, sizes: Sizes) -> tuple[int, ...] | None:
+    """A shape in an example; None where the example contradicts itself."""
+    if sizes is SYMBOLS:
+        return tuple(shape)
+    numbers = tuple(number_at(d, sizes) for d in shape)
+    return numbers if all(n >= 0 for n in numbers) else None
 
 
 def _reshaped(array: Memory, shape: tuple[int, ...]) -> Sequence[int] | None:

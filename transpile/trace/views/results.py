@@ -113,7 +113,9 @@ class Made(NamedTuple):
 class Layouts:
     """What a trace knows of how its arrays would lie in memory.
 
-    own       results of views that own their memory in NumPy; locked: arrays that are read-only
+    own       results of views that own their memory in NumPy; unsure: those that are views for
+              some runtime sizes
+    locked    arrays that are read-only
     results   for arrays that may lie otherwise than in rows: the call of NumPy's that made them
     memories  how arrays lie, by the runtime sizes that have certain values
     strided   for some views: what they are views of, and how their strides follow from its
@@ -121,6 +123,7 @@ class Layouts:
     """
 
     own: set[Var] = field(default_factory=set)
+    unsure: set[Var] = field(default_factory=set)
     locked: set[Var] = field(default_factory=set)
     results: dict[Var, Made] = field(default_factory=dict)
     memories: dict[Var, dict[Any, Memory | None]] = field(default_factory=dict)
@@ -233,8 +236,15 @@ def in_order(shape: tuple[int, ...], axes: Sequence[int], dtype: np.dtype[Any]) 
     strides, stride = [dtype.itemsize] * len(shape), dtype.itemsize
     for axis in reversed(axes):
         strides[axis] = stride
-        stride *= max(shape[axis], 1)
+        stride *= shape[axis] or 1
     return Memory(shape, tuple(strides), dtype)
+
+
+def is_in_rows(made: Made, memories: Sequence[Memory | None]) -> bool:
+    """True for a result that lies in rows as all operands do."""
+    traced = all(m is not None and not m.doubt and m.is_rows for m in memories)
+    others = (x for x in made.arrays if not isinstance(x, Tracer))
+    return traced and all(map(lies_in_rows, others)) and _has_rule(made)
 
 
 def asked(
