@@ -125,6 +125,7 @@ def _arg_reduction(name: str, numpy: Any) -> Primitive:
             lambda x, *, axis: numpy(x, axis=axis),
             _arg_type,
             batch=batch_first(name, lambda _, *, axis: {"axis": axis + 1}),
+            own_format=True,
             nonnegative="i",
             nonempty=lambda x, *, axis: x.shape[axis : axis + 1],
         )

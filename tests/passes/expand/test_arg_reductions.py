@@ -7,6 +7,8 @@ from thorough import each, one_in
 
 import transpile
 from transpile.machine import USUAL
+from transpile.primitives.elementwise.bits import order_key
+from transpile.trace.trace import bind
 
 BLOCK = USUAL.search_block
 DTYPES = ["?", "i1", "u1", "i4", "u8", "f2", "f4", "f8"]
@@ -81,6 +83,35 @@ def test_the_first_nan_is_the_extreme(dtype, shared_cache):
             assert_as_numpy(x)
         x[:] = value
         assert_as_numpy(x)
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan]
+SHORT = (3, 7, 12, 30, USUAL.longest_row_of_keys, USUAL.longest_row_of_keys + 1)
+
+
+@each("dtype", ["f2", "f4", "f8"], ordinary=("f2", "f4"))
+@each("length", SHORT, ordinary=(30, USUAL.longest_row_of_keys))
+def test_short_rows_are_compared_as_integers(dtype, length, shared_cache):
+    random = np.random.default_rng(length)
+    x = random.choice(SPECIAL, (200, length), p=[0.2, 0.2, 0.2, 0.2, 0.05, 0.05, 0.05, 0.05])
+    least = np.finfo(dtype).smallest_subnormal
+    x[::3] = random.choice([0.0, -0.0, -np.inf], (67, length))
+    x[1::3] = random.choice([-least, least, 2 * least, 0.0, -0.0], (67, length))
+    assert_as_numpy(x.astype(dtype), 1)
+    assert_as_numpy(x[1::3].astype(dtype).T.copy(), 0)
+
+
+@each("dtype", ["f2", "f4", "f8"], ordinary=("f2",))
+def test_keys_have_the_order_of_the_numbers(dtype):
+    bits = np.random.default_rng(0).integers(0, 1 << 16, 3000).astype("u2")
+    x = np.concatenate([bits.view("f2").astype(dtype), np.asarray(SPECIAL, dtype)])
+    keys = transpile.jit(lambda x: bind(order_key, x))(x)
+    assert_equal_values(keys, order_key.numpy(x))
+    numbers = x[~np.isnan(x)]
+    of_numbers = keys[~np.isnan(x)]
+    by_key, by_number = (np.argsort(v, kind="stable") for v in (of_numbers, numbers))
+    np.testing.assert_array_equal(by_key, by_number)
+    assert (keys[np.isnan(x)] > of_numbers.max()).all()
 
 
 def test_an_operand_that_is_computed_is_so_where_it_is_looked_for(shared_cache):

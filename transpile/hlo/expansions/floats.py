@@ -132,6 +132,14 @@ def ldexp(x: Any, power: Any) -> Any:
     return x
 
 
+def order_key(x: Any) -> Any:
+    """The magnitude with the sign; the largest integer for NaNs."""
+    signed = np.dtype(f"i{x.dtype.itemsize}")
+    magnitude = (apply("bits", x) & ~_sign_mask(x)).astype(signed)
+    number = np.where(signbit(x), -magnitude, magnitude)
+    return np.where(isnan(x), np.asarray(np.iinfo(signed).max, signed), number)
+
+
 def trunc(x: Any) -> Any:
     """Rounded towards zero."""
     return np.where(x < 0, np.ceil(x), np.floor(x))
@@ -146,6 +154,7 @@ EXPANSIONS: Rules = {
     "ldexp": ldexp,
     "mantissa": mantissa,
     "nextafter": nextafter,
+    "order_key": order_key,
     "rint": lambda x: apply("complex", np.rint(np.real(x)), np.rint(np.imag(x))),
     "signbit": signbit,
     "spacing": spacing,

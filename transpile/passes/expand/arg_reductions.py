@@ -4,6 +4,10 @@ Two reductions vectorise; a loop that carries a value and its position does not.
 reads everything once more, so long rows are cut into blocks: the extreme of each, the first block
 that has that of all, and the position in this block alone. In others it ends early
 (`schedule/lanes/settled_searches.py`).
+
+Of short rows of floats, and of all halves, integers in the order of the numbers are compared, with
+NaNs above all others: lanes of integers are combined by a few instructions, and those of floats
+that may be NaN one after the other.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from transpile.ir.graph import Atom, Const, Equation, Var
 from transpile.ir.graph_rewrite import Builder
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import product
-from transpile.ir.types import INT16, INT32, INT64
+from transpile.ir.types import INT16, INT32, INT64, is_half
 from transpile.machine import Machine
 from transpile.primitives import axes, elementwise, indexing, reductions
+from transpile.primitives.elementwise import bits
 
 
 def expand_arg_reduction(builder: Builder, equation: Equation) -> Var:
@@ -31,11 +36,22 @@ def expand_arg_reduction(builder: Builder, equation: Equation) -> Var:
         first = Const(np.int64(0))
         shape = equation.output.type.shape
         return builder.apply(axes.broadcast_in_dim, first, shape=shape, broadcast_dimensions=())
+    if _has_keys(x, axis, builder.machine):
+        x = x if is_max else builder.apply(elementwise.negative, x)
+        x, is_max = builder.apply(bits.order_key, x), True
     if _is_cut(x, axis, builder.machine):
         return _in_blocks(builder, x, axis, is_max)
     if _goes_by_parts(x, axis, builder.machine):
         return _first_true(builder, _complex_extremes(builder, x, axis, is_max), axis, INT64)
     return _position(builder, x, axis, _extreme(builder, x, axis, is_max))
+
+
+def _has_keys(x: Atom, axis: int, machine: Machine) -> bool:
+    """True for floats that are compared as integers: halves, and those of short rows."""
+    dtype, row = x.type.dtype, x.type.shape[axis]
+    is_row = product(x.type.shape[axis + 1 :]) == 1
+    is_short = is_row and isinstance(row, int) and row <= machine.longest_row_of_keys
+    return is_half(dtype) or (dtype.kind == "f" and is_short)
 
 
 def _is_cut(x: Atom, axis: int, machine: Machine) -> bool:

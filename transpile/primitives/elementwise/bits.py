@@ -94,6 +94,23 @@ bits = elementwise(
 )
 
 
+def _order_key(x: Any) -> Any:
+    number = np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}").reshape(np.shape(x))
+    magnitude = number & np.iinfo(number.dtype).max
+    return np.where(x != x, np.iinfo(number.dtype).max, np.where(number < 0, -magnitude, magnitude))
+
+
+# An integer of a float's size in the order of floats: equal for the zeros, the largest for NaNs.
+order_key = elementwise(
+    "order_key",
+    _order_key,
+    "order_key(x)",
+    dtypes="f",
+    result=lambda x: ArrayType(x.shape, np.dtype(f"i{x.dtype.itemsize}")),
+    own_format=True,
+)
+
+
 def _float_type(x: ArrayType, *, dtype: np.dtype[Any]) -> ArrayType:
     if x.dtype.kind != "u" or kind_letter(dtype) != "f" or x.dtype.itemsize != dtype.itemsize:
         raise TypeError(f"{x} cannot be bitcast to {dtype.name}")

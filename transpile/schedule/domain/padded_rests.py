@@ -27,7 +27,8 @@ are there, one after the other, as compilers have them. An elementary function h
 all lanes.
 
 Extremes and flags are the same if elements are compared once more, so that the last vector of their
-loops overlaps at any cost of an element:
+loops overlaps at any cost of an element, but where lanes of bytes and of halves, which take many
+steps to combine, leave no more than a shorter vector:
 
     for i < 100 simd: acc = max(acc, x[i])
 
@@ -112,7 +113,7 @@ def _with_last_vector(statement: Statement, machine: Machine) -> tuple[For, ...]
     for loops that do anything else, have no rest, or are so long that it does not matter."""
     if not isinstance(statement, For) or not _may_be_repeated(statement):
         return ()
-    inside = [part for s in statement.body for part in parts(s)]
+    inside = [part for s in statement.body for part in _in_lanes(s)]
     lanes = machine.vector_bytes // max(part.dtype.itemsize for part in inside)
     end = statement.stop
     if not isinstance(end, int) or end >= lanes * machine.most_vectors_of_extremes:
@@ -121,8 +122,22 @@ def _with_last_vector(statement: Statement, machine: Machine) -> tuple[For, ...]
         lanes //= 2
     if lanes < machine.shortest_simd or end % lanes == 0:
         return ()
+    is_narrow = all(part.dtype.itemsize < 4 for part in inside)
+    if is_narrow and end > lanes and _pieces(end % lanes, inside) == 1:
+        return ()
     whole = replace(statement, stop=end - end % lanes)
     return whole, replace(statement, start=end - lanes, parallel=False, threads=0)
+
+
+def _in_lanes(statement: Statement) -> Iterator[Expr]:
+    """The expressions in a statement; an index that is converted at once counts in lanes as wide as
+    what it becomes."""
+    converted = {
+        part.args[0]
+        for part in parts(statement)
+        if isinstance(part, Apply) and part.op == "convert_element_type"
+    }
+    return (p for p in parts(statement) if p not in converted or not isinstance(p, IndexValue))
 
 
 def _may_be_repeated(loop: For) -> bool:
