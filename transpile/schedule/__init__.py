@@ -44,6 +44,7 @@ from transpile.schedule.domain.linearize import linearize
 from transpile.schedule.domain.padded_rests import pad_rests
 from transpile.schedule.domain.short_rows import coalesce_short_rows
 from transpile.schedule.domain.triangular_split import split_triangles
+from transpile.schedule.domain.versions.bound_versions import version_bounds
 from transpile.schedule.domain.versions.range_versions import version_ranges
 from transpile.schedule.domain.versions.row_versions import version_rows
 from transpile.schedule.domain.versions.stride_versions import version_strides
@@ -80,6 +81,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         settle_subscripts,
         "subscripts of the user's loops are plain where ranges say so, as later passes read them",
+    ),
+    (
+        version_bounds,
+        "multiversioning: one test before a nest of loops to a number, for its subscripts",
     ),
     (
         remove_dead_fills,

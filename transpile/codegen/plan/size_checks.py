@@ -152,11 +152,14 @@ def _over_loops(size: Index, known: Sequence[Symbol]) -> Index:
     total: Index = 0
     for monomial, factor in terms_of(most_of(size)):
         part = Dim(((monomial, factor),))
-        most: dict[Symbol, Index] = {
-            s: 0 if s.extent is None else s.extent - 1 for s in part.symbols() - {*known}
-        }
-        if not any(m == 0 or (isinstance(m, int) and m > ADDRESSABLE) for m in most.values()):
-            total = total + (substitute(part, most) if factor > 0 or not most else 0)
+        loops = part.symbols() - {*known}
+        most: dict[Symbol, Index] = {s: 0 if s.extent is None else s.extent - 1 for s in loops}
+        if not loops:
+            total = total + part
+        elif factor > 0 and not any(
+            m == 0 or (isinstance(m, int) and m > ADDRESSABLE) for m in most.values()
+        ):  # loops may end at what those around them count
+            total = total + _over_loops(substitute(part, most), known)
     return most_of(total)
 
 

@@ -72,6 +72,11 @@ def settle_subscripts(program: Program, options: Options) -> Program:
     return _settled(program, names_symbols=False) if any(f.ordered for f in loops) else program
 
 
+def settle_branches(program: Program) -> Program:
+    """The same, for programs with branches whose conditions settle comparisons inside them."""
+    return _settled(program, names_symbols=False)
+
+
 def watch(program: Program, watched: Watched) -> None:
     """Show each declaration with the facts before it, once or more often."""
     _settled(program, watched=watched)

@@ -151,6 +151,15 @@ def _is_written_anywhere(index: Index, body: Body) -> bool:
     return all(names.isdisjoint(_names(statement)) for statement in body)
 
 
+def _bounds_loops(symbol: Symbol, index: Index, body: Body) -> bool:
+    """True if loops end at a symbol that has a narrower range than its polynomial: what is equal
+    on a branch alone is known of the symbol there, and not of the polynomial."""
+    high, least = bounds(index)[1], bounds(Dim.of(symbol))[1]
+    is_narrower = least is not None and least < _LARGEST and (high is None or high > _LARGEST)
+    loops = (s for s in walk(body) if isinstance(s, For))
+    return is_narrower and any(symbol in symbols_of(loop.stop) for loop in loops)
+
+
 def _writes(body: Body, loops: tuple[For, ...]) -> Iterator[tuple[Shape, tuple[For, ...]]]:
     """The subscripts of each element that is written, and the loops around it."""
     for statement in body:
@@ -220,6 +229,7 @@ class _Propagation:
                 match after:
                     case Declare(symbol=Symbol() as symbol, value=IndexValue(index=index)) if (
                         _is_written_anywhere(index, body[number + 1 :])
+                        and not _bounds_loops(symbol, index, body[number + 1 :])
                         and self._keeps_iterations_apart(symbol, index, body[number + 1 :])
                     ):
                         known[symbol] = index
