@@ -150,6 +150,16 @@ def test_rows_of_a_runtime_length_split_into_row_and_column():
     assert product((m, N)) == m * N == N * m
 
 
+def test_a_divisor_of_several_terms_divides_what_has_multiples_of_it():
+    n, m = (Dim.symbol(name, 5) for name in "nm")
+    i, j = Dim.symbol("i", 0, m), Dim.symbol("j", 0, n - 4)
+    position = i * (n - 4) + j
+    assert floor_divide(position, n - 4) == i
+    assert modulo(position, n - 4) == j
+    assert floor_divide(position * 3 + 2, (n - 4) * 3) == i
+    assert modulo(i * n * m + j, n - 4) != j  # i*n*m is i*m*(n - 4) + 4*i*m
+
+
 def test_an_index_is_an_int_as_soon_as_it_is_constant():
     i = LOOPS["i"]
     assert type(i - i) is int and type(i * 0) is int and type((i + 4) - i) is int

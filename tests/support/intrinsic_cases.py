@@ -9,6 +9,7 @@ from transpile.intrinsics.convolutions import (
     Axis,
     Convolve,
     ConvolveImage,
+    ConvolveOfSizes,
     ConvolvePanels,
     Sizes,
 )
@@ -216,6 +217,15 @@ def convolve(draw):
     yield draw.with_scratch(Convolve(plan, x, w, out, layout))
 
 
+def convolve_of_sizes(draw):
+    """The call that is told all numbers of the plan, of the same sizes."""
+    sizes, x, w, out = convolution_sizes(draw)
+    form = int(draw.random.choice([PLANES, FEATURES]))
+    layout = convolution.make_plan(sizes, draw.dtype.itemsize, machine_of_convolutions(form))
+    call = convolution.call_of_sizes(layout, draw.dtype.itemsize, (x, w, out))
+    yield draw.with_scratch(call)
+
+
 def convolve_images(draw):
     sizes, x, w, out = convolution_sizes(draw)
     plan, layout = plan_of(draw, sizes, PLANES)
@@ -402,6 +412,7 @@ FAMILIES = {
     },
     "convolutions": {
         (Convolve,): convolve,
+        (ConvolveOfSizes,): convolve_of_sizes,
         (ConvolvePanels, ConvolveImage): convolve_images,
     },
     "fourier": {(Fft, FftOfSize): fft},

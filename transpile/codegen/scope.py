@@ -241,9 +241,9 @@ class Scope:
         """The addresses of arrays; 0 for an empty one."""
         return ["0" if a is None else self.printer.address(a.first) for a in arrays]
 
-    def invocation(self, call: Call) -> tuple[str, list[str]]:
+    def invocation(self, call: Call) -> tuple[str, list[str | list[str]]]:
         """The function and the arguments of a call: those of the first target that the intrinsic
-        has, a linked library or C."""
+        has, a linked library or C. A list is an array of integers."""
         invocation = call.invocation(*self.shared.targets)
         if c_helpers.find(invocation.function) is None:
             raise InternalError(
@@ -254,14 +254,17 @@ class Scope:
         needs.routines.update(invocation.routines)
         specialised = bool(invocation.routines) or call.is_specialised
         (needs.inlined if specialised else needs.linked).add(invocation.function)
-        return invocation.function, [
-            a
-            if isinstance(a, str)
-            else self.printer.address(a)
-            if isinstance(a, Load)
-            else self.printer.index(a)
-            for a in invocation.arguments
-        ]
+        return invocation.function, [self._argument(a) for a in invocation.arguments]
+
+    def _argument(self, argument: Index | Load | str | tuple[Index, ...]) -> str | list[str]:
+        match argument:
+            case str():
+                return argument
+            case Load():
+                return self.printer.address(argument)
+            case tuple():
+                return [self.printer.index(index) for index in argument]
+        return self.printer.index(argument)
 
     # ---------------------------------------------------------------------------------- loops
 

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.calls import Call, Invocation, Strided
-from transpile.ir.dims import Index
+from transpile.ir.dims import Index, Shape
+from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import UNALLOCATED
 from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import cached_property, dataclass
@@ -30,8 +32,8 @@ ROWS, VECTOR, BAND = 8, 64, 4
 class Axis:
     """One spatial axis: extents of operand, result and window, stride, dilation, low padding."""
 
-    size: int
-    out: int
+    size: Index
+    out: Index
     window: int
     stride: int
     dilation: int
@@ -43,14 +45,15 @@ class Axis:
         return [k * self.dilation for k in range(self.window)]
 
     @property
-    def span(self) -> int:
+    def span(self) -> Index:
         """The number of pixels from the first to the last that is read of the padded operand."""
         return (self.out - 1) * self.stride + (self.window - 1) * self.dilation + 1
 
     @property
     def is_inside(self) -> bool:
         """True if no padding is read."""
-        return self.low <= 0 and self.span - self.low <= self.size
+        beyond = self.span - self.low - self.size
+        return self.low <= 0 and isinstance(beyond, int) and beyond <= 0
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,15 @@ class Sizes:
     features: int
     channels: int
     axes: tuple[Axis, ...]
-    x: tuple[int, ...]
-    w: tuple[int, ...]
-    out: tuple[int, ...]
+    x: Shape
+    w: Shape
+    out: Shape
+
+    @property
+    def is_known(self) -> bool:
+        """True if all but the number of images is known while compiling."""
+        extents = (e for a in self.axes for e in (a.size, a.out))
+        return all(isinstance(n, int) for n in (*extents, *self.x, *self.w, *self.out))
 
     @property
     def terms(self) -> int:
@@ -74,9 +83,9 @@ class Sizes:
         return self.channels * math.prod(a.window for a in self.axes)
 
     @property
-    def pixels(self) -> int:
+    def pixels(self) -> Index:
         """The pixels of one image of the result."""
-        return math.prod(a.out for a in self.axes)
+        return product(a.out for a in self.axes)
 
     @property
     def flops(self) -> Index:
@@ -84,7 +93,7 @@ class Sizes:
         return self.batch * self.flops_of_image
 
     @property
-    def flops_of_image(self) -> int:
+    def flops_of_image(self) -> Index:
         """Those of one image."""
         return 2 * self.groups * self.features * self.pixels * self.terms
 
@@ -104,12 +113,12 @@ class Copy:
     """
 
     images: int
-    image: int
+    image: Index
     padded: bool
-    strides: tuple[int, ...]
-    result_strides: tuple[int, ...]
-    taps: tuple[Sequence[int], ...]
-    parts: tuple[Sequence[tuple[int, int, int, int]], ...]
+    strides: Shape
+    result_strides: Shape
+    taps: tuple[Sequence[Index], ...]
+    parts: tuple[Sequence[tuple[Index, Index, int, Index]], ...]
 
 
 @dataclass(frozen=True)
@@ -139,12 +148,18 @@ class Plan:
 
     @cached_property
     def numbers(self) -> Any:
+        """The encoded plan that conv.h reads, where all of it is known."""
+        return np.array(self.entries, np.int64)
+
+    @cached_property
+    def entries(self) -> tuple[Index, ...]:
         """The encoded plan that conv.h reads: a header, then tables at offsets in the header."""
         sizes, copy = self.sizes, self.copy
-        order = sorted(range(6), key=lambda a: -copy.strides[a])
-        _, _, channel, *space = copy.strides
+        steps = [weight_of(s) for s in copy.strides]
+        order = sorted(range(6), key=lambda a: -steps[a])
+        _, _, channel, *space = steps
         inner = channel < min(s for s in space if s) if any(space) else True
-        header = [self.form, int(inner), sizes.groups, sizes.features, sizes.channels]
+        header: list[Index] = [self.form, int(inner), sizes.groups, sizes.features, sizes.channels]
         header += [copy.images, copy.image, int(copy.padded)]
         header += [a.out for a in sizes.axes] + [a.window for a in sizes.axes]
         header += [
@@ -155,21 +170,21 @@ class Plan:
             *sizes.w[:SPACE],
             *sizes.out,
         ]
-        tables: list[int] = []
+        tables: list[Index] = []
         for table in self._tables():
             header.append(FIELDS + len(tables))
             tables.extend(table)
         header.append(self.terms)
-        return np.array([*header, *tables], np.int64)
+        return (*header, *tables)
 
-    def _tables(self) -> Iterator[Sequence[int]]:
+    def _tables(self) -> Iterator[Sequence[Index]]:
         yield from self.copy.taps
         for axis, step in zip(self.sizes.axes, self.sizes.w[SPACE:], strict=True):
             yield [k * step for k in range(axis.window)]
         for parts in self.copy.parts:
             yield [len(parts), *(number for part in parts for number in part)]
 
-    def scratch_bytes(self, itemsize: int) -> int:
+    def scratch_bytes(self, itemsize: int) -> Index:
         """The bytes of workspace."""
         sizes, copy = self.sizes, self.copy
         width = 2 * VECTOR // itemsize
@@ -182,21 +197,21 @@ class Plan:
     def images(self, itemsize: int) -> Images:
         """The images of a plan whose lanes are pixels."""
         sizes = self.sizes
-        image, group, channel, *space = sizes.x
+        image, group, channel, *space = map(weight_of, sizes.x)
         span = (sizes.groups - 1) * abs(group) + (sizes.channels - 1) * abs(channel) + 1
         for step, parts in zip(space, self.copy.parts, strict=True):
             ends = (first + (count - 1) * stride for first, count, stride, _ in parts)
-            span += abs(step) * max(ends, default=0)
-        if min(sizes.x) < 0:
+            span += abs(step) * max(map(weight_of, ends), default=0)
+        if min(image, group, channel, *space) < 0:
             span = 1 << 62  # unbounded: elements before the first one belong to another image
         return Images(
             count=sizes.batch,
             operand_stride=image,
             operand_span=span,
-            result_stride=sizes.out[0],
+            result_stride=weight_of(sizes.out[0]),
             terms=sizes.terms,
             panels=sizes.groups * (sizes.features + ROWS) * sizes.terms,
-            copy=self.copy.image + BAND * 2 * VECTOR // itemsize,
+            copy=weight_of(self.copy.image) + BAND * 2 * VECTOR // itemsize,
         )
 
 
@@ -230,7 +245,7 @@ class _Convolution(Call):
         return self.layout.sizes.channels
 
     @property
-    def space(self) -> tuple[int, ...]:
+    def space(self) -> Shape:
         """The spatial extents of the operand."""
         return tuple(a.size for a in self.layout.sizes.axes)
 
@@ -240,7 +255,7 @@ class _Convolution(Call):
         return tuple(a.window for a in self.layout.sizes.axes)
 
     @property
-    def pixels(self) -> tuple[int, ...]:
+    def pixels(self) -> Shape:
         """The spatial extents of the result."""
         return tuple(a.out for a in self.layout.sizes.axes)
 
@@ -267,7 +282,7 @@ class Convolve(_Convolution):
         return self.layout.sizes.flops
 
     @property
-    def scratch_bytes(self) -> int:
+    def scratch_bytes(self) -> Index:
         return self.layout.scratch_bytes(self.out.dtype.itemsize)
 
     def numpy(self, x: Any, w: Any) -> Any:
@@ -279,6 +294,57 @@ class Convolve(_Convolution):
         return Invocation(
             f"conv_{form}_{SHORT_NAMES[self.out.dtype]}",
             (self.plan.first, self.batch, self.flops, *arrays),
+        )
+
+
+@dataclass(frozen=True)
+class ConvolveOfSizes(Call):
+    """A convolution of images whose extents are known at run time: the program computes the numbers
+    of its plan. `pixels`, `strides`, `dilations` and `low` are of the three spatial axes."""
+
+    form: int
+    table: tuple[Index, ...]
+    batch: Index
+    groups: int
+    features: int
+    channels: int
+    space: Shape
+    window: tuple[int, ...]
+    pixels: Shape
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    low: tuple[int, ...]
+    room: Index
+    x: Strided
+    w: Strided
+    out: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = "conv_of_sizes"
+    signature = (
+        "x(batch,groups,channels,space), w(groups,features,channels,window)"
+        " -> out(batch,groups,features,pixels)"
+    )
+
+    @property
+    def flops(self) -> Index:
+        sizes = (self.groups, self.features, self.channels, *self.window, *self.pixels)
+        return self.batch * 2 * product(sizes)
+
+    @property
+    def scratch_bytes(self) -> Index:
+        return self.room
+
+    def numpy(self, x: Any, w: Any) -> Any:
+        extents = (self.space, self.pixels, self.window, self.strides, self.dilations, self.low)
+        return convolved([Axis(*axis) for axis in zip(*extents, strict=True)], x, w)
+
+    def in_c(self) -> Invocation:
+        form = ("planes", "features")[self.form]
+        arrays = (self.x.first, self.w.first, self.out.first, self.workspace.first)
+        return Invocation(
+            f"conv_{form}_{SHORT_NAMES[self.out.dtype]}",
+            (self.table, self.batch, self.flops, *arrays),
         )
 
 
@@ -326,7 +392,7 @@ class ConvolveImage(_Convolution):
     )
 
     @property
-    def flops(self) -> int:
+    def flops(self) -> Index:
         return self.layout.sizes.flops_of_image
 
     def numpy(self, x: Any, panels: Any) -> Any:
@@ -338,6 +404,11 @@ class ConvolveImage(_Convolution):
         return Invocation(f"conv_planes_image_{SHORT_NAMES[self.out.dtype]}", arrays)
 
 
+def weight_of(index: Index) -> int:
+    """A number by which strides are ordered, whose order changes no results."""
+    return index if isinstance(index, int) else estimate(index)
+
+
 def convolved(axes: Sequence[Axis], x: Any, w: Any) -> Any:
     """The convolution of [image][group][channel][z][y][x] with the weights
     [group][feature][channel][z][y][x], tap by tap."""
@@ -346,7 +417,7 @@ def convolved(axes: Sequence[Axis], x: Any, w: Any) -> Any:
     for tap in np.ndindex(*(a.window for a in axes)):
         elements = x
         for number, (a, k) in enumerate(zip(axes, tap, strict=True), 3):
-            pixels = np.arange(a.out) * a.stride + k * a.dilation - a.low
+            pixels = np.arange(weight_of(a.out)) * a.stride + k * a.dilation - a.low
             inside = (pixels >= 0) & (pixels < a.size)
             mask = inside.reshape(-1, *[1] * (5 - number))
             elements = np.where(mask, np.take(elements, np.where(inside, pixels, 0), number), 0)

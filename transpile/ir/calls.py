@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -89,10 +89,11 @@ class Strided:
 @dataclass(frozen=True)
 class Invocation:
     """A call of a target's function: its name and arguments, of which texts are the target's, and
-    the external library routines that the function calls, each as (name, short name of a dtype)."""
+    the external library routines that the function calls, each as (name, short name of a dtype). A
+    list of integers is an array of them, which lives as long as the call."""
 
     function: str
-    arguments: tuple[Index | Load | str, ...]
+    arguments: tuple[Index | Load | str | tuple[Index, ...], ...]
     routines: tuple[tuple[str, str], ...] = ()
 
 
@@ -100,11 +101,11 @@ class Invocation:
 class Call:
     """A call of a routine; each routine is a subclass, an intrinsic of `transpile.intrinsics`.
 
-    Fields are operands: arrays (`Strided`), integers (`Index`), and compile-time data. `signature`
-    names the arrays that are read and those that are written; other arrays are workspace. `numpy`
-    is the reference semantics, `flops` and `scratch_bytes` the costs. A method `in_` + target gives
-    the function to call: `in_c` one of `runtime_c/`, `in_blas` and `in_lapack` those of programs
-    that are linked with such a library. `source` is its line of Python.
+    Fields are operands: arrays (`Strided`), integers (`Index`), lists of them, and compile-time
+    data. `signature` names the arrays that are read and those that are written; other arrays are
+    workspace. `numpy` is the reference semantics, `flops` and `scratch_bytes` the costs. A method
+    `in_` + target gives the function to call: `in_c` one of `runtime_c/`, `in_blas` and `in_lapack`
+    those of programs that are linked with such a library. `source` is its line of Python.
     """
 
     source: Source = field(default=UNKNOWN_SOURCE, compare=False, repr=False, kw_only=True)
@@ -173,7 +174,8 @@ class Call:
     def numbers(self) -> tuple[Index, ...]:
         """The integer operands, including strides."""
         sizes = (x for x in self.operands.values() if isinstance(x, int | Dim))
-        return (*sizes, *(s for array in self.arrays.values() for s in array.strides))
+        lists = (n for x in self.operands.values() if _is_integers(x) for n in x)
+        return (*sizes, *lists, *(s for array in self.arrays.values() for s in array.strides))
 
     @cached_property
     def scratch(self) -> frozenset[str]:
@@ -208,6 +210,13 @@ class Call:
             if isinstance(value, Strided):
                 strides = same(value.strides, tuple(map(on_index, value.strides)))
                 return changed(value, first=on_load(value.first), strides=strides)
+            if _is_integers(value):
+                return same(value, tuple(map(on_index, value)))
             return on_index(value) if isinstance(value, int | Dim) else value
 
         return changed(self, **{name: rebuilt(x) for name, x in self.operands.items()})
+
+
+def _is_integers(value: Any) -> TypeGuard[tuple[Index, ...]]:
+    """True for a list of integers, of which some are of runtime sizes."""
+    return isinstance(value, tuple) and any(isinstance(x, Dim) for x in value)

@@ -14,9 +14,9 @@ from math import gcd
 
 from transpile.ir.indices.polynomial_text import divided, polynomial, undecided
 from transpile.ir.indices.proofs import (
-    exact_quotient,
     facts_of_quotients,
     joined_quotients,
+    long_division,
     tightened,
 )
 from transpile.ir.indices.size_value import SizeValue
@@ -388,7 +388,8 @@ def _split(index: Index, divisor: Index) -> tuple[Index, Index]:
     rest: Index = 0
     divisor_terms = terms_of(divisor)
     if len(divisor_terms) != 1:  # of a Dim; no divisor is 0
-        return (0, index) if (q := exact_quotient(index, divisor)) is None else (q, 0)
+        quotient, rest = long_division(index, divisor)
+        return (quotient, rest) if is_within(rest, divisor) else (0, index)
     atoms, unit = divisor_terms[0]
     for monomial, coefficient in terms_of(index):
         left = list(monomial)

@@ -2,7 +2,8 @@
 
 Lanes are pixels or features, whichever costs less. Operands are read in place through any view that
 strides describe; padded or strided images are first copied, block by block. The plan is computed
-once and is a constant of the program. The number of images may be a runtime size.
+once and is a constant of the program. The number of images may be a runtime size; where the extents
+of images are, too, the numbers of the plan are polynomials, of which the program makes an array.
 """
 
 from __future__ import annotations
@@ -19,12 +20,17 @@ from transpile.intrinsics.convolutions import (
     VECTOR,
     Axis,
     Convolve,
+    ConvolveOfSizes,
     Copy,
     Plan,
     Sizes,
+    weight_of,
 )
+from transpile.ir.calls import Strided
+from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.row_major import product
 from transpile.library.plan import CallPlan, LoopedCall, View, Views, array, part
 from transpile.machine import USUAL, Machine
 
@@ -40,29 +46,52 @@ def plan_convolution(equation: Equation, views: Views, machine: Machine) -> Call
     out = equation.output
     sizes = _sizes(equation, first.strides, second.strides)
     layout = make_plan(sizes, out.type.dtype.itemsize, machine)
-    table = Const(layout.numbers, name="plan")
-    call = Convolve(
-        part("plan", table),
+    reads = {"x": first.base, "w": second.base}
+    arrays = (
         array("x", first.base, first.offset, sizes.x),
         array("w", second.base, second.offset, sizes.w),
         part("out", out, strides=sizes.out),
-        layout,
     )
-    reads = {"x": first.base, "w": second.base}
+    if not sizes.is_known:
+        of_sizes = call_of_sizes(layout, out.type.dtype.itemsize, arrays)
+        return CallPlan(reads, {"out": out}, {}, (LoopedCall((), of_sizes),))
+    table = Const(layout.numbers, name="plan")
+    call = Convolve(part("plan", table), *arrays, layout)
     return CallPlan(reads, {"out": out}, {"plan": table}, (LoopedCall((), call),))
 
 
+def call_of_sizes(
+    layout: Plan, itemsize: int, arrays: tuple[Strided, Strided, Strided]
+) -> ConvolveOfSizes:
+    """The call for images whose extents are runtime sizes."""
+    sizes = layout.sizes
+    return ConvolveOfSizes(
+        layout.form,
+        layout.entries,
+        sizes.batch,
+        sizes.groups,
+        sizes.features,
+        sizes.channels,
+        tuple(a.size for a in sizes.axes),
+        tuple(a.window for a in sizes.axes),
+        tuple(a.out for a in sizes.axes),
+        tuple(a.stride for a in sizes.axes),
+        tuple(a.dilation for a in sizes.axes),
+        tuple(a.low for a in sizes.axes),
+        layout.scratch_bytes(itemsize),
+        *arrays,
+    )
+
+
 def _operand(atom: Atom, views: Views) -> View:
-    for view in views.of(atom):
-        strides = tuple(s for s in view.strides if isinstance(s, int))
-        is_known = isinstance(view.offset, int) and len(strides) == atom.type.ndim
-        if is_known and view.base.type.shape:
-            return View(view.base, view.offset, strides)
-    raise TypeError(f"{atom} has sizes that are not known")
+    """The view of an operand: one with known strides, where there is one."""
+    found = [view for view in views.of(atom) if view.base.type.shape]
+    known = (v for v in found if all(isinstance(n, int) for n in (v.offset, *v.strides)))
+    return next(known, found[0])
 
 
-def _row_major(shape: Sequence[Any]) -> list[int]:
-    return [math.prod(shape[a + 1 :]) for a in range(len(shape))]
+def _row_major(shape: Sequence[Any]) -> list[Index]:
+    return [product(shape[a + 1 :]) for a in range(len(shape))]
 
 
 def _sizes(equation: Equation, x: Sequence[Any], w: Sequence[Any]) -> Sizes:
@@ -129,21 +158,25 @@ def _form(sizes: Sizes, itemsize: int, machine: Machine) -> int:
     """PLANES, where lanes are pixels, or FEATURES, by the estimated cost of each."""
     lanes = VECTOR // itemsize
     batch = estimate(sizes.batch)
-    result = batch * sizes.groups * sizes.features * sizes.pixels
-    operand = batch * sizes.groups * sizes.channels * math.prod(a.size for a in sizes.axes)
-    *_, y, x = (a.out + (a.window - 1) * a.dilation // a.stride for a in sizes.axes)
-    z, rows, width = (a.out for a in sizes.axes)
+    z, rows, width = out = [weight_of(a.out) for a in sizes.axes]
+    image = math.prod(out)
+    result = batch * sizes.groups * sizes.features * image
+    of_image = math.prod(weight_of(a.size) for a in sizes.axes)
+    operand = batch * sizes.groups * sizes.channels * of_image
+    _, y, x = (
+        n + (a.window - 1) * a.dilation // a.stride for n, a in zip(out, sizes.axes, strict=True)
+    )
     walked = ((z - 1) * y + rows - 1) * x + width
     tall = sizes.features if sizes.features <= FEW else -(-sizes.features // ROWS) * ROWS
     planes = batch * sizes.groups * tall * _lanes(walked, lanes) / lanes * sizes.terms
-    planes += result * (_NEAR if sizes.out[-1] == 1 else _FAR)
-    planes += operand * (_NEAR if sizes.x[-1] == 1 else _FAR)
-    pixels = -(-batch * sizes.pixels // ROWS) * ROWS
+    planes += result * (_NEAR if weight_of(sizes.out[-1]) == 1 else _FAR)
+    planes += operand * (_NEAR if weight_of(sizes.x[-1]) == 1 else _FAR)
+    pixels = -(-batch * image // ROWS) * ROWS
     wide = _lanes(sizes.features, lanes)
     features = pixels * sizes.groups * wide / lanes * sizes.terms
     passes = -(-sizes.terms // DEPTH)
-    features += result * passes * (_NEAR if sizes.out[2] == 1 else _FAR)
-    features += sizes.groups * wide * sizes.terms * (_NEAR if sizes.w[1] == 1 else _FAR)
+    features += result * passes * (_NEAR if weight_of(sizes.out[2]) == 1 else _FAR)
+    features += sizes.groups * wide * sizes.terms * (_NEAR if weight_of(sizes.w[1]) == 1 else _FAR)
     if not all(a.is_inside for a in sizes.axes):
         features += operand * _NEAR
     return PLANES if planes <= features * machine.feature_lanes_cost else FEATURES
@@ -154,7 +187,7 @@ def _planes(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
     strides, the pixels at a distance of a stride, contiguously."""
     lengths = [a.out + (a.window - 1) * a.dilation // a.stride for a in sizes.axes]
     steps = _row_major(lengths)
-    volume = math.prod(lengths)
+    volume = product(lengths)
     phases = [sorted({t % a.stride for t in a.taps}) for a in sizes.axes]
     apart = [volume * s for s in _row_major([len(p) for p in phases])]
     taps, parts, padded = [], [], False
@@ -168,13 +201,18 @@ def _planes(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
         for number, phase in enumerate(own_phases):
             place = max(0, -((phase - axis.low) // axis.stride))
             first = place * axis.stride + phase - axis.low
-            count = max(0, min(length - place, (axis.size - 1 - first) // axis.stride + 1))
-            padded = padded or count < length
+            count: Index = axis.size  # of runtime sizes all pixels are copied
+            if isinstance(length, int):
+                count = max(0, min(length - place, (axis.size - 1 - first) // axis.stride + 1))
+            padded = padded or length - count != 0
             pieces.append((first if count else 0, count, axis.stride, number * leap + place * step))
         parts.append(pieces)
     channel = volume * math.prod(len(p) for p in phases)
     image = channel * sizes.channels * sizes.groups
-    together = min(estimate(sizes.batch), max(1, machine.images_bytes // (image * itemsize)))
+    together = 1
+    if isinstance(image, int):
+        most = max(1, machine.images_bytes // (image * itemsize))
+        together = min(estimate(sizes.batch), most)
     own = (image, channel * sizes.channels, channel, *steps)
     return Copy(
         together, image, padded, own, (0, lengths[1], lengths[2]), tuple(taps), tuple(parts)
@@ -193,19 +231,25 @@ def _rows(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
     """The padded copy for lanes of features, with axes in the operand's order; or no copy."""
     if all(a.is_inside for a in sizes.axes):
         return _in_place(sizes)
-    image = sizes.groups * sizes.channels * math.prod(a.span for a in sizes.axes)
-    repaying = -(-machine.repaying_pixels // sizes.pixels)
-    together = max(machine.images_bytes // (image * itemsize), repaying, 1)
-    together = min(estimate(sizes.batch), together)
+    image = sizes.groups * sizes.channels * product(a.span for a in sizes.axes)
+    together = 1
+    if isinstance(image, int) and isinstance(sizes.pixels, int):
+        repaying = -(-machine.repaying_pixels // sizes.pixels)
+        together = max(machine.images_bytes // (image * itemsize), repaying, 1)
+        together = min(estimate(sizes.batch), together)
     extents = (together, sizes.groups, sizes.channels, *(a.span for a in sizes.axes))
-    steps, size = [0] * 6, 1
-    for a in sorted(range(6), key=lambda a: (extents[a] == 1, sizes.x[a], -a)):
+    steps: list[Index] = [0] * 6
+    size: Index = 1
+    weights = [weight_of(s) for s in sizes.x]
+    for a in sorted(range(6), key=lambda a: (weight_of(extents[a]) == 1, weights[a], -a)):
         steps[a] = size
-        size *= extents[a]
+        size = extents[a] * size
     taps, parts, walk = [], [], []
     for axis, step in zip(sizes.axes, steps[3:], strict=True):
         place, first = max(0, axis.low), max(0, -axis.low)
-        count = max(0, min(axis.size - first, axis.span - place))
+        count = axis.size
+        if isinstance(axis.size, int) and isinstance(axis.span, int):
+            count = max(0, min(axis.size - first, axis.span - place))
         taps.append([t * step for t in axis.taps])
         parts.append([(first if count else 0, count, 1, place * step)])
         walk.append(axis.stride * step)

@@ -77,23 +77,28 @@ class _Search:
         return best
 
 
-def exact_quotient(index: Any, divisor: Any) -> Any:
-    """The polynomial whose product with a divisor of several terms is an index, found by long
-    division; None where there is none, or it is long."""
+def long_division(index: Any, divisor: Any) -> tuple[Any, Any]:
+    """The pair (q, r) with index = divisor*q + r, for a divisor of several terms, by long division:
+    i*n - 4*i + j is i times n - 4, and j. The rest is what has no multiple of the divisor's term of
+    the highest degree."""
     (atoms, unit), rest, quotient = max(divisor.terms, key=_degree), index, 0
     for _ in range(_MOST_TERMS):
-        if isinstance(rest, int):
+        terms = () if isinstance(rest, int) else rest.terms
+        whole = [(m, c) for m, c in terms if not (c % unit or _lacks(m, atoms))]
+        if not whole:
             break
-        monomial, coefficient = max(rest.terms, key=_degree)
+        monomial, coefficient = max(whole, key=_degree)
         left = list(monomial)
-        if coefficient % unit or any(left.count(a) < atoms.count(a) for a in atoms):
-            return None
         for atom in atoms:
             left.remove(atom)
         part = coefficient // unit
         part = type(divisor)(((tuple(left), part),)) if left else part
         quotient, rest = part + quotient, rest - part * divisor
-    return quotient if rest == 0 else None
+    return quotient, rest
+
+
+def _lacks(monomial: Any, atoms: Any) -> bool:
+    return any(monomial.count(a) < atoms.count(a) for a in atoms)
 
 
 def _degree(term: Any) -> tuple[int, str]:

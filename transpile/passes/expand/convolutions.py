@@ -93,7 +93,7 @@ def _is_one_call(machine: Machine, x: Atom, w: Atom, params: Mapping[str, Any]) 
     types = doubled(x.type, lhs[1:2]), doubled(w.type, rhs[:2]), doubled(kind, to[1:2])
     terms = product(types[1].shape) // types[1].shape[rhs[0]]
     is_written_out = isinstance(terms, int) and terms <= machine.most_written_terms
-    return not is_written_out and _is_in_library(types, terms, machine)
+    return not is_written_out and _is_in_library(types, terms, params, machine)
 
 
 def _joint_convolution(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
@@ -201,34 +201,40 @@ def _choose_algorithm(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]
         return _unrolled(_GroupedConv(builder, x, w, params))
     if has_few_features and groups > 1 and is_at_most(positions, machine.most_written_terms):
         return _sums_by_position(_GroupedConv(builder, x, w, params))
-    if _is_in_library(_without_batch(x.type, w.type, kind, params), terms, machine):
+    if _is_in_library((x.type, w.type, kind), terms, params, machine):
         return builder.apply(conv_general_dilated, x, w, **params)
     return _im2col(_GroupedConv(builder, x, w, params))
 
 
-def _is_in_library(types: Sequence[ArrayType], terms: Index, machine: Machine) -> bool:
+def _is_in_library(
+    types: Sequence[ArrayType], terms: Index, params: Mapping[str, Any], machine: Machine
+) -> bool:
     """True if products/conv.h has a convolution of these operands and result, whose elements are
     sums of so many terms, and it is large enough for a call."""
     result = types[-1]
     if result.dtype not in (FLOAT32, FLOAT64) or result.ndim - 2 > SPACE:
         return False
-    if not all(isinstance(d, int) for t in types for d in t.shape):
+    is_known = all(isinstance(d, int) for t in types for d in t.shape)
+    if not is_known and not _knows_plan(types, params):
         return False
-    products = product(result.shape) * terms
+    products = estimate(product(result.shape)) * terms
     return isinstance(products, int) and products >= machine.least_convolution_products
 
 
-def _without_batch(
-    x: ArrayType, w: ArrayType, result: ArrayType, params: Mapping[str, Any]
-) -> tuple[ArrayType, ...]:
-    """The types of operands and result, with an estimate of a runtime number of images: all strides
-    but theirs are known where images are the first axis."""
+def _knows_plan(types: Sequence[ArrayType], params: Mapping[str, Any]) -> bool:
+    """True if the numbers of a plan are polynomials of runtime sizes: the number of images may be
+    one, and so may extents of images where all pixels are read, one by one."""
+    x, w, result = types
     lhs, _, to = params["dimension_numbers"]
-    images = x.shape[lhs[0]]
-    if isinstance(images, int) or lhs[0] or to[0] or params["batch_group_count"] > 1:
-        return x, w, result
-    of_some = [ArrayType((estimate(images), *t.shape[1:]), t.dtype) for t in (x, result)]
-    return of_some[0], w, of_some[1]
+    is_one_group = params["batch_group_count"] == 1
+    if not all(isinstance(d, int) for d in (*w.shape, x.shape[lhs[1]])) or not is_one_group:
+        return False
+    space = [(x.shape[i], result.shape[k]) for i, k in zip(lhs[2:], to[2:], strict=True)]
+    if all(isinstance(d, int) for extents in space for d in extents):
+        return True
+    is_padded = all(isinstance(p, int) and p >= 0 for pair in params["padding"] for p in pair)
+    is_shifted = all(isinstance(out - size, int) for size, out in space)
+    return is_padded and is_shifted and all(s == 1 for s in params["window_strides"])
 
 
 class _GroupedConv:
