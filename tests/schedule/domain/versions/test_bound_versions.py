@@ -78,7 +78,7 @@ def counted(x, n):
         i, total = state
         return i + 1, total + x[i] * x[i]
 
-    return lax.while_loop(lambda state: state[0] < n, step, (np.int64(0), 0.0))[1]
+    return lax.while_loop(lambda state: n > state[0], step, (np.int64(0), 0.0))[1]
 
 
 @pytest.mark.parametrize(

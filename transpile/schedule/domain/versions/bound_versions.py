@@ -237,11 +237,8 @@ class _Ends:
         """The same by conditions of loops that count themselves."""
         counters: dict[Symbol, list[tuple[Expr, int]]] = {}
         for part in (p for s in self.inside if isinstance(s, While) for p in parts(s)):
-            match part:
-                case Apply(op="less" | "less_equal", args=(Ref(name=name), end)) if (
-                    end.dtype == INT64 and not isinstance(end, Literal) and self._is_same(end)
-                ):
-                    beyond = int(part.op == "less")
+            for name, end, beyond in _compared(part):
+                if not isinstance(end, Literal) and self._is_same(end):
                     counters.setdefault(Symbol(name, _UNKNOWN), []).append((end, beyond))
         for index, most in self._clamped():
             for counter in counters.keys() & symbols_of(index):
@@ -275,13 +272,16 @@ class _Ends:
                 return self._index_of(x)
             case Apply(args=(x, Literal())) if value.primitive.chooses == 1:
                 return self._index_of(x)
-            case Apply(op="add" | "subtract" | "multiply" as op, args=(x, y)):
+            case Apply(args=(x, y)):
                 one, other = self._index_of(x), self._index_of(y)
                 if one is None or other is None:
                     return None
-                return (
-                    one + other if op == "add" else one - other if op == "subtract" else one * other
-                )
+                if value.op == "add":
+                    return one + other
+                if value.op == "subtract":
+                    return one - other
+                if value.op == "multiply":
+                    return one * other
         return None
 
     @cached_property
@@ -293,6 +293,17 @@ class _Ends:
             for s in self.inside
             if isinstance(s, Declare) and s.constant and counts[s.name] == 1
         }
+
+
+def _compared(part: Expr) -> Iterator[tuple[str, Expr, int]]:
+    """The scalar that a comparison says is below a number, or at most as large; what the number may
+    be beyond it."""
+    match part:
+        case Apply(args=(x, y)) if part.primitive.signs and y.dtype == INT64:
+            for counter, end, way in ((x, y, -1), (y, x, 1)):
+                signs = {way * sign for sign in part.primitive.signs}
+                if isinstance(counter, Ref) and 1 in signs and -1 not in signs:
+                    yield counter.name, end, int(0 not in signs)
 
 
 def _is_unbounded(symbol: Symbol) -> bool:
