@@ -63,7 +63,9 @@ static inline void lu_T(int64_t m, int64_t n, const T *x, T *lu, int64_t *pivots
     lapack_int *found = scratch_block(&place, k * (int64_t)sizeof(lapack_int));
     lapack_int rows = (lapack_int)m, columns = (lapack_int)n, info = 0;
     transposed_T(m, n, x, a);
-    lapack_getrf_T(&rows, &columns, a, &rows, found, &info);
+    if (k > 0) { /* LAPACK refuses arrays without rows, with a message of its own */
+        lapack_getrf_T(&rows, &columns, a, &rows, found, &info);
+    }
     transposed_T(n, m, a, lu);
     for (int64_t i = 0; i < m; i++) {
         permutation[i] = i;
@@ -90,7 +92,9 @@ static inline void cholesky_T(int64_t n, const T *x, T *l, void *workspace)
             l[i * n + j] = j <= i ? x[i * n + j] : 0;
         }
     }
-    lapack_potrf_T("U", &size, l, &size, &info, 1);
+    if (n > 0) {
+        lapack_potrf_T("U", &size, l, &size, &info, 1);
+    }
     if (info != 0) {
         for (int64_t i = 0; i < n; i++) {
             fill_nan_T(i + 1, l + i * n);
@@ -107,6 +111,9 @@ static inline void triangular_solve_T(int64_t n, int64_t k, int64_t lower, int64
     lapack_int rows = (lapack_int)k, columns = (lapack_int)n;
     const T one = 1;
     (void)workspace;
+    if (n == 0 || k == 0) {
+        return;
+    }
     memcpy(x, b, (size_t)(n * k) * sizeof(T));
     lapack_trsm_T("R", lower ? "U" : "L", form == 0 ? "N" : form == 1 ? "T" : "C",
                   unit ? "U" : "N", &rows, &columns, &one, a, &columns, x, &rows, 1, 1, 1, 1);
@@ -123,6 +130,9 @@ static inline void qr_T(int64_t m, int64_t n, int64_t c, int64_t length, const T
     T *work = scratch_block(&place, length * (int64_t)sizeof(T));
     lapack_int rows = (lapack_int)m, columns = (lapack_int)n, of_q = (lapack_int)c;
     lapack_int count = (lapack_int)k, size = (lapack_int)length, info = 0;
+    if (m == 0) {
+        return;
+    }
     transposed_T(m, n, x, a);
     lapack_geqrf_T(&rows, &columns, a, &rows, tau, work, &size, &info);
     for (int64_t i = 0; i < c; i++) {
@@ -141,6 +151,9 @@ static inline void householder_T(int64_t m, int64_t n, int64_t length, const T *
     char *place = workspace;
     T *work = scratch_block(&place, length * (int64_t)sizeof(T));
     lapack_int rows = (lapack_int)m, columns = (lapack_int)n, size = (lapack_int)length, info = 0;
+    if (m == 0) {
+        return;
+    }
     transposed_T(m, n, x, h);
     lapack_geqrf_T(&rows, &columns, h, &rows, tau, work, &size, &info);
 }
@@ -177,6 +190,9 @@ static inline void eigh_T(int64_t n, int64_t lower, int64_t length, int64_t real
     T *work = scratch_block(&place, length * (int64_t)sizeof(T));
     R *rwork = scratch_block(&place, real_length * (int64_t)sizeof(R));
     lapack_int *iwork = scratch_block(&place, integer_length * (int64_t)sizeof(lapack_int));
+    if (n == 0) {
+        return;
+    }
     transposed_T(n, n, x, a);
     lapack_int info = eigh_driver_T(v != NULL ? "V" : "N", lower ? "L" : "U", (lapack_int)n, a, w,
                                     work, (lapack_int)length, rwork, (lapack_int)real_length,
@@ -209,6 +225,9 @@ static inline void eig_F(int64_t n, int64_t length, const F *x, Z *w, Z *v, void
     F *work = scratch_block(&place, length * (int64_t)sizeof(F));
     lapack_int size = (lapack_int)n, one = 1, long_size = (lapack_int)length;
     lapack_int info = !all_finite_F(n * n, x);
+    if (n == 0) {
+        return;
+    }
     transposed_F(n, n, x, a);
     if (info == 0) {
         lapack_geev_F("N", v != NULL ? "V" : "N", &size, a, &size, real, imaginary, right, &one,
@@ -242,6 +261,9 @@ static inline void eig_C(int64_t n, int64_t length, const C *x, C *w, C *v, void
     C *work = scratch_block(&place, length * (int64_t)sizeof(C));
     lapack_int size = (lapack_int)n, one = 1, long_size = (lapack_int)length;
     lapack_int info = !all_finite_C(n * n, x);
+    if (n == 0) {
+        return;
+    }
     transposed_C(n, n, x, a);
     if (info == 0) {
         lapack_geev_C("N", v != NULL ? "V" : "N", &size, a, &size, w, right, &one, right, &size,
@@ -283,6 +305,16 @@ static inline lapack_int svd_driver_C(const char *job, lapack_int m, lapack_int 
     return info;
 }
 
+/* The first columns of the identity, one after another. */
+static inline void identity_T(int64_t rows, int64_t columns, T *x)
+{
+    for (int64_t j = 0; j < columns; j++) {
+        for (int64_t i = 0; i < rows; i++) {
+            x[j * rows + i] = i == j;
+        }
+    }
+}
+
 /* numpy.linalg.svd(x) of (m, n): u of (m, rows), s, and vh of (columns, n); singular values only if
    u is NULL. NaN where LAPACK does not converge. */
 static inline void svd_T(int64_t m, int64_t n, int64_t rows, int64_t columns, int64_t length,
@@ -299,7 +331,10 @@ static inline void svd_T(int64_t m, int64_t n, int64_t rows, int64_t columns, in
     const char *job = u == NULL ? "N" : rows == k && columns == k ? "S" : "A";
     lapack_int info = !all_finite_T(m * n, x);
     transposed_T(m, n, x, a);
-    if (info == 0) {
+    if (k == 0) {
+        identity_T(m, rows, left);
+        identity_T(n, columns, right);
+    } else if (info == 0) {
         info = svd_driver_T(job, (lapack_int)m, (lapack_int)n, a, s, left, right,
                             (lapack_int)columns, work, (lapack_int)length, rwork, iwork);
     }
@@ -350,6 +385,9 @@ static inline void sqrtm_T(int64_t n, int64_t length, const T *x, Z *y, void *wo
     R *rwork = scratch_block(&place, n * (int64_t)sizeof(R));
     lapack_int size = (lapack_int)n, none = 0, unused = 0, info = 0;
     lapack_int long_size = (lapack_int)length;
+    if (n == 0) {
+        return;
+    }
     if (!all_finite_T(n * n, x)) {
         fill_nan_Z(n * n, y);
         return;
@@ -431,6 +469,9 @@ static inline void schur_T(int64_t n, int64_t length, const T *x, T *t, T *z, vo
     T *values = scratch_block(&place, 2 * n * (int64_t)sizeof(T));
     T *work = scratch_block(&place, length * (int64_t)sizeof(T));
     R *rwork = scratch_block(&place, n * (int64_t)sizeof(R));
+    if (n == 0) {
+        return;
+    }
     transposed_T(n, n, x, a);
     if (!all_finite_T(n * n, x) ||
         schur_driver_T((lapack_int)n, a, vectors, values, work, (lapack_int)length, rwork) != 0) {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.indices.requirements import extreme, is_at_most, is_open
+from transpile.ir.indices.requirements import extreme, is_at_most, is_open, may_be_0
 from transpile.ir.types import INT64, real_dtype
 from transpile.numpy.core.promotion import NOTHING, Array, as_array, fill
 from transpile.numpy.core.promotion import error as located
@@ -49,8 +49,14 @@ def _epsilon(x: Any) -> Any:
 def _parts(a: Any, cutoff: Any, hermitian: bool) -> tuple[Any, Any, Any]:
     """u, the reciprocals of the singular values that count, and vh."""
     u, s, vh = _singular_parts(a, hermitian)
-    counts = s > as_array(cutoff)[..., None] * np.max(s, axis=-1, keepdims=True)
+    counts = s > as_array(cutoff)[..., None] * _largest(s, keepdims=True)
     return u, np.where(counts, 1 / np.where(counts, s, 1), 0), vh
+
+
+def _largest(s: Any, keepdims: bool = False) -> Any:
+    """The largest singular value of each matrix; 0 where there may be none."""
+    empty = {"initial": 0} if may_be_0(s.shape[-1]) else {}
+    return np.max(s, axis=-1, keepdims=keepdims, **empty)
 
 
 def _singular_parts(a: Any, hermitian: bool = False) -> Any:
@@ -175,7 +181,7 @@ def lstsq(a: Array, b: Array, rcond: Any = None) -> Any:
         cutoff = as_array(_epsilon(x) if rcond is None else rcond).astype(real)
         s = _singular_parts(x)[1]
         solution = nearest(x, y, cutoff)
-        rank = np.count_nonzero(s > cutoff * s[0]).astype(INT32)
+        rank = np.count_nonzero(s > cutoff * _largest(s)).astype(INT32)
     residuals = fill(0, (0,), real)
     if not is_at_most(m, n):
         apart = y - np.matmul(x, solution) if n else y
