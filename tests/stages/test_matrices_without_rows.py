@@ -26,6 +26,7 @@ def decomposed(a, x, b):
         abs(np.linalg.svd(a)[0]),
         abs(np.linalg.eigvals(a)).sum(),
         abs(scipy.linalg.schur(a)[0]).shape[0],
+        scipy.linalg.expm(a),
     )
 
 

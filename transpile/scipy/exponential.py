@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.types import INT64, real_dtype
 from transpile.numpy.core.promotion import fill
 from transpile.numpy.linalg.common import identity
@@ -27,7 +28,8 @@ def exponential(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
     if 0 in a.shape:
         return a
     degree, limit = _APPROXIMANTS[real_dtype(a.dtype).itemsize]
-    norm = np.max(np.sum(np.absolute(a), axis=-2), axis=-1)
+    empty: dict[str, Any] = {"initial": 0} if may_be_0(a.shape[-1]) else {}
+    norm = np.max(np.sum(np.absolute(a), axis=-2), axis=-1, **empty)
     needed = np.ceil(np.log2(norm / limit))
     needed = np.where(needed > 0, needed, 0)
     count = np.where(needed <= max_squarings, needed, max_squarings).astype(INT64)

@@ -55,7 +55,7 @@ def _parts(a: Any, cutoff: Any, hermitian: bool) -> tuple[Any, Any, Any]:
 
 def _largest(s: Any, keepdims: bool = False) -> Any:
     """The largest singular value of each matrix; 0 where there may be none."""
-    empty = {"initial": 0} if may_be_0(s.shape[-1]) else {}
+    empty: dict[str, Any] = {"initial": 0} if may_be_0(s.shape[-1]) else {}
     return np.max(s, axis=-1, keepdims=keepdims, **empty)
 
 
