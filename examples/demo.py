@@ -113,7 +113,7 @@ def network(random):
     shapes = (512, 784), (784, 128), (128,), (128, 10), (10,)
     arguments = [random.normal(0, 0.1, shape).astype(np.float32) for shape in shapes]
     found = kernels(transpile.jit(classify).lower(*arguments))
-    print(f"Matrix products call a routine; softmax is one loop, the last of {len(found)} kernels:")
+    print("Blocks of rows go through both products, which call a routine, and through softmax:")
     listing(found[-1])
     compare(classify, arguments)
 

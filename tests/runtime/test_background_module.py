@@ -6,9 +6,9 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import pytest
+from child_processes import children
 from interrupted import Interrupter
 from thorough import thorough
 
@@ -216,15 +216,6 @@ def fresh(monkeypatch):
     monkeypatch.setattr(fast_call, "_modules", [])
     monkeypatch.setattr(fast_call, "in_background", True)
     return monkeypatch
-
-
-def children():
-    """The processes that this one has started and not waited for."""
-    return {
-        int(child)
-        for task in Path("/proc/self/task").iterdir()
-        for child in (task / "children").read_text().split()
-    }
 
 
 # Those of others: the trackers of packages that an earlier test in this process has used.

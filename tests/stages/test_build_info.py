@@ -7,18 +7,21 @@ import pickle
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import transpile
-from transpile.build import driver
+from transpile.build import driver, stopwatch
 from transpile.build.stopwatch import Stopwatch
 
 PROGRAM = """
-import dataclasses, json
+import dataclasses, json, logging
 import numpy as np
 import transpile
+
+logging.basicConfig(level=logging.INFO)
 
 def doubled(x):
     return np.tanh(x) * 2
@@ -38,12 +41,13 @@ def in_a_process():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
     )
-    return json.loads(done.stdout)
+    return json.loads(done.stdout), done.stderr
 
 
 def test_a_later_process_tells_what_the_first_one_needed():
-    first, second = in_a_process(), in_a_process()
-    assert (first.pop("from_cache"), second.pop("from_cache")) == (False, True)
+    """Where the second one builds again, its log says by which ingredient its key differs."""
+    (first, _), (second, log) = in_a_process(), in_a_process()
+    assert (first.pop("from_cache"), second.pop("from_cache")) == (False, True), log
     assert first == second
 
 
@@ -57,7 +61,7 @@ def test_the_phases_of_a_build():
     total = time.perf_counter() - begin
     info = compiled.build_info()
     phases = (info.lower_seconds, info.render_seconds, info.compile_seconds)
-    assert info.trace_seconds >= 0.2 and all(seconds > 0.0005 for seconds in phases)
+    assert info.trace_seconds >= 0.2 and all(seconds > 0 for seconds in phases)
     assert info.trace_seconds + sum(phases) < total
     assert info.c_size == len(compiled.as_text("c").encode())
     (command,) = info.commands
@@ -88,14 +92,15 @@ def test_other_compiler_options():
     assert "-O0" in info.flags and info.trace_seconds > 0
 
 
-def test_the_time_inside_another_phase_counts_once():
+def test_the_time_inside_another_phase_counts_once(monkeypatch):
+    moments = iter((1, 3, 10, 14, 30, 50))  # the outer phase begins at 1 and ends at 50
+    monkeypatch.setattr(stopwatch, "time", SimpleNamespace(perf_counter=lambda: next(moments)))
     watch = Stopwatch(outer=0.0)
     with watch.phase("outer"):
-        time.sleep(0.02)
         for _ in range(2):
             with watch.phase("inner"):
-                time.sleep(0.05)
-    assert watch.seconds["inner"] > 0.09 and 0.015 < watch.seconds["outer"] < 0.05
+                pass
+    assert watch.seconds == {"inner": 7 + 16, "outer": 2 + 4 + 20}
 
 
 def test_each_build_is_logged_and_a_slow_compiler_is_told_of(caplog, monkeypatch):

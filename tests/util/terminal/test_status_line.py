@@ -168,5 +168,6 @@ def test_a_notebook_shows_it_in_the_cell(slow, monkeypatch):
     shell = SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     compile_one()
-    assert "compiling waited_for" in shown[0]["text/plain"]
+    # On a busy machine the phases before the compiler's take long enough to be shown, too.
+    assert any("compiling waited_for" in data["text/plain"] for data in shown)
     assert shown[-1] == {"text/plain": "", "text/html": ""}
