@@ -98,10 +98,12 @@ compat: compiler .venv-compat/.installed
 	@.venv-compat/bin/python -m pytest -q tests/compat $(ARGS)
 
 # Not in continuous integration: HLO, its messages and StableHLO as XLA reads and runs them, functions
-# of JAX read back, and collectives and control flow beside JAX's. ARGS chooses tests.
+# of JAX read back, and each file with a test that asks for JAX, and is skipped where there is none.
+# ARGS chooses tests.
+BESIDE_JAX = $(filter-out tests/hlo/% tests/hlo_import/% tests/compat/%, \
+    $(shell grep -rl --include='test_*.py' 'importorskip..jax' tests | sort))
 xla: compiler .venv-compat/.installed
-	@.venv-compat/bin/python -m pytest -q -n 2 tests/hlo tests/hlo_import tests/lax/test_collectives_jax.py \
-	    tests/lax/test_lax_control_jax.py tests/lax/test_lax_facts.py $(ARGS)
+	@.venv-compat/bin/python -m pytest -q -n 2 tests/hlo tests/hlo_import $(BESIDE_JAX) $(ARGS)
 
 # Devices that are processes of an MPI program: tests and examples under `mpiexec`, in an environment
 # with mpi4py and MPICH. ARGS chooses tests.

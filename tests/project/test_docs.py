@@ -189,6 +189,22 @@ def test_the_commands_of_the_makefile_are_explained():
     assert {name for name in targets if f"`make {name}`" in text} == targets
 
 
+def test_tests_that_ask_for_jax_are_run_beside_it():
+    """Elsewhere they are skipped: one that no command runs would go on being skipped for ever."""
+    asking = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(r'importorskip\("jax', path.read_text(encoding="utf-8"))
+    }
+    commands = [
+        subprocess.run(["make", "-n", name], cwd=ROOT, capture_output=True, text=True, check=True)
+        for name in ("compat", "xla")
+    ]
+    named = {word for done in commands for word in done.stdout.split() if word.startswith("tests/")}
+    run = {name for name in asking if any(name == n or name.startswith(f"{n}/") for n in named)}
+    assert len(asking) > 15 and run == asking
+
+
 def test_every_variable_of_the_environment_is_in_the_table():
     """What the code reads with the package's prefix, and what else it asks the environment for."""
     text = (ROOT / "docs/environment.md").read_text(encoding="utf-8")
