@@ -72,6 +72,7 @@ NOT_IN_NUMPY = {
     "checked_subscript",
     "cell",
     "behind_branch",
+    "opaque",
     "exchange",
     "print_values",
     "sizes",

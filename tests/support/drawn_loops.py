@@ -6,11 +6,10 @@ They give the array `out`, a float `total`, an integer `count`, and assign to x.
 floats stay below 9, those of integers below 1024.
 """
 
-import linecache
 import math
 import random
 
-import numpy as np
+from source_text import function_of
 
 _HEAD = """\
 def f(x, y, k, m):
@@ -42,11 +41,7 @@ _BEHIND = (
 def drawn_function(seed):
     """(function, source text)."""
     source = _Drawn(random.Random(seed)).function()
-    name = f"<drawn {seed}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    scope = {"np": np, "math": math}
-    exec(compile(source, name, "exec"), scope)
-    return scope["f"], source
+    return function_of(source, f"<drawn {seed}>", math=math), source
 
 
 class _Drawn:

@@ -102,3 +102,28 @@ def last_of(x, y):
     for i in range(len(x)):
         out[1] = x[i]
     return out
+
+
+def tallied(x, y):
+    out, n = np.zeros(len(x)), 0
+    for i in range(len(x)):
+        out[i] = x[i] * 2
+        if x[i] > 0:
+            n += 1
+    return out, n
+
+
+def tallied_in_order(x, y):
+    out, total = np.zeros(len(x)), 0.0
+    for i in range(len(x)):
+        out[i] = x[i] * 2
+        total += x[i]
+    return out, total
+
+
+def numbered(x, y):
+    out, n = np.zeros(len(x)), 0
+    for i in range(len(x)):
+        n += x[i] > 0
+        out[i] = n
+    return out

@@ -26,9 +26,13 @@ from transpile.schedule.cleanup.kept_rows import skip_kept_rows
 from transpile.schedule.cleanup.licm import hoist_invariants
 from transpile.schedule.cleanup.local_cse import local_cse
 from transpile.schedule.cleanup.narrow_sums import narrow_sums
+from transpile.schedule.cleanup.ranges.narrow_divisions import narrow_divisions
+from transpile.schedule.cleanup.ranges.settled_comparisons import (
+    settle_comparisons,
+    settle_subscripts,
+)
 from transpile.schedule.cleanup.rotated_reads import split_rotations
 from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
-from transpile.schedule.cleanup.settled_comparisons import settle_comparisons, settle_subscripts
 from transpile.schedule.cleanup.stack_promotion import promote_to_stack
 from transpile.schedule.cleanup.subscripts.cells import recombine_cells
 from transpile.schedule.cleanup.subscripts.predicted_subscripts import predict_subscripts
@@ -58,6 +62,7 @@ from transpile.schedule.lanes.if_conversion import convert_ifs
 from transpile.schedule.lanes.jam.columns import unroll_and_jam
 from transpile.schedule.lanes.jam.rows import jam_rows
 from transpile.schedule.lanes.nan_flags import flag_nans
+from transpile.schedule.lanes.opaque_constants import hide_constants
 from transpile.schedule.lanes.outer.column_reductions import vectorize_columns
 from transpile.schedule.lanes.outer.divergent_loops import vectorize_divergent
 from transpile.schedule.lanes.outer.outer_vectorize import vectorize_outer
@@ -227,6 +232,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "short any and all keep flags as wide as the operands, so that lanes match",
     ),
     (convert_ifs, "nested selects in vector loops are named first, so that both are masks"),
+    (hide_constants, "shifted constants of vector loops are variables, which compilers vectorise"),
     (
         predict_subscripts,
         "a subscript outside of vector loops waits for a branch that is predicted, not for choices",
@@ -235,6 +241,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         recombine_cells,
         "what is divided into row and column and put together again is one number",
     ),
+    (narrow_divisions, "divisions of integers whose ranges are small have 32 bits"),
     (remove_dead_scalars, "what only choices read that were settled is dead code"),
     (
         branch_on_exits,

@@ -85,3 +85,18 @@ def test_compiled_sums_are_numpys(dtype, shape):
         got = jit(lambda x, axis=axis: (np.sum(x, axis=axis), np.mean(x, axis=axis)))(x)
         np.testing.assert_array_equal(got[0], np.sum(x, axis=axis))
         np.testing.assert_allclose(got[1], np.mean(x, axis=axis), rtol=1e-12)
+
+
+def test_a_count_of_what_wide_lanes_compute_stays_wide():
+    def counted(x, out):
+        count = 0
+        for i in range(len(x)):
+            is_large = x[i] * 3 & 7 > 2
+            count += is_large
+            out[i] = x[i] * 5 & is_large
+        return out, count
+
+    x = np.arange(300)
+    text = jit(counted).lower(x, np.zeros(300, np.int64)).as_text("loops")
+    assert "simd add:count" in text
+    assert "add:narrow" not in text

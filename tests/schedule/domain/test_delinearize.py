@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from graphs import assert_steps_agree, loops_of, lowered, statements_of
 from helpers import ordinary
+from periodic_loops import drawn_function
+from source_text import function_of
+from thorough import THOROUGH
 
+import transpile
 from transpile.ir.loop_ir import Alloc, Declare, For
 from transpile.ir.types import type_of
 from transpile.lower.kernels import lower
@@ -171,3 +175,29 @@ def test_threads_share_the_rows_of_few_repetitions():
     assert rows.extent == 6  # and not 2, nor 24 or 120, of which each has quotients
     assert [loop.extent for loop in loops_of(after)] == [6, 4, 5]
     assert "% 3" in str(after) and "//" not in str(after)
+
+
+@pytest.mark.parametrize("seed", range(300 if THOROUGH else 10))
+def test_drawn_loops_give_what_python_gives(seed):
+    function, source = drawn_function(seed)
+    random = np.random.default_rng(seed)
+    count = int(random.choice([5, 31, 32, 64, 97]))
+    arguments = [*random.normal(size=(3, count)), random.integers(0, 50, count)]
+    mine, own = ([x.copy() for x in arguments] for _ in range(2))
+    found = transpile.jit(function, compiler_options={"opt_level": 1})(*own)
+    for one, other in zip((*function(*mine), *mine), (*found, *own), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12, err_msg=source)
+
+
+@pytest.mark.parametrize("subscript", ["i % 4", "i & 3", "(i + 2) % 4", "i // 4", "i >> 2"])
+@pytest.mark.parametrize("count", [96, 98])
+def test_a_loop_of_python_is_a_nest_of_its_periods(subscript, count):
+    source = "def f(x):\n    out = np.zeros(len(x))\n    for i in range(len(x)):\n"
+    function = function_of(
+        f"{source}        out[i] = 2 * x[{subscript}]\n    return out\n", "<periods>"
+    )
+    x = ordinary("f8", (count,))
+    jitted = transpile.jit(function)
+    text = jitted.lower(x).as_text("loops").split("kernel")[-1]
+    assert not any(word in text.splitlines()[-1] for word in ("%", "//", "right_shift"))
+    np.testing.assert_array_equal(jitted(x), function(x))

@@ -218,3 +218,14 @@ behind_branch = elementwise(
     hlo="copy",
     interval=lambda x: x,
 )
+
+# The number itself, of which a compiler does not know that it is a constant. The schedule makes it
+# (`opaque_constants`).
+opaque = elementwise(
+    "opaque",
+    lambda x: np.asarray(x).copy(),
+    "opaque(x)",
+    dtypes="iu",
+    hlo="copy",
+    interval=lambda x: x,
+)

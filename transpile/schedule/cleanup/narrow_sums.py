@@ -12,7 +12,7 @@ around, so that the order of additions is free. Runs after `vectorize_loops`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,8 @@ def _word(update: Update, loop: For) -> DType | None:
             is_bool = term.dtype.kind == "b"
             low = 0 if is_bool else int(np.iinfo(term.dtype).min) * loop.extent
             high = (1 if is_bool else int(np.iinfo(term.dtype).max)) * loop.extent
-            width = max(part.dtype.itemsize for part in subexpressions(term))
+            declared = {s.name: s.value for s in loop.body if isinstance(s, Declare)}
+            width = _width(term, declared)
             fitting = (
                 word
                 for word in _WORDS
@@ -108,3 +109,16 @@ def _word(update: Update, loop: For) -> DType | None:
             return next(fitting, None)
         case _:
             return None
+
+
+def _width(expr: Expr, declared: Mapping[str, Expr]) -> int:
+    """The size of the widest number that an expression is computed of, in bytes.
+
+    declared  the values of the scalars of an iteration
+    """
+    return max(
+        _width(declared[part.name], declared)
+        if isinstance(part, Ref) and part.name in declared
+        else part.dtype.itemsize
+        for part in subexpressions(expr)
+    )

@@ -6,8 +6,9 @@ vectorisation (compare Maslov, Delinearization, 1992). With `s = 4*i + j`, 0 <= 
     for s in 0..24: out[s] = f(x[s // 4, s % 4])
     for i in 0..6: for j in 0..4: out[4*i + j] = f(x[i, j])
 
-The order of iterations is the same. The inner loop must be long enough for vectors, and the outer
-one for the threads or blocks that divide it.
+The order of iterations is the same, so that a user's loop `for i in range(n)` that reads `x[i % 4]`
+is such a nest as well, whose last row may be shorter. The inner loop must be long enough for
+vectors, and the outer one for the threads or blocks that divide it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from transpile.ir.dims import (
     Quotient,
     Remainder,
     Symbol,
+    bounds,
     floor_divide,
     modulo,
     symbols_of,
@@ -97,7 +99,7 @@ def _statement(
         statement,
         body=tuple(_statement(s, taken_inside, is_sequential, machine) for s in statement.body),
     )
-    return loop if is_sequential else _loop(loop, taken, is_outermost, machine) or loop
+    return _loop(loop, taken, is_outermost, machine) or loop
 
 
 def _loop(loop: For, taken: set[str], is_outermost: bool, machine: Machine) -> For | None:
@@ -150,9 +152,16 @@ def _lengths(loop: For, machine: Machine) -> list[int]:
         stride = dict(atom.dividend.terms).get((loop.symbol,), 0)
         if stride and isinstance(atom.divisor, int):
             length = abs(atom.divisor // gcd(atom.divisor, stride))
-            if length >= shortest and modulo(loop.extent, length) == 0 and loop.extent != length:
+            if length >= shortest and loop.extent != length and _is_longer(loop, length):
                 lengths.add(length)
     return sorted(lengths, reverse=True)
+
+
+def _is_longer(loop: For, length: int) -> bool:
+    """True if the loop has several such blocks; the last one of a user's loop may be shorter."""
+    is_whole = modulo(loop.extent, length) == 0
+    longest = bounds(loop.extent)[1]
+    return is_whole or (loop.ordered and (longest is None or longest > length))
 
 
 def _has_elementary_functions(loop: For) -> bool:
@@ -170,7 +179,8 @@ def _has_enough(loop: For, outer: For, machine: Machine) -> bool:
     if work(loop) >= machine.least_parallel_work:
         return trips(outer) >= machine.fewest_shared
     fewest = machine.fewest_sum_blocks
-    is_blocked = not is_independent(loop) and trips(loop) >= fewest * machine.sum_block
+    is_sum = not loop.ordered and not is_independent(loop)
+    is_blocked = is_sum and trips(loop) >= fewest * machine.sum_block
     return not is_blocked or trips(outer) >= fewest
 
 
@@ -180,8 +190,12 @@ def _strip_mined(loop: For, length: int, taken: set[str]) -> tuple[For, For]:
     names |= {s.symbol.name for s in walk(loop.body) if isinstance(s, For)}
     numbered = (f"{name}{number}" for number in range(2, 9) for name in LOOP_NAMES)
     name = next(n for n in (*LOOP_NAMES, *numbered) if n not in names)
-    number = floor_divide(loop.extent, length)
+    number = floor_divide(loop.extent + length - 1, length)
     outer, inner = Symbol(loop.symbol.name, 0, number), Symbol(name, 0, length)
     index = Dim.of(outer) * length + Dim.of(inner) + loop.start
     body = tuple(substitute_index(s, loop.symbol, index) for s in loop.body)
-    return For(outer, number, ()), For(inner, length, body)
+    rest = None if modulo(loop.extent, length) == 0 else loop.extent - Dim.of(outer) * length
+    return (
+        For(outer, number, (), ordered=loop.ordered),
+        For(inner, length, body, limit=rest, ordered=loop.ordered),
+    )

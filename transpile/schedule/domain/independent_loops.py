@@ -80,7 +80,7 @@ def _statement(statement: Statement, ranges: Ranges) -> Statement:
 def _carries_nothing(loop: For, ranges: Ranges) -> bool:
     """True if no iteration assigns to a scalar of all, or to an element that another one reads or
     assigns to."""
-    own = declared_names(loop.body)
+    own, sums = declared_names(loop.body), _exact_reductions(loop)
     around = {symbol.name for symbol in (*ranges.counted, loop.symbol)}
     for statement in walk(loop.body):
         match statement:
@@ -88,13 +88,27 @@ def _carries_nothing(loop: For, ranges: Ranges) -> bool:
                 return False
             case Call() if not (statement.is_local and own.issuperset(statement.written)):
                 return False
-            case Update(target=Ref(name=name)) if name not in own:
+            case Update(target=Ref(name=name)) if name not in own and name not in sums:
                 return False
             case For(symbol=symbol) if symbol.name in around:  # the outer one is hidden
                 return False
             case _:
                 pass
     return elements_are_apart(loop, ranges)
+
+
+def _exact_reductions(loop: For) -> set[str]:
+    """The scalars that iterations only add to, or the like, by one operation whose result is the
+    same in any order."""
+    statements = list(walk(loop.body))
+    ops: dict[str, set[str]] = {}
+    for statement in statements:
+        if isinstance(statement, Update) and isinstance(statement.target, Ref):
+            target, primitive = statement.target, statement.primitive
+            is_exact = primitive is not None and primitive.may_reorder(target.dtype)
+            ops.setdefault(target.name, set()).add(statement.op if is_exact else "")
+    read = {p.name for s in statements for p in parts(s) if isinstance(p, Ref)}
+    return {name for name, own in ops.items() if len(own) == 1 and "" not in own} - read
 
 
 def elements_are_apart(loop: For, ranges: Ranges) -> bool:

@@ -18,8 +18,8 @@ from transpile.ir.loop_verifier import check
 from transpile.options import Options
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
 from transpile.schedule.cleanup.local_cse import local_cse
+from transpile.schedule.cleanup.ranges.settled_comparisons import settle_comparisons
 from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
-from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
 from transpile.schedule.cleanup.subscripts.range_checks import simplify_range_checks
 from transpile.schedule.cleanup.unreachable import remove_unreachable
 from transpile.schedule.domain.coalesce import coalesce

@@ -12,7 +12,7 @@ from transpile.ir.loop_ir import Declare, For, Update
 from transpile.ir.loop_rewrite import indices, is_independent, walk
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
-from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
+from transpile.schedule.cleanup.ranges.settled_comparisons import settle_comparisons
 
 pytestmark = pytest.mark.full_level
 N = 7

@@ -13,7 +13,7 @@ from transpile.ir.loop_rewrite import walk
 from transpile.ir.loop_verifier import check
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
+from transpile.schedule.cleanup.ranges.settled_comparisons import settle_comparisons
 from transpile.schedule.domain.versions.range_versions import version_ranges
 
 pytestmark = pytest.mark.full_level

@@ -15,7 +15,7 @@ That iterations of a loop write different elements is told by the loop's index i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from transpile.analysis.integer_ranges import Facts
@@ -27,12 +27,15 @@ from transpile.ir.dims import (
     Shape,
     Symbol,
     bounds,
+    floor_divide,
+    modulo,
     substitute,
     symbols_of,
     terms_of,
 )
 from transpile.ir.indices.estimates import greatest
 from transpile.ir.loop_ir import (
+    Apply,
     Declare,
     Expr,
     For,
@@ -55,10 +58,21 @@ from transpile.ir.loop_rewrite import (
     walk,
 )
 from transpile.ir.types import INT64
+from transpile.primitives.elementwise import arithmetic as primitives
+from transpile.primitives.elementwise import bits
 from transpile.util.frozen_records import changed, memoized, same
 
 Body = tuple[Statement, ...]
 _MOST_TERMS = 4  # of a polynomial that is written wherever it is read
+# An operation by a constant -> the division of numbers that are not negative, and the divisor; 0
+# for none. Powers of two are masks and shifts.
+_DIVISIONS: Mapping[str, Callable[[int], tuple[Callable[[Index, Index], Index], int]]] = {
+    primitives.floor_divide.name: lambda n: (floor_divide, n),
+    primitives.remainder.name: lambda n: (modulo, n),
+    bits.right_shift.name: lambda n: (floor_divide, 1 << n if 0 <= n < _MOST_SHIFTED else 0),
+    bits.bitwise_and.name: lambda n: (modulo, n + 1 if n > 0 and n & (n + 1) == 0 else 0),
+}
+_MOST_SHIFTED = 31
 _LEAST, _LARGEST = -(2**63), 2**31  # what is outside is no bound
 
 
@@ -76,6 +90,7 @@ class ExactIndices:
         self._sizes = frozenset(self._symbols)
         self._names_symbols = names_symbols
         self._constants: dict[str, Symbol] = {}
+        self._quotients: dict[str, Index] = {}  # that constants are
         self._needed: set[str] = set()
 
     def bound_sizes(self, facts: Facts) -> None:
@@ -103,6 +118,9 @@ class ExactIndices:
         if statement.symbol is not None:
             self._symbols[statement.name] = statement.symbol
         elif statement.constant and statement.dtype == INT64:
+            quotient = self.division_of(statement.value, facts)
+            if quotient is not None:
+                self._quotients[statement.name] = quotient
             low, high = facts.range_of(Ref(statement.name, INT64))
             extent = high + 1 if high < _LARGEST else None
             if extent is not None or self._names_symbols:
@@ -121,10 +139,23 @@ class ExactIndices:
             found += Dim.of(self._symbols.get(name) or self._constants[name]) * total[name]
         return found
 
+    def division_of(self, value: Expr, facts: Facts) -> Index | None:
+        """The quotient or remainder of such a sum, which is not negative, by a positive constant;
+        None for anything else."""
+        match value:
+            case Apply(op=op, args=(x, Literal(value=number))) if op in _DIVISIONS:
+                divide, divisor = _DIVISIONS[op](int(number))
+                if divisor < 1 or facts.range_of(x)[0] < 0:
+                    return None
+                index = self.index_of(facts.sum_of(x))
+                return None if index is None else divide(index, divisor)
+            case _:
+                return None
+
     def propagated(self, body: Body) -> Body:
         """The statements with subscripts for symbols that are declared as such."""
         named = {name: self._constants[name] for name in self._needed}
-        return _Propagation(named, self._sizes).scope(body, {})
+        return _Propagation(named, self._quotients, self._sizes).scope(body, {})
 
 
 @memoized
@@ -209,8 +240,14 @@ def _are_digits(index: Index, symbols: set[Symbol]) -> bool:
 class _Propagation:
     """Rewrites statements, given the polynomials of symbols that are declared no more."""
 
-    def __init__(self, named: Mapping[str, Symbol], sizes: frozenset[str]) -> None:
+    def __init__(
+        self,
+        named: Mapping[str, Symbol],
+        quotients: Mapping[str, Index],
+        sizes: frozenset[str],
+    ) -> None:
         self.named = named
+        self.quotients = quotients
         self.sizes = sizes
         self.loops: list[For] = []
 
@@ -300,7 +337,9 @@ class _Propagation:
                 assert isinstance(tested, If)
                 return changed(statement, condition=tested.condition, body=tested.body, test=test)
             case Declare(name=name, symbol=None) if name in self.named:
-                value = map_expr(statement.value, on_expr)
+                quotient = self.quotients.get(name)
+                value = statement.value if quotient is None else IndexValue(quotient)
+                value = map_expr(value, on_expr)
                 return changed(statement, value=value, symbol=self.named[name])
             case _:
                 return map_statement(statement, on_reference, on_index)

@@ -35,7 +35,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import map_bodies, names_read, subexpressions, walk, with_bodies
 from transpile.ir.types import INT64
 from transpile.options import Options
-from transpile.schedule.cleanup.settled_comparisons import watch
+from transpile.schedule.cleanup.ranges.settled_comparisons import watch
 from transpile.schedule.cleanup.subscripts.checked_subscripts import (
     checked,
     counted_from_the_end,

@@ -55,6 +55,7 @@ from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
 Watched = Callable[[Declare, Facts], None]
+Settle = Callable[[Expr, Facts], Expr]
 _ANY_TRUTH = Load("", (0,), BOOL)  # of which nothing is known
 
 
@@ -80,6 +81,19 @@ def settle_branches(program: Program) -> Program:
 def watch(program: Program, watched: Watched) -> None:
     """Show each declaration with the facts before it, once or more often."""
     _settled(program, watched=watched)
+
+
+def rewritten(program: Program, settle: Settle) -> Program:
+    """The program with each expression of a statement rewritten by what is known before it."""
+    facts: Facts | None = Facts(_constant_ranges(program.buffers()))
+    kernels: list[Kernel] = []
+    for kernel in program.kernels:
+        exact = ExactIndices(kernel.body, program.sizes, names_symbols=False)
+        if facts is not None:
+            exact.bound_sizes(facts)
+        body, facts = _Walk(exact, settle=settle).body(kernel.body, facts)
+        kernels.append(changed(kernel, body=same(kernel.body, body)))
+    return changed(program, kernels=same(program.kernels, tuple(kernels)))
 
 
 def _settled(
@@ -148,9 +162,13 @@ def _compares(part: Expr) -> bool:
 class _Walk:
     """Rewrites statements in the order in which they run, with the facts before each."""
 
-    def __init__(self, exact: ExactIndices, watched: Watched | None = None) -> None:
+    def __init__(
+        self, exact: ExactIndices, watched: Watched | None = None, settle: Settle | None = None
+    ) -> None:
         self._exact = exact
         self._watched = watched
+        self._settled = settle or settled
+        self._names_indices = settle is None
 
     def body(self, body: Body, facts: Facts | None) -> tuple[Body, Facts | None]:
         """The statements of a scope, and what is known behind it; None for facts where no
@@ -179,19 +197,22 @@ class _Walk:
             case Declare(name=name, constant=constant):
                 if self._watched is not None:
                     self._watched(statement, facts)
-                value = settled(statement.value, facts)
-                if statement.symbol is not None:
+                value = self._settled(statement.value, facts)
+                if statement.symbol is not None and self._names_indices:
                     index = self._exact.index_of(facts.sum_of(value))
+                    if index is None:
+                        index = self._exact.division_of(value, facts)
                     value = value if index is None else IndexValue(index)
                 facts.declare(name, value, constant)
+                statement = changed(statement, value=value)
                 self._exact.declare(statement, facts)
-                return (changed(statement, value=value),), facts
+                return (statement,), facts
             case Update(target=Ref()):
-                value = settled(statement.value, facts)
+                value = self._settled(statement.value, facts)
                 _update(statement, value, facts)
                 return (changed(statement, value=value),), facts
             case Store() | Update():
-                value = settled(statement.value, facts)
+                value = self._settled(statement.value, facts)
                 _store(statement, value, facts)
                 return (changed(statement, value=value),), facts
             case _:
@@ -200,7 +221,7 @@ class _Walk:
                 return (statement,), facts
 
     def _branch(self, statement: If, facts: Facts) -> tuple[Body, Facts | None]:
-        condition = settled(statement.condition, facts)
+        condition = self._settled(statement.condition, facts)
         then, then_facts = self._arm(statement.body, facts.assuming(condition, True))
         orelse, else_facts = self._arm(statement.orelse, facts.assuming(condition, False))
         if isinstance(condition, Literal):
@@ -250,7 +271,7 @@ class _Walk:
                 if tested_ is None:
                     return loop, None, None
                 tested = tested_
-            condition = settled(loop.condition, tested)
+            condition = self._settled(loop.condition, tested)
             inside, behind = tested.assuming(condition, True), tested.assuming(condition, False)
             body, after = self._arm(loop.body, inside)
             for end in (after, behind):

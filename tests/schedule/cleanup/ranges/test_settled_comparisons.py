@@ -13,7 +13,7 @@ from transpile.ir.loop_ir import Apply, Declare, If
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
-from transpile.schedule.cleanup.settled_comparisons import settle_comparisons
+from transpile.schedule.cleanup.ranges.settled_comparisons import settle_comparisons
 
 pytestmark = pytest.mark.full_level
 OPS = ("minimum", "maximum", "select", "equal")
