@@ -69,30 +69,28 @@ static inline double log_special_f64(double x, double regular)
 /* k and m of x = 2^k m, m in [sqrt(1/2), sqrt(2)), for positive finite x; subnormal x too. */
 static inline float exponent_f32(float x)
 {
-    uint32_t shift = subnormal_shift_f32(x);
-    float normal = x * float_from_bits_f32(0x3f800000u + (shift << 23));
-    uint32_t bits = bits_f32(normal) + (0x40000000u - 0x3f3504f3u);
+    uint32_t bits = normal_bits_f32(x) + (0x40000000u - 0x3f3504f3u);
+    uint32_t shift = (int32_t)bits_f32(x) < 0x00800000 ? 24u : 0u;
     return float_from_bits_f32((bits >> 23) + (0x4b400000u - shift)) - (0x1.8p23f + 128.0f);
 }
 
 static inline float fraction_f32(float x)
 {
-    uint32_t shift = subnormal_shift_f32(x);
-    return normal_fraction_f32(x * float_from_bits_f32(0x3f800000u + (shift << 23)));
+    uint32_t bits = normal_bits_f32(x) + (0x40000000u - 0x3f3504f3u);
+    return float_from_bits_f32((bits & 0x007fffffu) + 0x3f3504f3u);
 }
 
 static inline double exponent_f64(double x)
 {
-    uint64_t shift = subnormal_shift_f64(x);
-    double normal = x * float_from_bits_f64(0x3ff0000000000000u + (shift << 52));
-    uint64_t bits = bits_f64(normal) + (0x4000000000000000u - 0x3fe6a09e667f3bcdu);
+    uint64_t bits = normal_bits_f64(x) + (0x4000000000000000u - 0x3fe6a09e667f3bcdu);
+    uint64_t shift = (int64_t)bits_f64(x) < 0x0010000000000000 ? 54u : 0u;
     return float_from_bits_f64((bits >> 52) + (0x4338000000000000u - shift)) - (0x1.8p52 + 1024.0);
 }
 
 static inline double fraction_f64(double x)
 {
-    uint64_t shift = subnormal_shift_f64(x);
-    return normal_fraction_f64(x * float_from_bits_f64(0x3ff0000000000000u + (shift << 52)));
+    uint64_t bits = normal_bits_f64(x) + (0x4000000000000000u - 0x3fe6a09e667f3bcdu);
+    return float_from_bits_f64((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
 }
 
 /* The same where x is no subnormal number. The bits of sqrt(1/2) are subtracted before the exponent
@@ -121,14 +119,16 @@ static inline double normal_fraction_f64(double x)
     return float_from_bits_f64((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
 }
 
-/* The power of two that makes a subnormal number normal, else 0. A number that depends on a choice
-   by integers: behind a choice of floats, gcc computes all that follows for both of its arms. */
-static inline uint32_t subnormal_shift_f32(float x)
+/* The bits of x, or of x times a power of two that makes a subnormal number normal. A choice of
+   integers: behind a choice of floats, gcc computes all that follows for both of its arms. */
+static inline uint32_t normal_bits_f32(float x)
 {
-    return x < 0x1p-126f ? 24u : 0u;
+    uint32_t bits = bits_f32(x), larger = bits_f32(x * 0x1p24f);
+    return (int32_t)bits < 0x00800000 ? larger : bits;
 }
 
-static inline uint64_t subnormal_shift_f64(double x)
+static inline uint64_t normal_bits_f64(double x)
 {
-    return x < 0x1p-1022 ? 54u : 0u;
+    uint64_t bits = bits_f64(x), larger = bits_f64(x * 0x1p54);
+    return (int64_t)bits < 0x0010000000000000 ? larger : bits;
 }

@@ -43,11 +43,10 @@ static inline double power_f64(double x, double y)
     double middle = multiply_add_f64(0x1.62bfc6b4c96f3p-20, r, 0x1.ffcbfc59f3e51p-17);
     double first = multiply_add_f64(0x1.4309130f33f4dp-13, r, 0x1.5d87fe78a104ep-10);
     p = multiply_add_f64(p, r4, multiply_add_f64(middle, r2, first));
-    p = multiply_add_f64(p, r, 0x1.3b2ab6fb9ff52p-7);
-    p = multiply_add_f64(p, r, 0x1.c6b08d704a122p-5);
-    p = multiply_add_f64(p, r, 0x1.ebfbdff82c5a5p-3);
+    first = multiply_add_f64(0x1.c6b08d704a122p-5, r, 0x1.ebfbdff82c5a5p-3);
+    p = multiply_add_f64(p, r2 * r, multiply_add_f64(0x1.3b2ab6fb9ff52p-7, r2, first));
     p = multiply_add_f64(p, r, 0x1.62e42fefa39efp-1);
-    double size = scale_f64(multiply_add_f64(p, r, 1.0), k, shifted);
+    double size = scaled_product_f64(p, r, k, shifted);
     return power_special_f64(x, y, size);
 }
 

@@ -15,13 +15,13 @@ from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND
 from transpile.ir.loop_ir import Apply, Declare, Expr, For, Literal, Program, Ref, Statement
 from transpile.ir.loop_rewrite import map_bodies, map_statement, names_in, with_bodies
+from transpile.ir.types import INT64
 from transpile.options import Options
 from transpile.primitives.elementwise.bits import left_shift, opaque, right_shift
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import same
 
 _SHIFTS = {left_shift.name, right_shift.name}
-_NARROWEST = 8  # bytes of a constant that gcc does not shift in lanes
 
 
 @contract(requires=(LANES_BOUND,))
@@ -47,7 +47,7 @@ def _with_variables(loop: For, names: Names) -> Iterator[Statement]:
         match expr:
             case Apply(op=op, args=(Literal() as base, count)) if (
                 op in _SHIFTS
-                and base.dtype.itemsize >= _NARROWEST
+                and base.dtype.itemsize == INT64.itemsize
                 and not isinstance(count, Literal)
             ):
                 if base not in variables:

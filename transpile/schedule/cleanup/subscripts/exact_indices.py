@@ -64,16 +64,16 @@ from transpile.util.frozen_records import changed, memoized, same
 
 Body = tuple[Statement, ...]
 _MOST_TERMS = 4  # of a polynomial that is written wherever it is read
+_LEAST, _LARGEST = -(2**63), 2**31  # what is outside is no bound
+_SHIFTS = range(_LARGEST.bit_length())
 # An operation by a constant -> the division of numbers that are not negative, and the divisor; 0
 # for none. Powers of two are masks and shifts.
 _DIVISIONS: Mapping[str, Callable[[int], tuple[Callable[[Index, Index], Index], int]]] = {
     primitives.floor_divide.name: lambda n: (floor_divide, n),
     primitives.remainder.name: lambda n: (modulo, n),
-    bits.right_shift.name: lambda n: (floor_divide, 1 << n if 0 <= n < _MOST_SHIFTED else 0),
+    bits.right_shift.name: lambda n: (floor_divide, 1 << n if n in _SHIFTS else 0),
     bits.bitwise_and.name: lambda n: (modulo, n + 1 if n > 0 and n & (n + 1) == 0 else 0),
 }
-_MOST_SHIFTED = 31
-_LEAST, _LARGEST = -(2**63), 2**31  # what is outside is no bound
 
 
 class ExactIndices:
