@@ -201,3 +201,19 @@ def test_a_loop_of_python_is_a_nest_of_its_periods(subscript, count):
     text = jitted.lower(x).as_text("loops").split("kernel")[-1]
     assert not any(word in text.splitlines()[-1] for word in ("%", "//", "right_shift"))
     np.testing.assert_array_equal(jitted(x), function(x))
+
+
+def test_quotients_of_an_outer_loop_s_index_stay_scalars():
+    """Ranges and relations know scalars, which bound the subscripts of the loop inside."""
+
+    def bubbles(a):
+        for step in range(len(a)):
+            for i in range(step % 2, len(a) - 1, 2):
+                if a[i] > a[i + 1]:
+                    a[i], a[i + 1] = a[i + 1], a[i]
+        return a
+
+    a = ordinary("f8", (200,))
+    jitted = transpile.jit(bubbles)
+    assert "subscript" not in jitted.lower(a).as_text("loops")
+    np.testing.assert_array_equal(jitted(a.copy()), np.sort(a))

@@ -252,7 +252,7 @@ class _Walk:
             first, last = facts.range_of_index(loop.start), facts.range_of_index(loop.stop)
             inside.bound(loop.symbol.name, (first[0], max(first[0], last[1] - 1)))
             _relate_to_ends(inside, loop)
-            with self._exact.loop(loop.symbol):
+            with self._exact.loop(loop):
                 body, after = self._arm(loop.body, inside)
             if after is not None:
                 after.forget(loop.symbol.name)

@@ -92,6 +92,7 @@ class ExactIndices:
         self._constants: dict[str, Symbol] = {}
         self._quotients: dict[str, Index] = {}  # that constants are
         self._needed: set[str] = set()
+        self._innermost: Symbol | None = None  # the index of the innermost loop around
 
     def bound_sizes(self, facts: Facts) -> None:
         """Note the ranges of the runtime sizes, which an entry checks: sums of a few do not wrap
@@ -102,11 +103,15 @@ class ExactIndices:
                 facts.bound(symbol.name, (symbol.lower, most))
 
     @contextmanager
-    def loop(self, symbol: Symbol) -> Iterator[None]:
+    def loop(self, loop: For) -> Iterator[None]:
         """Where the body of a loop is visited."""
+        symbol, outer = loop.symbol, self._innermost
         around = self._symbols.get(symbol.name)
         self._symbols[symbol.name] = symbol
+        is_innermost = not any(isinstance(s, For | While) for s in walk(loop.body))
+        self._innermost = symbol if is_innermost else None
         yield
+        self._innermost = outer
         del self._symbols[symbol.name]
         if around is not None:
             self._symbols[symbol.name] = around
@@ -140,14 +145,18 @@ class ExactIndices:
         return found
 
     def division_of(self, value: Expr, facts: Facts) -> Index | None:
-        """The quotient or remainder of such a sum, which is not negative, by a positive constant;
-        None for anything else."""
+        """The quotient or remainder by a positive constant of such a sum of the index of an
+        innermost loop, which is not negative: such a loop can be a nest without divisions. None
+        for anything else."""
         match value:
             case Apply(op=op, args=(x, Literal(value=number))) if op in _DIVISIONS:
                 divide, divisor = _DIVISIONS[op](int(number))
-                if divisor < 1 or facts.range_of(x)[0] < 0:
+                total = facts.sum_of(x)
+                if divisor < 1 or total is None or facts.range_of(x)[0] < 0:
                     return None
-                index = self.index_of(facts.sum_of(x))
+                if self._innermost is None or scalars_of(total) != [self._innermost.name]:
+                    return None
+                index = self.index_of(total)
                 return None if index is None else divide(index, divisor)
             case _:
                 return None
