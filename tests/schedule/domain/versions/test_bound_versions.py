@@ -13,7 +13,7 @@ from transpile.ir.loop_ir import For, If, While
 from transpile.ir.loop_rewrite import walk
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
-from transpile.schedule.cleanup.settled_comparisons import settle_subscripts
+from transpile.schedule.cleanup.ranges.settled_comparisons import settle_subscripts
 from transpile.schedule.domain.independent_loops import find_independent_loops
 from transpile.schedule.domain.versions.bound_versions import version_bounds
 

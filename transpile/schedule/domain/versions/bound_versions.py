@@ -54,7 +54,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
-from transpile.schedule.cleanup.settled_comparisons import settle_branches
+from transpile.schedule.cleanup.ranges.settled_comparisons import settle_branches
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import cached_property, changed, dataclass, same
 
