@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from transpile import errors
 from transpile.ir.source_info import user_source
+from transpile.python.objects.known_arrays import closed_over, leaving_arrays
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
@@ -27,10 +27,10 @@ def unchanging(run: Callable[[], T], function: Callable[..., Any]) -> T:
     """The result of `run()`, which calls a function.
 
     Raises CarryError where that changes a container that it sees through its closure, or in an
-    object there; the container is then as before.
+    object there; the container is then as before. Known arrays are, too.
     """
     watched = [(name, value, held_items(value)) for name, value in _seen(function)]
-    result = run()
+    result = leaving_arrays(run, function)
     for name, container, before in watched:
         after = held_items(container)
         is_variable = isinstance(container, CHANGEABLE) and len(container) <= MOST_ITEMS
@@ -106,7 +106,7 @@ def lent_by_choice(
         return []
     before: set[int] = set()
     for branch in branches:
-        for _, value in _closed_over(branch):
+        for _, value in closed_over(branch):
             _take_ids(value, _DEPTH, before)
     return [(n, Lent(v)) for n, v, pair in chosen if before & {*map(id, pair)}]
 
@@ -133,29 +133,8 @@ def _take_ids(value: Any, depth: int, ids: set[int]) -> None:
 def _seen(function: Any) -> Iterator[tuple[str, Any]]:
     """The containers in the closures of a function, and of those that it sees there, by the names
     that they have."""
-    for name, value in _closed_over(function):
+    for name, value in closed_over(function):
         yield from _held(name, value)
-
-
-def _closed_over(function: Any) -> Iterator[tuple[str, Any]]:
-    """The variables in the closures of a function, and of those that it sees there."""
-    pending, met = [function], set()
-    while pending:
-        function = pending.pop()
-        while isinstance(function, partial):
-            function = function.func
-        if not isinstance(function, FunctionType) or id(function) in met:
-            continue
-        met.add(id(function))
-        for name, cell in zip(
-            function.__code__.co_freevars, function.__closure__ or (), strict=True
-        ):
-            try:
-                value = cell.cell_contents
-            except ValueError:  # not filled
-                continue
-            pending.append(value)
-            yield name, value
 
 
 def _held(name: str, value: Any) -> Iterator[tuple[str, Any]]:

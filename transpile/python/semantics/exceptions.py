@@ -7,6 +7,8 @@ What the exception is made of stands in the trace; its texts are formatted when 
 from __future__ import annotations
 
 import copy
+import dis
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ from transpile.primitives.effects.callbacks import Callback, Same
 from transpile.primitives.effects.failures import fail
 from transpile.python.semantics.values import EndedError
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.bytecode import watched_calls
 from transpile.trace.trace import Trace, bind, current_trace
 from transpile.trace.tracer import TracedText, Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -179,6 +182,13 @@ def _deciding(condition: Tracer) -> frozenset[str]:
 
 # Of look-ups and of arithmetic, on values that are known while tracing.
 _IMPLICIT = (LookupError, ZeroDivisionError)
+# Those of conversions, of unpacking and of the like, where neither the package raises them nor what
+# a trace cannot do is behind them.
+_OF_USER = (ValueError, ArithmeticError, StopIteration)
+_PACKAGE = os.path.dirname(os.path.abspath(errors.__file__)) + os.sep
+# What calls foreign code, or Python's own functions, in the place of the user's code.
+_CALLS = (watched_calls.__file__, os.path.dirname(os.path.abspath(__file__)) + os.sep)
+_RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 def ending(branch: Callable[[], Any]) -> Any:
@@ -186,12 +196,28 @@ def ending(branch: Callable[[], Any]) -> Any:
     that is out of the range of a list, the program does so when it comes there."""
     try:
         return branch()
-    except _IMPLICIT as error:
+    except (*_IMPLICIT, *_OF_USER) as error:
         if isinstance(error, _OWN) or errors.blamed(error):
+            raise
+        if not (isinstance(error, _IMPLICIT) or _is_users(error)):
             raise
         failure = error.with_traceback(None)  # whose frames hold the trace
     raise_(lambda: failure, None)
     raise EndedError(failure)
+
+
+def _is_users(error: Exception) -> bool:
+    """True for an exception that Python raises, too, as it comes of known values: the user's code
+    raises it, or what that calls of other packages."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if place is None or any(trace.refused is not None for trace in THREAD.traces):
+        return False
+    code = place.tb_frame.f_code
+    if not code.co_filename.startswith(_PACKAGE):
+        return True
+    return code.co_filename.startswith(_CALLS) and code.co_code[place.tb_lasti] != _RAISE
 
 
 def _known(part: Any) -> Any:

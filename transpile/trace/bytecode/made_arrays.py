@@ -139,11 +139,24 @@ def check_assignment(value: Any, target: Any, *keys: Any) -> None:
         )
     _trace_others()
     if is_known:
-        raise errors.UnsupportedError(
-            f"{user_source()}: `{user_source().text}`, in a statement that depends on traced "
-            f"values, assigns to an array of the function's surroundings, which stays what it is "
-            f"until the program runs. Make it an argument, or a copy by numpy.array."
-        )
+        raise _of_surroundings()
+
+
+def _of_surroundings() -> errors.UnsupportedError:
+    return errors.UnsupportedError(
+        f"{user_source()}: `{user_source().text}`, in a statement that depends on traced values, "
+        f"assigns to an array of the function's surroundings, or to one that arithmetic has made "
+        f"of known arrays, which stays what it is until the program runs. Make it an argument, or "
+        f"a copy by numpy.array."
+    )
+
+
+def refuse_change(array: Any) -> None:
+    """Raise AssignedError for an array that a statement has changed which depends on traced values,
+    where the function has made it; UnsupportedError for others."""
+    check_made(array)
+    _trace_others()
+    raise _of_surroundings()
 
 
 def _trace_others() -> None:
