@@ -36,7 +36,7 @@ from transpile.runtime.dispatcher import (
     InstanceSignature,
     Specialization,
 )
-from transpile.runtime.mutated_arguments import donated_inputs
+from transpile.runtime.mutated_arguments import check_rows, donated_inputs
 from transpile.targets import choice
 from transpile.trace.call_key import described
 from transpile.trace.call_signature import Signature
@@ -325,6 +325,7 @@ class Lowered(_ProgramStage):
         for what is copied. None where all inputs and results are, which is taken where the program
         may write to inputs."""
         lowering = self._lowering
+        check_rows(self._signature, layouts, self._where)
         if lowering.donated or lowering.graph.sizes or not lowering.takes_layouts:
             return ()
         graph, machine = self._lowering.graph, self._lowering.options.machine

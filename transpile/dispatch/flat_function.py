@@ -34,6 +34,7 @@ from transpile.trace.call_signature import (
 )
 from transpile.trace.trace import constant
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.arguments import in_rows_by
 from transpile.util.lazy.loggers import Log
 
 logger = Log("transpile")
@@ -76,8 +77,7 @@ class FlatFunction:
     """A function of the traced leaves alone.
 
     A call returns the outputs of the graph, and how the result is made of them: its structure, the
-    outputs' paths, the output that each leaf of the result is, the leaves of arguments that are
-    assigned to, and the pairs of leaves that may not alias (`Signature.ordered`).
+    outputs' paths, and what the signature says of it, from `Signature.written` on.
 
     begin   called once the trace has begun; returns the function to call
     """
@@ -181,7 +181,14 @@ class FlatFunction:
             for other, y in zip(self._signature.traced, tracers, strict=True)
             if y is not x and (other in written or _is_read_after(y, x, outputs))
         )
-        return outputs, (out_tree, names, positions, written, ordered)
+        in_rows = in_rows_by(tracers[0].owner, outputs) if tracers else set()
+        rows = tuple(
+            leaf
+            for leaf, x in zip(self._signature.traced, tracers, strict=True)
+            if x.original in in_rows
+        )
+        known = {"written": written, "ordered": ordered, "rows": rows, "positions": positions}
+        return outputs, (out_tree, names, known)
 
 
 def _is_read_after(y: Tracer, x: Tracer, outputs: Sequence[Any]) -> bool:

@@ -303,7 +303,7 @@ class Tracing:
                 outcome = trace()
         if THREAD.assumed is not None:
             THREAD.assumed.settle()
-        graph, (out_tree, out_paths, positions, written, ordered) = outcome
+        graph, (out_tree, out_paths, known) = outcome
         if guards is not None and executed is not None:
             self._drop_callbacks(guards, bound, graph, executed)
         if draws is not None:
@@ -313,7 +313,7 @@ class Tracing:
             self._log_unseen(guards.unseen)
         return Traced(
             dataclasses.replace(graph, output_names=output_names(graph, out_paths)),
-            dataclasses.replace(call, written=written, ordered=ordered, positions=positions),
+            dataclasses.replace(call, **known),
             out_tree,
             place_of(self.function),
             self._options(call, leaves),

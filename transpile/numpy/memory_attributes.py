@@ -19,6 +19,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.numpy.manipulation.shapes import shape_argument
 from transpile.trace.trace import Trace, current_trace
 from transpile.trace.tracer import FUNCTIONS, UFUNC_METHODS, Tracer, add_property
+from transpile.trace.views.arguments import note_asked
 from transpile.trace.views.memory import by_sizes, in_memory
 from transpile.trace.views.sizes import GENERAL, Sizes
 
@@ -54,6 +55,7 @@ class Flags:
 
     def _known(self, name: str, read: Callable[[Any], Any]) -> Any:
         trace, var = self._array.owner, self._array.original
+        note_asked(trace, var)
 
         def flag(sizes: Sizes) -> Any:
             array = in_memory(trace, var, sizes)
@@ -136,6 +138,7 @@ def _base(x: Tracer) -> Any:
 def _strides(x: Tracer) -> tuple[int, ...]:
     """The bytes from one element to the next along each axis."""
     trace, var = x.owner, x.original
+    note_asked(trace, var)
     array = in_memory(trace, var)
     if any(symbols_of(d) for d in (*x.shape, *trace.root_of(var).type.shape)):
         raise unsupported("the strides of an array of a runtime size, which are no Python numbers")

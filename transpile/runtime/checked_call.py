@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from transpile import tree
 from transpile.ir.indices.size_solver import sizes_of, solved
 from transpile.ir.memory_layout import Layout
@@ -14,8 +16,8 @@ from transpile.pytree.device_arrays import adopted
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.treedef import TreeDef
 from transpile.runtime.dispatcher import Specialization, Specializations, finisher
-from transpile.runtime.mutated_arguments import around_program
-from transpile.trace.call_key import Rejected, concrete, described
+from transpile.runtime.mutated_arguments import around_program, check_rows
+from transpile.trace.call_key import Rejected, concrete, described, memory_layout
 from transpile.trace.call_signature import (
     TRACED,
     Signature,
@@ -107,6 +109,7 @@ class CheckedCall:
                 "Argument types differ from the types for which this computation was compiled. The "
                 "mismatches are:\n" + "\n".join(lines)
             )
+        self._check_rows(leaves)
         try:
             plain = [
                 x if t.weak else as_plain(concrete(x), t)
@@ -124,9 +127,14 @@ class CheckedCall:
 
     def for_leaves(self, leaves: Sequence[Any]) -> Specialization:
         """The specialization for the runtime sizes of leaves of the right types."""
+        self._check_rows(leaves)
         paths = self._signature.paths
         types = [leaf_type(x, p, self._where) for x, p in zip(leaves, paths, strict=True)]
         return self.specialize(self._solved(types))
+
+    def _check_rows(self, leaves: Sequence[Any]) -> None:
+        layouts = [memory_layout(x) if isinstance(x, np.ndarray) else () for x in leaves]
+        check_rows(self._signature, layouts, self._where)
 
     def _solved(self, types: list[ArrayType]) -> dict[str, int]:
         """The runtime sizes of a call with leaves of these types."""

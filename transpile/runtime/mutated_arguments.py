@@ -20,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from transpile.errors import UnsupportedError
 from transpile.ir.graph import Donated, Graph
+from transpile.ir.memory_layout import Layout
 from transpile.ir.types import deleted_dtype
 from transpile.runtime.memory.overlap import overlap, overlaps_itself
 from transpile.trace.call_signature import Signature
@@ -109,12 +111,17 @@ def with_write_back(run: Run, known: Signature, kept: tuple[int, ...], where: st
 
     A result of the function that is such an argument is that very array.
     """
+    rows = [kept.index(leaf) for leaf in known.rows if leaf in kept]
     positions = [kept.index(leaf) if leaf in kept else -1 for leaf in known.written]
     paths = [known.paths[leaf] for leaf in kept]
     ordered = {(kept.index(a), kept.index(b)) for a, b in known.ordered if {a, b} <= {*kept}}
 
     def execute(leaves: Sequence[Any]) -> list[Any]:
         leaves = list(leaves)
+        for position in rows:
+            array = leaves[position]
+            if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
+                raise not_in_rows(paths[position], where)
         targets = [leaves[p] if p >= 0 else None for p in positions]
         for position, target in zip(positions, targets, strict=True):
             if isinstance(target, np.ndarray):
@@ -150,6 +157,23 @@ def check_target(target: np.ndarray[Any, Any], what: str) -> None:
             f"is {target.shape}, its strides are {target.strides}. Pass a copy of it, or assign to "
             f"the array that it is a view of."
         )
+
+
+def check_rows(known: Signature, layouts: Sequence[Layout], where: str) -> None:
+    """Raise UnsupportedError for arguments in other layouts than rows that have to lie in rows."""
+    for leaf in known.rows:
+        if layouts[leaf]:
+            raise not_in_rows(known.paths[leaf], where)
+
+
+def not_in_rows(path: str, where: str) -> Exception:
+    """The error for an argument that lies in memory otherwise than in rows."""
+    return UnsupportedError(
+        f"argument {path!r} of {where} does not lie in rows in memory, which decides in NumPy what "
+        f"is a view there, and what a copy: {where} asks for an order in memory, or assigns to a "
+        f"reshape. Pass numpy.ascontiguousarray({path}), or let the function begin with a copy: "
+        f"{path} = {path}.copy()"
+    )
 
 
 def aliasing(one: str, other: str, where: str) -> str:

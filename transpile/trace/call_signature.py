@@ -47,6 +47,7 @@ class Signature:
     written   the leaves that the function assigns to; the last outputs are their new values
     ordered   pairs (written leaf, leaf) that may not alias: the second is read or written after the
               first was written
+    rows      the leaves that have to lie in rows, as it was decided by that what shares memory
     positions the output of the graph that each leaf of the result is
     """
 
@@ -58,6 +59,7 @@ class Signature:
     fixed: tuple[Any, ...] = ()
     written: tuple[int, ...] = ()
     ordered: tuple[tuple[int, int], ...] = ()
+    rows: tuple[int, ...] = ()
     positions: tuple[int, ...] = ()
 
     @property

@@ -26,7 +26,7 @@ from transpile.ir.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, kin
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.bytecode.made_arrays import root_of
 from transpile.trace.tracer import UNKNOWN, Tracer, leaked
-from transpile.trace.views.memory import note_view
+from transpile.trace.views.memory import NOTED, note_equation, note_outputs
 from transpile.trace.views.results import Layouts
 from transpile.util.frozen_records import dataclass
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between
@@ -182,8 +182,8 @@ class Trace:
         tick()
         for var in equation.outputs:
             self.producers[var], self.births[var] = equation, born
-        if equation.primitive.kind == "view":
-            note_view(self, equation)
+        if equation.primitive.kind in NOTED:
+            note_equation(self, equation)
         if equation.primitive.kind == "length":
             self.lengths.setdefault(equation.params["length"], equation.outputs[0])
         return [Tracer(self, v) for v in equation.outputs]
@@ -469,7 +469,7 @@ def trace_nested(
     def run() -> tuple[tuple[Atom, ...], Any]:
         leaves, extra = resolved(function)(*[Tracer(trace, v) for v in trace.inputs])
         trace.check_lifted()
-        return tuple(trace.atom(leaf) for leaf in leaves), extra
+        return note_outputs(trace, [trace.atom(leaf) for leaf in leaves]), extra
 
     try:
         outputs, extra = with_active(trace, run)

@@ -125,12 +125,15 @@ def _new_array(
 
 @creation.makes(np.require)
 def require(a: Any, dtype: Any = None, requirements: Any = None, **kwargs: Any) -> Any:
-    """The array, or a copy of it where `requirements` name another order of memory (`C`, `F`) or
-    memory of its own (`O`)."""
+    """The array, or a copy of it where `requirements` name another order of memory (`C`, `F`),
+    memory of its own (`O`), or memory that may be written (`W`)."""
     letters = {str(r)[0].upper() for r in requirements or ()}
     x = creation.asarray(a, dtype, next((order for order in "CF" if order in letters), None))
-    is_copied = "O" in letters and isinstance(x, Tracer) and x.owner.viewed(x.original) is not None
-    return bind(elementwise.copy, x) if is_copied else x
+    if not isinstance(x, Tracer):
+        return x
+    is_lacking = "W" in letters and x.original in x.owner.layouts.locked
+    is_lacking |= "O" in letters and x.owner.viewed(x.original) is not None
+    return bind(elementwise.copy, x) if is_lacking else x
 
 
 for _conversion in _CONVERSIONS:

@@ -13,7 +13,7 @@ from transpile.ir.dims import Dim, Index, bounds, sides
 from transpile.ir.indices.requirements import is_at_most, require
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.types import BOOL, FLOAT64, INT64
-from transpile.numpy.core.memory import in_order
+from transpile.numpy.core.memory import copied, in_order, with_own_memory
 from transpile.numpy.core.promotion import (
     EXPORTS,
     Array,
@@ -55,6 +55,7 @@ from transpile.primitives import elementwise
 from transpile.trace.lengths import measured
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import FUNCTIONS, Tracer
+from transpile.trace.views.results import equations_so_far
 
 
 def makes(function: Any, in_trace: bool = False) -> Callable[[Function], Function]:
@@ -189,31 +190,29 @@ def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> An
     """The argument as a traced array: an array, a scalar, or nested lists, which may hold traced
     values.
 
-    The dtype of lists is the one that their elements promote to. `copy` changes nothing.
+    The dtype of lists is that which their elements promote to. `copy` is as in NumPy.
     Warns with ComplexWarning where `dtype` loses an imaginary part. Raises ValueError for lists of
     uneven lengths, and UnsupportedError for strings, objects and other dtypes that C has not.
     """
-    x = as_array(a)
+    since, x = equations_so_far(), as_array(a)
     if not isinstance(x, Tracer):  # known, but an array of our namespace in a traced function
         return bind(elementwise.copy, x if dtype is None else cast(x, dtype_argument(dtype)))
-    if dtype is None:
-        return in_order(strengthen(x), order)
-    wanted = dtype_argument(dtype)
-    warn_if_imaginary_is_lost(x, wanted)
-    return in_order(strengthen(convert(x, wanted)), order)
+    if dtype is not None:
+        wanted = dtype_argument(dtype)
+        warn_if_imaginary_is_lost(x, wanted)
+        x = convert(x, wanted)
+    x = strengthen(x) if isinstance(a, Tracer) else with_own_memory(strengthen(x), since)
+    return copied(a, in_order(x, order), kwargs.get("copy"))
 
 
 @makes(np.array, in_trace=True)
 def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) -> Any:
     """A new array of an array, a scalar, or nested lists, which may hold traced values.
 
-    As `asarray`, but a copy unless `copy=False`, and with axes of size 1 in front up to `ndmin`
-    axes.
+    As `asarray`, but a copy unless `copy` is None or False, and with axes of size 1 in front up to
+    `ndmin` axes.
     """
-    x = asarray(object, dtype)
-    copy = kwargs.get("copy", True)
-    if isinstance(object, Tracer) and getattr(copy, "value", copy) == 1:  # NumPy has an enum, too
-        x = bind(elementwise.copy, x)
+    x = asarray(object, dtype, kwargs.get("order"), copy=kwargs.get("copy", True))
     missing = ndmin - x.ndim
     if missing <= 0:
         return x

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from transpile.ir.source_info import user_source
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.arguments import note_decided
 from transpile.trace.views.memory import lies_in, may_share
 from transpile.trace.views.results import note_results
 
+_IF_NEEDED = 2  # a value of NumPy's enum for `copy`
 # The functions whose results share the memory of an argument, in NumPy, where that is possible.
 # fmt: off
 GIVE_VIEWS = frozenset([
-    "array_split", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "atleast_1d",
-    "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "diag", "diagonal", "dsplit",
-    "einsum", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "imag", "matrix_transpose",
-    "moveaxis", "permute_dims", "ravel", "real", "real_if_close", "require", "reshape", "rollaxis",
-    "rot90", "sliding_window_view", "split", "squeeze", "swapaxes", "transpose", "unstack",
-    "vsplit",
+    "array", "array_split", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray",
+    "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "diag",
+    "diagonal", "dsplit", "einsum", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "imag",
+    "matrix_transpose", "meshgrid", "moveaxis", "permute_dims", "ravel", "real", "real_if_close",
+    "require", "reshape", "rollaxis", "rot90", "sliding_window_view", "split", "squeeze",
+    "swapaxes", "transpose", "trim_zeros", "unstack", "vsplit",
 ])
 # Those of them that make arrays of their own in other orders than rows.
-MAKE_ARRAYS = frozenset(["asanyarray", "asarray", "asfortranarray", "einsum", "require"])
+MAKE_ARRAYS = frozenset(["array", "asanyarray", "asarray", "asfortranarray", "einsum", "require"])
 # fmt: on
 
 
@@ -57,11 +60,27 @@ def with_own_memory(result: Any, since: int) -> Any:
 
 def in_order(x: Any, order: str | None) -> Any:
     """An array, or a copy of it where NumPy makes one for the sake of an order in memory."""
-    if order not in ("C", "F") or not isinstance(x, Tracer) or not x.ndim:
+    if order not in ("A", "C", "F") or not isinstance(x, Tracer) or not x.ndim:
         return x
     lies = lies_in(x.owner, x.original, order if x.ndim > 1 else "C")
     if lies.value and not lies.reason:
+        note_decided(x.owner, x.original, x.original)
         return x
     result = bind(elementwise.copy, x)
+    note_decided(x.owner, x.original, result.original)
     may_share(x.owner, x.original, result.original, lies.reason)
     return result
+
+
+def copied(given: Any, result: Tracer, copy: Any) -> Tracer:
+    """What is made of an argument, as `copy` asks: a copy, the array itself, or with None either.
+
+    Raises ValueError for what would have to be a copy and may not be one.
+    """
+    copy = getattr(copy, "value", copy)  # NumPy has an enum, too
+    is_itself = isinstance(given, Tracer) and result.original is given.original
+    if copy is None or copy == _IF_NEEDED or bool(copy) is not is_itself:
+        return result
+    if copy:
+        return bind(elementwise.copy, result)  # type: ignore[no-any-return]
+    raise ValueError(f"{user_source()}: Unable to avoid copy while creating an array as requested.")

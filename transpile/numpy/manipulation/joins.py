@@ -21,7 +21,6 @@ from transpile.numpy.core.promotion import (
     axis_of,
     broadcast_in_dim,
     broadcast_to,
-    common_shape,
     concatenate_along,
     convert,
     dtype_argument,
@@ -463,37 +462,6 @@ def tile(A: Array, reps: Any) -> Any:
     kept = range(2 * (ndim - x.ndim) + 1, 2 * ndim, 2)
     total = tuple(c * d for c, d in zip(counts, shape, strict=True))
     return reshape_to(broadcast_in_dim(x, wide, kept), total)
-
-
-# ----------------------------------------------------------------------------------------- grids
-
-
-@implements(np.meshgrid)
-def meshgrid(
-    *xi: Array, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> tuple[Any, ...]:
-    """Coordinate arrays of a grid, one for each vector: broadcast to the whole grid, or with
-    `sparse` of size 1 along the others' axes.
-
-    With indexing="xy" the first two axes are exchanged, as for matrices of an image. Raises
-    ValueError for another indexing than "xy" and "ij".
-    """
-    if indexing not in ("xy", "ij"):
-        raise located(ValueError, "Valid values for `indexing` are 'xy' and 'ij'.")
-    vectors = [ravel(as_array(x)) for x in xi]
-    count = len(vectors)
-    axes = list(range(count))
-    if indexing == "xy" and count > 1:
-        axes[:2] = [1, 0]
-    grids = []
-    for axis, vector in zip(axes, vectors, strict=True):
-        shape = [1] * count
-        shape[axis] = vector.shape[0]
-        grids.append(broadcast_in_dim(vector, tuple(shape), (axis,)))
-    if sparse:
-        return tuple(grids)
-    shape_of_all = common_shape(*grids)
-    return tuple(broadcast_to(g, shape_of_all) for g in grids)
 
 
 add_methods(np.repeat)

@@ -11,6 +11,7 @@ import numpy as np
 from transpile.ir.dims import Shape, Symbol, floor_divide, terms_of
 from transpile.ir.indices.lengths import are_equal_later, lengths_of
 from transpile.ir.indices.row_major import product
+from transpile.numpy.core.memory import in_order
 from transpile.numpy.core.promotion import (
     Array,
     DType,
@@ -38,7 +39,7 @@ from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
-from transpile.trace.views.memory import is_view, lies_in, may_share, order_in_memory
+from transpile.trace.views.memory import is_view, lies_in, lock_as, may_share, order_in_memory
 from transpile.trace.views.results import equations_so_far, note_results
 
 
@@ -298,8 +299,8 @@ def astype(
     warn_if_imaginary_is_lost(value, wanted)
     since = equations_so_far()
     result = strengthen(convert(value, wanted))
-    if copy and result is value:
-        result = bind(elementwise.copy, result)
+    if result is value:
+        result = bind(elementwise.copy, result) if copy else in_order(result, order.upper())
     note_results(np.ndarray.astype, (value, wanted, order), {}, result, since)
     return result
 
@@ -307,7 +308,7 @@ def astype(
 @implements(getattr(np, "astype", None))  # since NumPy 2.1
 def astype_function(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """The array cast to a dtype; see the method `astype`."""
-    return astype(x, dtype)
+    return astype(x, dtype, copy=copy)
 
 
 @implements(np.copy)
@@ -321,6 +322,8 @@ def _copy_method(x: Tracer, order: str = "C") -> Any:
     """A new array of the same values, which can be assigned to without changing the first."""
     since = equations_so_far()
     result = copy(x)
+    if order in ("C", "c") and isinstance(result, Tracer):
+        result.owner.layouts.rows.add(result.original)
     note_results(np.ndarray.copy, (x, order), {}, result, since)
     return result
 
@@ -330,6 +333,8 @@ def _part(primitive: Any, x: Any) -> Any:
     part = bind(primitive, x)
     if isinstance(x, Tracer) and isinstance(part, Tracer) and part.ndim:
         part.owner.picked[part.original] = None
+        if x.owner is part.owner:
+            lock_as(x.owner, x.original, part.original)
     return part
 
 
@@ -341,8 +346,15 @@ def _set_part(name: str) -> Any:
 
 
 def _flat(x: Tracer) -> Any:
-    """The elements as a vector, a view of the array in any case."""
-    return x if x.ndim == 1 else as_view(ravel(x))
+    """The elements as a vector, a view of the array in any case, whose own parts are copies."""
+    result = ravel(x)
+    if isinstance(result, Tracer):
+        if result.original is x.original:
+            result = bind(primitives.transpose, result, permutation=(0,))
+        else:
+            as_view(result)
+        result.owner.layouts.flats.add(result.original)
+    return result
 
 
 def as_view(result: Any) -> Any:

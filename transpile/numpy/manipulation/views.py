@@ -1,4 +1,4 @@
-"""Views that repeat elements or are read-only: broadcasts and diagonals."""
+"""Views that repeat elements or are read-only: broadcasts, grids and diagonals."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 
 from transpile.ir.graph import Var
 from transpile.ir.indices.requirements import is_at_most, may_stretch
+from transpile.numpy.core.memory import with_own_memory
 from transpile.numpy.core.promotion import (
     Array,
     add_methods,
     as_array,
     axis_of,
+    broadcast_in_dim,
     broadcast_to,
     common_shape,
     implements,
@@ -31,6 +33,7 @@ from transpile.primitives import axes as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 from transpile.trace.views.memory import may_share
+from transpile.trace.views.results import equations_so_far
 
 
 def read_only_view(result: Any, base: Any) -> Any:
@@ -101,6 +104,37 @@ def broadcast_arrays(*arrays: Array, subok: bool = False) -> Any:
     return tuple(
         v if tuple(v.shape) == shape else read_only_view(broadcast_to(v, shape), v) for v in values
     )
+
+
+@implements(np.meshgrid)
+def meshgrid(
+    *xi: Array, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Any, ...]:
+    """Coordinate arrays of a grid, one for each vector: broadcast to the whole grid, or with
+    `sparse` of size 1 along the others' axes. Without `copy` they are views of the vectors, and
+    read-only where elements are repeated.
+
+    With indexing="xy" the first two axes are exchanged, as for matrices of an image. Raises
+    ValueError for another indexing than "xy" and "ij".
+    """
+    if indexing not in ("xy", "ij"):
+        raise located(ValueError, "Valid values for `indexing` are 'xy' and 'ij'.")
+    since = equations_so_far()
+    vectors = [reshape_to(x, (x.size,)) for x in map(as_array, xi)]
+    count = len(vectors)
+    axes = list(range(count))
+    if indexing == "xy" and count > 1:
+        axes[:2] = [1, 0]
+    grids = []
+    for axis, vector in zip(axes, vectors, strict=True):
+        shape = [1] * count
+        shape[axis] = vector.shape[0]
+        grids.append(broadcast_in_dim(vector, tuple(shape), (axis,)))
+    if not copy:
+        return tuple(grids) if sparse else broadcast_arrays(*grids)
+    shape_of_all = common_shape(*grids)
+    results = grids if sparse else [broadcast_to(g, shape_of_all) for g in grids]
+    return tuple(with_own_memory(g, since) for g in results)
 
 
 # -------------------------------------------------------------------------------------- diagonals

@@ -30,6 +30,8 @@ from transpile.numpy.subscripts.basic import get_item
 from transpile.primitives import axes as primitives
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
+from transpile.trace.views.memory import may_share
 
 
 @accepts_more("size")
@@ -53,6 +55,9 @@ def trim_zeros(filt: Array, trim: str = "fb", axis: Any = None, *, size: Any = N
     bounds = [_bounds(any_of(marks, tuple(set(range(x.ndim)) - {a})), sides) for a in axes]
     for a, length, (first, stop) in zip(axes, lengths, bounds, strict=True):
         x = _cut(x, a, length, first, stop)
+    if size is None and isinstance(filt, Tracer) and isinstance(x, Tracer):
+        why = "as NumPy's trim_zeros gives a view, which values choose"
+        may_share(x.owner, x.owner.root_of(filt.original), x.original, why)
     return x
 
 

@@ -299,6 +299,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     if not isinstance(a, Tracer):
         check_assignment(b, a, indices)
         raise located(TypeError, f"{ufunc.__name__}.at: traced values do not fit into {a!r}")
+    _check_writeable(a, "operand array with iterator write flag set")
     a = _own(a)
     since = len(a.owner.equations)
     if ufunc is np.subtract:

@@ -73,7 +73,7 @@ def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = Non
     if masked is not None and masked[0].ndim > 1:
         x, key = _flat_along(x, key, *masked[:2])
     given = entries(key, x.shape)
-    is_view = all(not e.is_array for e in given)
+    is_view = x.original not in x.owner.layouts.flats and all(not e.is_array for e in given)
     if has_traced_slice(given):
         whole = joined(given, x.shape)
         if whole is None:
@@ -89,7 +89,7 @@ def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = Non
             return note_view(x, key, parsed, inner, taken)
         return note_order(array, wanted, taken, since)
     item = basic_item(x, parsed)
-    if _is_basic(given) and not _is_scalar(key, item):
+    if is_view and _is_basic(given) and not _is_scalar(key, item):
         item.owner.items[item.original] = (x.original, _selected(x, parsed))
         return item
     if item.original is x.original:

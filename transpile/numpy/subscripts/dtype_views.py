@@ -31,6 +31,7 @@ from transpile.primitives import elementwise
 from transpile.primitives.elementwise.bits import unsigned
 from transpile.trace.trace import bind, the_trace
 from transpile.trace.tracer import Tracer, add_method
+from transpile.trace.views.memory import lock_as
 
 UINT8 = np.dtype("uint8")
 
@@ -72,6 +73,8 @@ def _as_array(x: Any) -> Any:
 def _share(x: Tracer, result: Tracer) -> None:
     """Let an assignment to an array or to its view be seen in the other."""
     var = the_trace().atom(x)
+    if isinstance(var, Var):
+        lock_as(the_trace(), var, result.original)
     is_part = not isinstance(var, Var) or the_trace().viewed(var) is not None
     if is_part or BOOL in (x.dtype, result.dtype):  # a bool keeps one bit of what is assigned
         share(x, result, "as one is a view of the other with another dtype")

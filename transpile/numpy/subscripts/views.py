@@ -11,6 +11,7 @@ from transpile.numpy.core.promotion import has_tracer
 from transpile.numpy.subscripts.advanced import Entry, entries
 from transpile.primitives.indexing import gather
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.memory import lock_as
 from transpile.trace.views.results import get_item as take_item
 from transpile.trace.views.results import note_results
 
@@ -18,6 +19,7 @@ from transpile.trace.views.results import note_results
 def note_view(x: Tracer, key: Any, parsed: list[Entry], inner: Tracer, item: Tracer) -> Tracer:
     """Record that an item which traced numbers choose is a view, as NumPy's is; returns it."""
     trace, var = item.owner, item.original
+    lock_as(trace, x.original, var)
     trace.items[var] = (x.original, compared(key))
     while trace.producers[var].primitive is not gather:  # axes in another order, or new ones
         var = trace.producers[var].inputs[0]  # type: ignore[assignment]  # a Var, as it is traced

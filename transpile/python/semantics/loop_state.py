@@ -28,6 +28,9 @@ from transpile.python.semantics.values import (
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import bind, constant
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.results import lies_in_rows
+
+_TURNED = "a loop carries it, and it does not lie in rows before or behind each iteration"
 
 
 class State:
@@ -53,6 +56,7 @@ class State:
         self._labels: list[str] = []
         self._without_rows: set[str] = set()
         self._results: Sequence[Any] = ()
+        self._turned: set[int] = set()
         self._begin()
 
     def _begin(self) -> None:
@@ -242,6 +246,20 @@ class State:
                 if isinstance(slot, int) and self.types[slot].ndim:
                     objects.append(Object(slot, part.name, self._initial[slot], leaf))
         return objects
+
+    def note_orders(self, region: Region, carry: Sequence[Tracer]) -> None:
+        """Record in a region which of the carry may lie otherwise than in rows."""
+        for number, (value, parameter) in enumerate(zip(self._initial, carry, strict=True)):
+            if number in self._turned or not lies_in_rows(value):
+                region.trace.layouts.unknown[parameter.original] = _TURNED
+
+    def is_turned(self) -> bool:
+        """True if an iteration gives arrays that do not lie in rows, as they did before: it is to
+        be traced anew."""
+        turned = {o.number for o in self.objects() if not lies_in_rows(o.result)}
+        is_new = any(lies_in_rows(self._initial[number]) for number in turned - self._turned)
+        self._turned |= turned
+        return is_new
 
     def outputs(self, region: Region) -> list[Any]:
         """The carry behind an iteration."""

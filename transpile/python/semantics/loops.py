@@ -457,6 +457,7 @@ class _Loop(LoopStatement):
                 region.trace.counters[region.trace.inputs[len(leading) + state.last]] = self.most
             parameters = region.parameters
             first, carry = parameters[: len(leading)], parameters[len(leading) :]
+            state.note_orders(region, carry)
             now: list[Any] = []
 
             def call(now: Any = now, first: Any = first, carry: Any = carry) -> Any:
@@ -467,7 +468,7 @@ class _Loop(LoopStatement):
                 results = checked(partial(unchanging, partial(region.run, call), body), body)
             except EndedError:  # an exception ends each iteration
                 results = tuple(now)
-            if not state.absorb(results, region):
+            if not (state.absorb(results, region) or state.is_turned()):
                 return region
         raise errors.InternalError("the types of a loop do not settle")
 

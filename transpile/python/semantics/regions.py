@@ -24,6 +24,7 @@ from transpile.lax.control.bodies import Body
 from transpile.primitives import elementwise
 from transpile.trace.trace import Trace, constant, current_trace, with_active
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.memory import note_outputs
 
 
 class Region:
@@ -105,6 +106,7 @@ class Region:
         """The region as a graph of captured values and parameters, which may be captured ones;
         arrays of constants are captured too."""
         trace = self.trace
+        note_outputs(trace, outputs)
         captured = [(t, var) for t, var in trace.captures.values() if var not in parameters]
         graph = Graph(
             (*[var for _, var in captured], *parameters),

@@ -1,10 +1,11 @@
 """How arrays would lie in memory if NumPy ran the function: the strides of views and of results.
 
-Arguments count as arrays that lie in rows. A result lies as NumPy's would (`views/results.py`), a
-view as what it is a view of lies. NumPy's `reshape` gives a view where the memory allows it, and
-else an array of its own, which is then another one for assignments. Where that depends on runtime
-sizes (`views/sizes.py`), it is an array of its own which may share memory with the other: behind an
-assignment to one of them the other cannot be used any more.
+Arguments count as arrays that lie in rows (`views/arguments.py` has those that have to). A result
+lies as NumPy's would (`views/results.py`), a view as what it is a view of lies. NumPy's `reshape`
+gives a view where the memory allows it, and else an array of its own, which is then another one for
+assignments. Where that depends on runtime sizes (`views/sizes.py`), it is an array of its own which
+may share memory with the other: behind an assignment to one of them the other cannot be used any
+more.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import symbols_of
-from transpile.ir.graph import Equation, Var
+from transpile.ir.graph import Atom, Equation, Var, graphs_in
 from transpile.ir.source_info import user_source
-from transpile.trace.views.results import Memory, asked, in_rows, is_in_rows, operands
+from transpile.trace.tracer import Tracer
+from transpile.trace.views.arguments import note_asked, note_decided
+from transpile.trace.views.results import Memory, asked, in_rows, is_in_rows, lies_in_rows, operands
 from transpile.trace.views.sizes import (
     GENERAL,
     SYMBOLS,
@@ -27,9 +30,14 @@ from transpile.trace.views.sizes import (
     answer,
     number_at,
 )
+from transpile.util.interrupt_safety import THREAD
 
 if TYPE_CHECKING:
     from transpile.trace.trace import Trace
+
+
+NOTED = frozenset(["view", "call", "control"])  # the kinds of what `note_equation` is for
+_OF_REGIONS = "a loop, a branch or a function inside makes it of arrays that do not lie in rows"
 
 
 def in_memory(trace: Trace, var: Var, sizes: Sizes = GENERAL) -> Memory | None:
@@ -71,6 +79,28 @@ def _view(trace: Trace, var: Var) -> Equation | None:
     return trace.producers[var] if var in trace.layouts.unsure else trace.viewed(var)
 
 
+def note_outputs(trace: Trace, outputs: Sequence[Atom]) -> tuple[Atom, ...]:
+    """Record which results of a region lie otherwise than in rows: what has the region gives such
+    arrays. Returns the results."""
+    if THREAD.traces:
+        arrays = (var for var in outputs if isinstance(var, Var) and var.type.ndim > 1)
+        others = (var for var in arrays if not lies_in_rows(Tracer(trace, var)))
+        THREAD.traces[0].layouts.columns.update(others)
+    return tuple(outputs)
+
+
+def _note_control(trace: Trace, equation: Equation) -> None:
+    """Record results of loops and branches of which nobody knows how they lie in memory."""
+    wide = [var for var in equation.outputs if len(var.type.shape) > 1]
+    if not wide:
+        return
+    operands = (Tracer(trace, a) for a in equation.inputs if isinstance(a, Var))
+    inside = itertools.chain.from_iterable(g.outputs for g in graphs_in(equation))
+    columns = THREAD.traces[0].layouts.columns if THREAD.traces else ()
+    if any(v in columns for v in inside) or not all(map(lies_in_rows, operands)):
+        trace.layouts.unknown |= dict.fromkeys(wide, _OF_REGIONS)
+
+
 def captured(trace: Trace, var: Var) -> Any:
     """The tracer of an outer trace that a Var stands for; None for others."""
     if not trace.captures or var in trace.producers:
@@ -85,6 +115,8 @@ def _found(trace: Trace, var: Var, before: Sequence[Memory | None], sizes: Sizes
     if var in trace.roots:
         return before[0]
     dtype = var.type.dtype
+    if var in trace.layouts.unknown:
+        return in_rows(shape, dtype)._replace(doubt=trace.layouts.unknown[var])
     view = _view(trace, var)
     if view is None:
         if var not in trace.layouts.results:
@@ -136,19 +168,31 @@ def _viewed(
     return _reshaped(whole, shape)
 
 
-def note_view(trace: Trace, equation: Equation) -> None:
-    """Record that a view is read-only, as its base is, and that a reshape is none in NumPy."""
+def note_equation(trace: Trace, equation: Equation) -> None:
+    """Record that a view is read-only, as its base is, that a reshape is none in NumPy, and results
+    of loops and branches of which nobody knows how they lie."""
+    if equation.primitive.has_graphs:
+        _note_control(trace, equation)
+        return
     if equation.primitive.name == "reshape":
         _note_reshape(trace, equation)
-    base, locked = equation.inputs[0], trace.layouts.locked
-    is_locked = locked and isinstance(base, Var) and trace.roots.get(base, base) in locked
-    if is_locked and trace.viewed(equation.output) is not None:
-        locked.add(equation.output)
+    base, result = equation.inputs[0], equation.output
+    if trace.layouts.locked and isinstance(base, Var) and trace.viewed(result) is not None:
+        lock_as(trace, base, result)
+
+
+def lock_as(trace: Trace, base: Var, result: Var) -> None:
+    """Record that an array is read-only if its base is."""
+    if trace.roots.get(base, base) in trace.layouts.locked:
+        trace.layouts.locked.add(result)
 
 
 def _note_reshape(trace: Trace, equation: Equation) -> None:
     base, result = equation.inputs[0], equation.output
-    if not isinstance(base, Var) or is_plain(trace, base) or lies_in_rows_for_all(trace, base):
+    if not isinstance(base, Var) or _joins_no_axes(base.type.shape, result.type.shape):
+        return
+    note_decided(trace, base, result)
+    if is_plain(trace, base) or lies_in_rows_for_all(trace, base):
         return
 
     def is_copied(sizes: Sizes) -> bool | None:
@@ -163,11 +207,18 @@ def _note_reshape(trace: Trace, equation: Equation) -> None:
         may_share(trace, base, result, copied.reason)
 
 
+def _joins_no_axes(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    """True for a reshape that is always a view: one that adds or drops axes of one element."""
+    return [d for d in shape if d != 1] == [d for d in wanted if d != 1]
+
+
 def is_plain(trace: Trace, var: Var) -> bool:
     """True for an array that lies in rows without a doubt: one that is no view, or an argument."""
     var = trace.roots.get(var, var)
     layouts = trace.layouts
     if var in layouts.results or var in trace.picked or var in layouts.unsure:
+        return False
+    if var in layouts.unknown:
         return False
     equation = trace.producers.get(var)
     if equation is None:
@@ -229,6 +280,7 @@ def order_in_memory(trace: Trace, var: Var, order: str, what: str = "") -> tuple
     Raises UnsupportedError where it depends on runtime sizes. `what` is to happen in that order; it
     does not differ between arrays that lie in rows and in columns if it is left out.
     """
+    note_asked(trace, var)
     array = in_memory(trace, var)
     rows = tuple(range(var.type.ndim))
     if array is None or array.is_rows or lies_in_rows_for_all(trace, var):
@@ -249,17 +301,22 @@ def order_in_memory(trace: Trace, var: Var, order: str, what: str = "") -> tuple
 
 
 def lies_in(trace: Trace, var: Var, order: str) -> Answer:
-    """Whether an array lies in rows (`C`) or columns (`F`): True where nobody knows."""
-    if order == "C" and (is_plain(trace, var) or lies_in_rows_for_all(trace, var)):
+    """Whether an array lies in rows (`C`), columns (`F`), or either of them (`A`): True where
+    nobody knows."""
+    if order in "AC" and (is_plain(trace, var) or lies_in_rows_for_all(trace, var)):
         return Answer(True, "")
 
     def lies(sizes: Sizes) -> bool | None:
         array = in_memory(trace, var, sizes)
         if array is None:
             return None if sizes is not GENERAL else True
-        return array.is_rows if order == "C" else array.is_columns
+        return (order in "AC" and array.is_rows) or (order in "AF" and array.is_columns)
 
-    words = {"C": "as it lies in rows in NumPy", "F": "as it lies in columns in NumPy"}
+    words = {
+        "A": "as it has no gaps in NumPy",
+        "C": "as it lies in rows in NumPy",
+        "F": "as it lies in columns in NumPy",
+    }
     return by_sizes(trace, var, (), lies, words[order])
 
 

@@ -115,7 +115,12 @@ class Layouts:
 
     own       results of views that own their memory in NumPy; unsure: those that are views for
               some runtime sizes
-    locked    arrays that are read-only
+    locked    arrays that are read-only; flats: iterators over elements, whose parts are copies
+    rows      arrays that lie in rows however others lie
+    columns   of all traces, results of regions that lie otherwise than in rows
+    unknown   arrays of which nobody knows how they lie, and why
+    decided   of all traces, the arrays whose memory decided what is a view: the trace, the array
+              and what was made of it; asked: those whose order in memory a value follows from
     results   for arrays that may lie otherwise than in rows: the call of NumPy's that made them
     memories  how arrays lie, by the runtime sizes that have certain values
     strided   for some views: what they are views of, and how their strides follow from its
@@ -125,6 +130,12 @@ class Layouts:
     own: set[Var] = field(default_factory=set)
     unsure: set[Var] = field(default_factory=set)
     locked: set[Var] = field(default_factory=set)
+    flats: set[Var] = field(default_factory=set)
+    rows: set[Var] = field(default_factory=set)
+    columns: set[Var] = field(default_factory=set)
+    unknown: dict[Var, str] = field(default_factory=dict)
+    decided: list[tuple[Any, Var, Var]] = field(default_factory=list)
+    asked: list[tuple[Any, Var]] = field(default_factory=list)
     results: dict[Var, Made] = field(default_factory=dict)
     memories: dict[Var, dict[Any, Memory | None]] = field(default_factory=dict)
     strided: dict[Var, tuple[Tracer, Callable[..., Any]]] = field(default_factory=dict)
@@ -170,6 +181,7 @@ def _note(made: Made, x: Tracer, since: int) -> None:
         return
     layouts = trace.layouts
     layouts.memories.pop(var, None)
+    layouts.unknown.pop(var, None)
     if trace.viewed(var) is not None:
         layouts.take_own(var)
     is_product = made.function is np.matmul and len(x.shape) <= _PRODUCT
@@ -196,6 +208,9 @@ def lies_in_rows(x: Any) -> bool:
     var, owner = x._variable, x.owner
     if len(var.type.shape) < 2:
         return True
+    var = owner.roots.get(var, var)
+    if var in owner.layouts.unknown:
+        return False
     equation = owner.producers.get(var)
     if equation is None:
         return not owner.captures or var in owner.inputs
