@@ -172,3 +172,22 @@ def test_derivatives_of_fits_and_roots_are_right():
     x = np.linspace(-1, 2, 8)
     check_grads(lambda y: np.polyfit(x, y, 2), (np.sin(x),), order=1)
     check_grads(lambda p: np.abs(np.roots(p)).sum(), (np.array([1.0, -3.5, 2.0]),), order=1)
+
+
+def test_the_first_power_of_an_infinite_complex_number_is_the_number():
+    """1 times it is NaN: of few powers, of many, and of a number that nobody knows."""
+    x = np.array([complex(-np.inf, 0), 2.0, 1j, complex(np.inf, 1)])
+
+    def first_powers(x, n):
+        return np.vander(x, n)[:, -3:]
+
+    with np.errstate(invalid="ignore"):
+        expected = first_powers(x, 4)
+        for n in 4, 40:
+            found = transpile.jit(first_powers, static_argnums=1)(x, n)
+            np.testing.assert_array_equal(found, expected)
+        (n,) = transpile.dims("n", "n >= 4")
+        compiled = transpile.jit(lambda x: np.vander(x)[:, -3:]).lower(
+            transpile.ShapeDtypeStruct((n,), complex)
+        )
+        np.testing.assert_array_equal(compiled.compile()(x), expected)

@@ -331,8 +331,11 @@ def vander(x: Array, N: Any = None, increasing: bool = False) -> Any:
 
 
 def _next_power(column: Any) -> Any:
+    """The step from one power to the next one. A carry of two begins with the first power itself:
+    1 times an infinite complex number is NaN."""
+
     def multiplied(carry: list[Any], xs: list[Any]) -> list[Any]:
-        return [call(np.multiply, carry[0], column), carry[0]]
+        return [*carry[1:], call(np.multiply, carry[-1], column), carry[0]]
 
     return multiplied
 
@@ -341,13 +344,17 @@ def _many_powers(column: Any, count: Any, increasing: bool) -> Any:
     """The same in one loop, however many there are: as a cumulative product, or, where its
     derivative would have to know the number, one power after another."""
     if isinstance(count, Dim):
-        one = fill(1, column.shape, column.dtype)
-        powers = transpose(scanned(_next_power(column), [one], [], count)[1])
+        begin = [fill(1, column.shape, column.dtype), column][: 1 + (column.dtype.kind == "c")]
+        powers = transpose(scanned(_next_power(column), begin, [], count)[len(begin)])
         return powers if increasing else powers[:, ::-1]
     shape = (*column.shape, count)
-    place = bind(primitives.iota, shape=shape, dimension=1, dtype=INT64)
-    factors = np.where(place == 0, 1, broadcast_in_dim(column, shape, (0,)))
-    powers = np.cumprod(factors, axis=1)
+    if column.dtype.kind == "c":
+        further = np.cumprod(broadcast_in_dim(column, (*column.shape, count - 1), (0,)), axis=1)
+        powers = np.concatenate([fill(1, (*column.shape, 1), column.dtype), further], axis=1)
+    else:
+        place = bind(primitives.iota, shape=shape, dimension=1, dtype=INT64)
+        factors = np.where(place == 0, 1, broadcast_in_dim(column, shape, (0,)))
+        powers = np.cumprod(factors, axis=1)
     return powers if increasing else powers[:, ::-1]
 
 
