@@ -217,3 +217,9 @@ def test_a_command_takes_constraints(tmp_path, capsys):
     words = ["show", f"{tmp_path}/sums.py:f", "--arg", "float64[n]", "--size", "n % 8 == 0"]
     assert main(words) == 0
     assert "n % 8 != 0" in capsys.readouterr().out
+
+
+def test_a_vector_product_needs_three_components():
+    (n,) = transpile.dims("n", "n <= 5")
+    with pytest.raises(UndecidedSizeError, match="a vector product needs 3 <= n"):
+        transpile.jit(np.cross).lower(*[ShapeDtypeStruct((4, n), float)] * 2)

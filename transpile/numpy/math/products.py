@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape
+from transpile.ir.dims import Index, Shape
+from transpile.ir.indices.requirements import require
 from transpile.ir.types import FLOAT32, FLOAT64, broadcast_shapes
 from transpile.numpy.core.promotion import (
     Array,
@@ -359,11 +360,11 @@ def cross(
         raise located(ValueError, "At least one array has zero dimension")
     axes_of(axisa, x.ndim), axes_of(axisb, y.ndim)
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
-    counts = x.shape[-1], y.shape[-1]
+    counts = _components(x.shape[-1]), _components(y.shape[-1])
     if not set(counts) <= _COMPONENTS:
         with NumpyErrors():
             np.cross(np.ones(counts[0]), np.ones(counts[1]))
-    p, q = ([v[..., i] for i in range(v.shape[-1])] for v in (x, y))
+    p, q = ([v[..., i] for i in range(count)] for v, count in zip((x, y), counts, strict=True))
     third = _minor(p, q, 0, 1)
     if len(p) == len(q) == 2:
         return third
@@ -374,6 +375,15 @@ def cross(
 
 # Those that the installed NumPy takes.
 _COMPONENTS = {2, 3} if np.lib.NumpyVersion(np.__version__) < "2.5.0" else {3}
+
+
+def _components(count: Index) -> int:
+    """The number of components. Raises UndecidedSizeError for a runtime size that may be no 3."""
+    if isinstance(count, int):
+        return count
+    for smaller, larger in ((3, count), (count, 3)):
+        require(smaller, larger, "a vector product")
+    return 3
 
 
 def _minor(p: Sequence[Any], q: Sequence[Any], i: int, j: int) -> Any:
