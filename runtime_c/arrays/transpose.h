@@ -69,12 +69,6 @@ static inline void transpose_tile_U(int64_t tile, int64_t rows, int64_t columns,
 {
     const transpose_word_U *from = x;
     transpose_word_U *to = out;
-    if (rows >= tile && columns >= tile && tile % TRANSPOSE_LANES_U == 0) { /* the compiler counts */
-        for (int64_t i = 0; i < tile; i += TRANSPOSE_LANES_U)
-            for (int64_t j = 0; j < tile; j += TRANSPOSE_LANES_U)
-                transpose_block_U(from + i * row + j, row, to + j * tile + i, tile);
-        return;
-    }
     rows = rows < tile ? rows : tile;
     columns = columns < tile ? columns : tile;
     const int64_t whole_rows = rows - rows % TRANSPOSE_LANES_U;

@@ -17,8 +17,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
+from transpile.intrinsics.tiles import TransposeTile
 from transpile.ir.contracts import contract
-from transpile.ir.dims import Dim, Index, Symbol, floor_divide, terms_of
+from transpile.ir.dims import Dim, Index, Symbol, floor_divide, sides, terms_of
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.indices.values import as_value
 from transpile.ir.loop_ir import Alloc, Apply, Expr, For, If, Program, Statement
@@ -69,6 +70,8 @@ def _split_all(
 def _whole_or_not(statement: Statement, blocks: tuple[Symbol, ...], machine: Machine) -> Statement:
     """A statement of a tile, in two versions if it has few loops in lanes over what the tile has of
     an axis."""
+    if isinstance(statement, TransposeTile) and machine.most_piece_statements > 1:
+        return _whole_tile_or_not(statement)
     every = tuple(walk((statement,)))
     tests: dict[Expr, None] = {}
     for part in every:
@@ -82,6 +85,14 @@ def _whole_or_not(statement: Statement, blocks: tuple[Symbol, ...], machine: Mac
         return statement
     is_whole = functools.reduce(lambda a, b: Apply("logical_and", (a, b), BOOL), tests)
     return If(is_whole, (_unlimited(statement),), (statement,))
+
+
+def _whole_tile_or_not(call: TransposeTile) -> Statement:
+    """The call that fills a tile, in two versions: the compiler counts the rows of a whole one."""
+    ends = (sides(extent - call.tile) for extent in (call.rows, call.columns))
+    tests = [Apply("less_equal", (as_value(a), as_value(b)), BOOL) for a, b in ends]
+    whole = replace(call, rows=call.tile, columns=call.tile)
+    return If(Apply("logical_and", tuple(tests), BOOL), (whole,), (call,))
 
 
 def _unlimited(statement: Statement) -> Statement:
