@@ -167,3 +167,18 @@ def test_what_is_read_once_for_each_row_makes_no_columns():
     i = np.arange(40) % 9
     before = lowered(gathered, np.ones((8, 12)), i, i, np.ones((2, 40)))
     assert vectorize_columns(before, SMALL) is before
+
+
+def test_rows_that_a_scalar_of_the_column_bounds_stay():
+    def later(x, out):
+        n = len(out)
+        for i in range(n):
+            total = 0.0
+            for j in range(i + 1, n):
+                total += 1 / (1 + (x[i] - x[j]) ** 2)
+            out[i] = total
+        return out
+
+    x = np.random.default_rng(0).normal(size=300)
+    jitted = jit(later)
+    np.testing.assert_array_equal(jitted(x, np.zeros(300)), later(x, np.zeros(300)))

@@ -107,10 +107,11 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
         return False
     along_columns = along_rows = shared = 0
     has_matrix = False
+    own = {s.symbol for s in walk(loop.body) if isinstance(s, Declare)} | {loop.symbol}
     for inner in walk(loop.body):
         if isinstance(inner, (Call, If, While)):
             return False
-        if isinstance(inner, For) and loop.symbol in names_of((inner.start, inner.stop)):
+        if isinstance(inner, For) and not own.isdisjoint(_ends_of(inner)):
             return False  # a triangular domain: the bounds of rows depend on the column
         if isinstance(inner, For) and not any(isinstance(s, For) for s in inner.body):
             is_chain = _is_chain(inner)
@@ -126,6 +127,11 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
                         shared += is_shared * trips(inner)
                         has_matrix |= is_along_columns
     return along_columns > along_rows - (shared if has_matrix else 0)
+
+
+def _ends_of(loop: For) -> set[Symbol]:
+    """The symbols in the bounds of a loop."""
+    return names_of((loop.start, loop.stop, 0 if loop.limit is None else loop.limit))
 
 
 def _is_chain(loop: For) -> bool:
