@@ -3,9 +3,12 @@ plan that the program computes."""
 
 import numpy as np
 import pytest
+from graphs import lowered
 
 import transpile
 from transpile import ShapeDtypeStruct, lax
+from transpile.machine import Machine
+from transpile.options import Options
 
 H, W, N = transpile.dims("h, w, n", "h >= 3", "w >= 2")
 RNG = np.random.default_rng(0)
@@ -59,11 +62,11 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]}-{c[5]}-{c[6]}")
 def test_the_routine_is_called_and_gives_what_numpy_gives(case):
     layout, channels, shape, padding, dilation, groups, dtype = case
-    lowered, w, numbers = of_runtime_sizes(
+    program, w, numbers = of_runtime_sizes(
         layout, channels, RNG.normal(size=shape), padding, dilation, groups, dtype
     )
-    assert "call conv_of_sizes(" in lowered.as_text("loops")
-    compiled = lowered.compile()
+    assert "call conv_of_sizes(" in program.as_text("loops")
+    compiled = program.compile()
     for h, width, count in SHAPES:
         x = RNG.normal(size=(count, channels, h, width)).astype(dtype)
         found = compiled(arranged(x, "NCHW", numbers[0]).copy(), w)
@@ -94,3 +97,15 @@ def test_a_convolution_that_is_written_out_has_plain_subscripts():
     text = f.lower(x, np.ones((1, 1, 5, 5), np.float32)).as_text("loops")
     assert "//" not in text
     assert "%" not in text
+
+
+def test_a_machine_without_the_routine_has_sums_or_products_for_all_sizes():
+    """However large runtime sizes are estimated to be."""
+    options = Options(machine=Machine(least_convolution_products=1 << 62))
+    types = ShapeDtypeStruct((N, 64, H, W), np.float32), np.ones((512, 64, 3, 3), np.float32)
+
+    def f(x, w):
+        return lax.conv_general_dilated(x, w, (1, 1), "SAME")
+
+    assert "conv_of_sizes" not in str(lowered(f, *types, options=options))
+    assert "conv_of_sizes" in str(lowered(f, *types))

@@ -217,8 +217,7 @@ def _is_in_library(
     is_known = all(isinstance(d, int) for t in types for d in t.shape)
     if not is_known and not _knows_plan(types, params):
         return False
-    products = estimate(product(result.shape)) * terms
-    return isinstance(products, int) and products >= machine.least_convolution_products
+    return estimate(product(result.shape) * terms) >= machine.least_convolution_products
 
 
 def _knows_plan(types: Sequence[ArrayType], params: Mapping[str, Any]) -> bool:
