@@ -8,6 +8,7 @@ console block run in the same folder and print what stands under them.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import logging
@@ -16,6 +17,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -189,13 +191,40 @@ def test_the_commands_of_the_makefile_are_explained():
     assert {name for name in targets if f"`make {name}`" in text} == targets
 
 
+def asking_for_jax():
+    paths = (ROOT / "tests").rglob("test_*.py")
+    return [p for p in paths if re.search(r'importorskip\("jax', p.read_text(encoding="utf-8"))]
+
+
+def imported(path, seen):
+    """The packages that a file of tests imports, and the files of ours that it imports."""
+    if path in seen:
+        return set()
+    seen.add(path)
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) else []
+        for name in (name.partition(".")[0] for name in names):
+            folders = path.parent, ROOT / "tests/support"
+            ours = [f / f"{name}.py" for f in folders if (f / f"{name}.py").exists()]
+            found |= imported(ours[0], seen) if ours else {name}
+    return found
+
+
+def test_tests_that_ask_for_jax_have_all_else_beside_it():
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        project = tomllib.load(file)["project"]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["compat"]]
+    there = {re.match(r"\w+", word)[0].replace("protobuf", "google") for word in needed}
+    packages = set().union(*(imported(path, set()) for path in asking_for_jax()))
+    ours = {path.name for path in (ROOT / "tests/support").iterdir()} | {"transpile"}
+    assert packages - there - ours - sys.stdlib_module_names == set()
+
+
 def test_tests_that_ask_for_jax_are_run_beside_it():
     """Elsewhere they are skipped: one that no command runs would go on being skipped for ever."""
-    asking = {
-        str(path.relative_to(ROOT))
-        for path in (ROOT / "tests").rglob("test_*.py")
-        if re.search(r'importorskip\("jax', path.read_text(encoding="utf-8"))
-    }
+    asking = {str(path.relative_to(ROOT)) for path in asking_for_jax()}
     commands = [
         subprocess.run(["make", "-n", name], cwd=ROOT, capture_output=True, text=True, check=True)
         for name in ("compat", "xla")
