@@ -1,15 +1,23 @@
-/* numpy.gcd: Euclid's algorithm on the absolute values, from the larger one on: a division of the
-   smaller would only exchange them. */
+/* numpy.gcd: the binary algorithm on the absolute values (J. Stein, Computational problems
+   associated with Racah algebra, 1967), after one step of Euclid's, which brings numbers of
+   different sizes together: a division takes as long as several shifts and subtractions. */
 static inline U gcd_U(U x, U y)
 {
-    U larger = x > y ? x : y;
-    U smaller = x > y ? y : x;
-    while (smaller != 0) {
-        U rest = (U)(larger % smaller);
-        larger = smaller;
-        smaller = rest;
+    uint64_t larger = x > y ? x : y;
+    uint64_t smaller = x > y ? y : x;
+    uint64_t rest = smaller == 0 ? 0u : (U)(larger % smaller);
+    if (rest == 0) {
+        return (U)(smaller == 0 ? larger : smaller);
     }
-    return larger;
+    const int twos = __builtin_ctzll(smaller | rest);
+    smaller >>= __builtin_ctzll(smaller);
+    rest >>= __builtin_ctzll(rest);
+    while (smaller != rest) {
+        const uint64_t distance = smaller > rest ? smaller - rest : rest - smaller;
+        rest = smaller < rest ? smaller : rest;
+        smaller = distance >> __builtin_ctzll(distance);
+    }
+    return (U)(smaller << twos);
 }
 
 static inline S gcd_S(S x, S y)

@@ -1,7 +1,7 @@
 /* numpy.hypot: sqrt(x^2 + y^2) without intermediate overflow or underflow.
    Method: single precision in double; double precision scaled by a power of two where the larger
-   operand is extreme. Infinities are chosen of the operands, not of the result: gcc finds no vector
-   code for a comparison of a choice.
+   operand is extreme. Infinities are masks, or are chosen of the operands, not of the result: gcc
+   finds no vector code for a comparison of a choice.
    Largest error measured: 0.51 ulp in single, 1.0 ulp in double precision. */
 static inline float hypot_f32(float x, float y)
 {
@@ -31,12 +31,15 @@ static inline double hypot_f64(double x, double y)
 {
     double a = fabs(x);
     double b = fabs(y);
-    bool infinite = (a > 0x1.fffffffffffffp1023) | (b > 0x1.fffffffffffffp1023);
-    double large = infinite ? (double)INFINITY : a > b ? a : b;
-    double small = infinite ? 0.0 : a > b ? b : a;
-    double scale = large > 0x1p500 ? 0x1p-600 : large < 0x1p-450 ? 0x1p600 : 1.0;
-    double back = large > 0x1p500 ? 0x1p600 : large < 0x1p-450 ? 0x1p-600 : 1.0;
+    double large = a > b ? a : b;
+    double small = a > b ? b : a;
+    uint64_t up = large < 0x1p-450 ? (uint64_t)600 << 52 : 0u;
+    uint64_t down = large > 0x1p500 ? (uint64_t)600 << 52 : 0u;
+    double scale = float_from_bits_f64(0x3ff0000000000000u + up - down);
+    double back = float_from_bits_f64(0x3ff0000000000000u + down - up);
     large *= scale;
     small *= scale;
-    return sqrt(multiply_add_f64(large, large, small * small)) * back;
+    double size = sqrt(multiply_add_f64(large, large, small * small)) * back;
+    uint64_t infinite = 0u - (uint64_t)((a > 0x1.fffffffffffffp1023) | (b > 0x1.fffffffffffffp1023));
+    return float_from_bits_f64((bits_f64(size) & ~infinite) | (infinite & 0x7ff0000000000000u));
 }

@@ -82,6 +82,7 @@ static inline unsigned cuda_on_cpu_ballot(bool value, int line)
 
 #define __ballot_sync(mask, value) cuda_on_cpu_ballot(value, __LINE__)
 #define __popc(bits) __builtin_popcount(bits)
+#define __ffsll(bits) __builtin_ffsll(bits)
 
 /* Says that other threads may update the same number, too. */
 void cuda_on_cpu_atomic(const void *number, size_t size);

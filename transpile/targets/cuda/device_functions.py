@@ -10,6 +10,7 @@ from transpile.util.frozen_records import dataclass
 # the compiler knows is right for all of them.
 _SPELLED = (
     (re.compile(r"__builtin_constant_p\([xy]\)"), "true"),
+    (re.compile(r"__builtin_ctzll\(([^()]*)\)"), r"(__ffsll((long long)(\1)) - 1)"),
     (re.compile(r"\b\w+\(\((cold, )?noinline\)\)\s*"), ""),
     (re.compile(r"^( *)static (inline )?", re.MULTILINE), r"\1static __device__ "),
     (re.compile(r"\bdouble complex\b"), "complex128"),
