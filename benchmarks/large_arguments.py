@@ -30,7 +30,9 @@ def _shape(random, shapes):
     long = max(size // narrow, 1)
     cube = max(int((size / narrow) ** 0.5), 1)
     of = [(size,), (long, narrow), (narrow, long), (side, side), (cube, cube, narrow)]
-    return [*of, (narrow, cube, cube), (side, side), (size,)][random.integers(8)]
+    plane = max(int((size / (narrow * narrow)) ** 0.5), 1)
+    of += [(narrow, cube, cube), (side, side), (size,), (narrow, narrow, plane, plane)]
+    return of[random.integers(len(of))]
 
 
 def _numbers(random, dtype, shape):

@@ -1,6 +1,7 @@
-/* numpy.gcd: the binary algorithm on the absolute values (J. Stein, Computational problems
-   associated with Racah algebra, 1967), after one step of Euclid's, which brings numbers of
-   different sizes together: a division takes as long as several shifts and subtractions. */
+/* numpy.gcd, of the absolute values.
+   Method: the binary algorithm (J. Stein, Computational problems associated with Racah algebra,
+   1967), after one step of Euclid's, which brings numbers of different sizes together: a division
+   takes as long as several shifts and subtractions. */
 static inline U gcd_U(U x, U y)
 {
     uint64_t larger = x > y ? x : y;

@@ -1,10 +1,11 @@
 """Statements: templates in NumPy's words, filled with the names of earlier values.
 
 A template's fields: {a}, {b}, {c} are values; {axis} an axis of a, or None; {last} one that is
-there; {k} a small integer; {n} a size; {index} subscripts of a; {s} a number, {i} one that is
-whole; {d} a dtype; {rows} a shape of two dimensions for a's elements; {of1}, {of2} functions of one
-and of two arguments. A group says how many dimensions a must have at least, and whether its
-statements round: of those that do not, nothing but the very same numbers will do.
+there; {axes} several of them; {k} a small integer; {n} a size; {index} subscripts of a; {s} a
+number, {i} one that is whole; {d} a dtype; {rows} a shape of two dimensions for a's elements;
+{of1}, {of2} functions of one and of two arguments. A group says how many dimensions a must have at
+least, and whether its statements round: of those that do not, nothing but the very same numbers
+will do.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ GROUPS = [
     Group(5, 0, True, _words(FOLDS, "np.{}({{a}}, axis={{axis}})")),
     Group(1, 1, True, _words(FOLDS, "np.{}({{a}}, axis={{last}}, keepdims=True)")),
     Group(3, 0, False, _words(SEARCHES, "np.{}({{a}}, axis={{axis}})")),
+    Group(1, 3, True, _words("sum mean var std prod nansum", "np.{}({{a}}, axis={{axes}})")),
+    Group(1, 3, False, _words("max min any all count_nonzero", "np.{}({{a}}, axis={{axes}})")),
     Group(
         2,
         0,
@@ -231,6 +234,7 @@ def statement(random, values, name):
         "r": lambda: name,
         "axis": lambda: random.choice([None, *range(-len(shape), len(shape))]),
         "last": lambda: random.integers(-len(shape), len(shape)),
+        "axes": lambda: _axes(random, len(shape)),
         "index": lambda: index(random, shape),
         "rows": lambda: _rows(random, int(np.prod(shape))),
         "k": lambda: random.integers(-2, 3),
@@ -259,6 +263,11 @@ def _named(text, values):
 def _is_complex_infinite(x):
     x = np.asarray(x)
     return x.dtype.kind == "c" and not np.isfinite(x).all()
+
+
+def _axes(random, rank):
+    count = random.integers(2, rank + 1)
+    return tuple(sorted(int(a) for a in random.choice(rank, count, replace=False)))
 
 
 def _rows(random, size):

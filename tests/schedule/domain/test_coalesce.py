@@ -85,3 +85,33 @@ def test_short_columns_of_a_reduction_are_one_loop_with_the_next(shape, axis, st
     assert_same_results(run(after, [x]), run(program, [x]))
     loops = [s.stop for k in after.kernels for s in walk(k.body) if isinstance(s, For)]
     assert sorted(loops) == sorted(stops)
+
+
+REDUCED = {
+    "planes": (lambda x: x.sum(axis=(1, 2)), (6, 5, 20), [100]),
+    "channels": (lambda x: x.max(axis=(0, 2, 3)), (3, 2, 4, 5), [3, 20]),
+    "blocks of images": (lambda x: x.max(axis=(1, 2, 3)), (6, 3, 4, 5), [60]),
+    "a product": (lambda x: (x * x[::-1]).sum(axis=(1, 2)), (6, 5, 20), [100]),
+    "parts of rows": (lambda x: x[:, :, 1:].sum(axis=(1, 2)), (6, 5, 20), [5, 19]),
+    "columns of planes": (lambda x: x.sum(axis=(0, 2)), (6, 5, 20), [6, 20]),
+    "more than a block": (lambda x: x.sum(axis=(1, 2)), (2, 50, 100), [50, 100]),
+    "extremes of as many": (lambda x: x.max(axis=(1, 2)), (2, 50, 100), [5000]),
+}
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_the_axes_that_reduce_a_row_become_one_loop(name):
+    f, shape, inner = REDUCED[name]
+    x = ordinary("f8", shape)
+    program = lowered(f, x)
+    after = coalesce(program, Options())
+    assert_same_results(run(after, [x]), run(program, [x]))
+    loops = [s.stop for k in after.kernels for s in walk(k.body) if isinstance(s, For)]
+    assert loops[1:] == inner
+
+
+def test_one_that_sees_planes_keeps_the_shape_for_those_that_would_not():
+    x = ordinary("f8", (6, 5, 20))
+    program = lowered(lambda x: (x.max(axis=(1, 2)), x.max(axis=(0, 2))), x)
+    after = coalesce(program, Options())
+    assert_same_results(run(after, [x]), run(program, [x]))

@@ -5,12 +5,13 @@
 
 One loop has one vector remainder loop, not one per row, and divides evenly among threads. Legal
 where every access merges two neighbouring subscripts that cover whole rows, or is linear in both
-indices; the kernel then sees the buffer in a merged shape.
+indices; the kernel then sees the buffer in a merged shape. So are the loops over several axes by
+which each row is reduced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import (
@@ -22,10 +23,12 @@ from transpile.ir.contracts.loops import (
     THREADS_BOUND,
 )
 from transpile.ir.dims import Dim, Index, Shape, Symbol, symbols_of
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
+    Declare,
     For,
     IndexValue,
     Kernel,
@@ -38,16 +41,21 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import (
     accessed,
     accesses,
+    children,
     expressions,
     map_accesses,
     map_kernels,
     seen_by,
     subexpressions,
     walk,
+    with_bodies,
 )
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.util.frozen_records import replace
+from transpile.util.frozen_records import replace, same
+
+Body = tuple[Statement, ...]
+_Merge = tuple[For, dict[str, Shape]]
 
 
 # A dead declaration between two loops would keep their nest from being perfect.
@@ -64,56 +72,92 @@ def coalesce(program: Program, options: Options) -> Program:
 def _kernel(program: Program, kernel: Kernel, machine: Machine) -> Kernel:
     """A kernel with its nests coalesced, from the innermost loops outwards."""
     while True:
-        merged = _compatible(kernel, _merges(program, kernel, machine))
+        merges = dict(_merges(kernel.body, seen_by(program, kernel), machine))
+        merged = _compatible(kernel, merges)
         if not merged:
             return kernel
         views = {name: shape for _, shapes in merged.values() for name, shape in shapes.items()}
         kernel = replace(
             kernel,
-            body=tuple(merged[p][0] if p in merged else s for p, s in enumerate(kernel.body)),
+            body=_with(kernel.body, merged),
             shapes=tuple(sorted((dict(kernel.shapes) | views).items())),
         )
 
 
 def _merges(
-    program: Program, kernel: Kernel, machine: Machine
-) -> dict[int, tuple[For, dict[str, Shape]]]:
-    """For each nest of the kernel whose two innermost loops may be one: the nest with that loop,
-    and the shapes in which it sees buffers."""
-    merges = {}
-    for position, statement in enumerate(kernel.body):
+    body: Body, buffers: Mapping[str, Buffer], machine: Machine, *, is_inside: bool = False
+) -> Iterator[tuple[int, _Merge]]:
+    """For each nest whose two innermost loops may be one, by its identity: the nest with that loop,
+    and the shapes in which it sees buffers. A nest inside of another loop has to reduce."""
+    for statement in body:
         nest = _nest(statement)
-        if len(nest) < 2 or not _may_merge(nest[-2], nest[-1], machine):
-            continue
-        merged = _merge(nest[-2], nest[-1], seen_by(program, kernel))
+        merged = None
+        if len(nest) >= 2 and (not is_inside or _may_reduce(nest[-2], nest[-1], machine)):
+            may_merge = _may_merge(nest[-2], nest[-1], machine)
+            merged = _merge(nest[-2], nest[-1], buffers) if may_merge else None
         if merged is not None:
             loop, views = merged
             for outer in reversed(nest[:-2]):
                 loop = replace(outer, body=(loop,))
-            merges[position] = loop, views
-    return merges
+            yield id(statement), (loop, views)
+        elif nest:
+            yield from _merges(nest[-1].body, buffers, machine, is_inside=True)
 
 
-def _compatible(
-    kernel: Kernel, merges: dict[int, tuple[For, dict[str, Shape]]]
-) -> dict[int, tuple[For, dict[str, Shape]]]:
+def _may_reduce(outer: For, inner: For, machine: Machine) -> bool:
+    """True for loops that only reduce, to numbers. The error of one running sum of floats grows
+    with the number of elements: that is at most as many as a block of a sum has."""
+    few = is_at_most(outer.stop * inner.stop, machine.sum_block)
+    return all(
+        isinstance(s, Declare)
+        or (
+            isinstance(s, Update)
+            and isinstance(s.target, Ref)
+            and s.primitive is not None
+            and (few or s.primitive.may_reorder(s.target.dtype))
+        )
+        for s in inner.body
+    )
+
+
+def _compatible(kernel: Kernel, merges: dict[int, _Merge]) -> dict[int, _Merge]:
     """Those of the nests that can be merged together: all of a kernel sees a buffer in one
     shape."""
-    names = [{name for s in walk((top,)) for name in accessed(s)} for top in kernel.body]
+    used = list(_used(kernel.body, merges))
     left = merges
     while True:
         merges = left
         left = {
-            position: (loop, views)
-            for position, (loop, views) in merges.items()
+            nest: (loop, views)
+            for nest, (loop, views) in merges.items()
             if all(
-                name not in views or (p in merges and merges[p][1].get(name) == views[name])
-                for p, here in enumerate(names)
+                name not in views or (n in merges and merges[n][1].get(name) == views[name])
+                for n, here in used
                 for name in here
             )
         }
         if len(left) == len(merges):
             return left
+
+
+def _used(body: Body, merges: Container[int]) -> Iterator[tuple[int, set[str]]]:
+    """The buffers of each nest, by its identity, and of all statements around them."""
+    for statement in body:
+        if id(statement) in merges:
+            yield id(statement), {name for s in walk((statement,)) for name in accessed(s)}
+        else:
+            yield 0, accessed(statement)
+            yield from _used(children(statement), merges)
+
+
+def _with(body: Body, merged: Mapping[int, _Merge]) -> Body:
+    """The statements with the merged nests."""
+    return tuple(
+        merged[id(s)][0]
+        if id(s) in merged
+        else with_bodies(s, lambda inner: same(inner, _with(inner, merged)))
+        for s in body
+    )
 
 
 def _nest(statement: Statement) -> list[For]:
