@@ -1,4 +1,4 @@
-/* An integer in the order of floats: numpy.argmax compares these. The magnitude with the sign: the
+/* numpy.argmax compares floats by these integers in their order: the magnitude with the sign. The
    zeros are equal, and every NaN is above infinity. */
 static inline int32_t order_key_f32(float x)
 {
