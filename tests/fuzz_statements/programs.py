@@ -67,6 +67,7 @@ class _Function:
         self.of_singles = {} if self.is_helper else dict(SINGLES)
         self.of_integers = {} if self.is_helper else {**INTEGERS, **SHORTS}
         self.views = {}
+        self.of_lists = {}
 
     def text(self):
         """The definition."""
@@ -160,8 +161,10 @@ class _Function:
         return f"({self.integer(depth)}) % {length}"
 
     def element(self):
-        """An element of an array of floats."""
-        name = self.rng.choice([*self.of_floats, *self.rows])
+        """An element of an array of floats, or of a list."""
+        name = self.rng.choice([*self.of_floats, *self.rows, *self.of_lists, *self.of_lists])
+        if name in self.of_lists:
+            return f"{name}[{self.index(self.of_lists[name])}]"
         if name in self.rows:
             rows, columns = self.rows[name]
             return f"{name}[{self.index(rows, 0)}, {self.index(columns, 0)}]"
@@ -172,18 +175,19 @@ class _Function:
     def block(self, depth, loops, least=1):
         """Some statements; what follows a jump is not drawn."""
         known = list(self.floats), list(self.integers)
-        arrays = dict(self.of_floats)
+        arrays, lists = dict(self.of_floats), dict(self.of_lists)
         for _ in range(self.rng.randrange(least, least + 3)):
             if self.statement(depth, loops):
                 break
         for names, before in zip((self.floats, self.integers), known, strict=True):
             names[:] = [name for name in names if name in before or self.chance(0.2)]
-        self.of_floats = arrays
+        self.of_floats, self.of_lists = arrays, lists
 
     def statement(self, depth, loops):
         """One statement; True for a jump."""
         simple = [self.assign, self.assign, self.update, self.store, self.store, self.swap]
         simple += [self.slices, self.view, self.view, self.whole, self.part, self.pair, self.array]
+        simple += [self.list, self.list]
         nested = [self.branch, self.branch, self.loop, self.loop, self.other, self.function]
         if depth > 2 and self.chance(0.12 if loops else 0.08):
             jumps = ["break", "continue"] if loops and not self.chance(0.15) else [self.result()]
@@ -313,6 +317,41 @@ class _Function:
         target = self.one(self.new("w"), self.rng.choice(alike))
         self.line(depth, f"{target} = {value}")
         self.of_floats[target] = length
+        return None
+
+    def list(self, depth, _):
+        """A list of its own, which may be nested, or one with another name."""
+        form = self.one("filled", "listed", "rows", "sum", "other", "sort")
+        names = [*self.of_lists]
+        if form in ("sum", "other", "sort") and not names:
+            form = "filled"
+        if form == "sort":
+            return self.line(depth, f"{self.rng.choice(names)}.{self.one('sort', 'reverse')}()")
+        if form == "sum":
+            taken = self.one("sum", "max", "min")
+            free = [name for name in self.floats if name not in self.fixed]
+            if free:
+                text = f"{self.rng.choice(free)} = {taken}({self.rng.choice(names)})"
+                return self.line(depth, text)
+            form = "filled"
+        name, length = self.new("l"), self.rng.randrange(2, 5)
+        if form == "other":
+            other = self.rng.choice(names)
+            length = self.of_lists[other]
+            name = name if "[" in other else self.one(name, other)  # rows are not assigned whole
+            alike = [each for each in names if self.of_lists[each] == length]
+            text = self.one(self.rng.choice(alike), f"{other}[:]", f"list({other})")
+        elif form == "listed":
+            text = f"[{', '.join(self.number(1) for _ in range(length))}]"
+        else:
+            text = f"[{self.one('0', '0.0', self.number(0))}] * {length}"
+        if form == "rows":
+            rows = self.rng.randrange(2, 4)
+            self.line(depth, f"{name} = [{text} for _ in range({rows})]")
+            self.of_lists[f"{name}[{self.index(rows)}]"] = length
+            return None
+        self.line(depth, f"{name} = {text}")
+        self.of_lists[name] = length
         return None
 
     def other(self, depth, loops):

@@ -22,7 +22,7 @@ from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var
 from transpile.ir.source_info import shown, user_source
 from transpile.ir.types import FLOAT0, PYTHON_SCALARS
-from transpile.pytree.extended_dtypes import flatten_arrays, with_parts
+from transpile.pytree.extended_dtypes import with_parts
 from transpile.pytree.registry import NodeType, register
 from transpile.trace.call_arguments import Bound
 from transpile.trace.call_signature import (
@@ -35,6 +35,8 @@ from transpile.trace.call_signature import (
 from transpile.trace.trace import constant
 from transpile.trace.tracer import Tracer
 from transpile.trace.views.arguments import in_rows_by
+from transpile.trace.views.lists import TracedList, flatten_lists
+from transpile.util.interrupt_safety import THREAD
 from transpile.util.lazy.loggers import Log
 
 logger = Log("transpile")
@@ -106,10 +108,15 @@ class FlatFunction:
         for leaf, tracer in zip(self._signature.traced, tracers, strict=True):
             leaves[leaf] = tracer
         args, kwargs = self._bound.given(*self._signature.in_tree.unflatten(leaves))
-        before = {name: flatten_arrays(value) for name, value in self._containers(args, kwargs)}
-        result = self._begin()(*args, **kwargs)
+        function = self._begin()
+        if THREAD.python is not None:
+            args = THREAD.python.listed_arguments(map(str, range(len(args))), args)
+            named = THREAD.python.listed_arguments(kwargs, kwargs.values())
+            kwargs = dict(zip(kwargs, named, strict=True))
+        before = {name: flatten_lists(value) for name, value in self._containers(args, kwargs)}
+        result = function(*args, **kwargs)
         self._warn_of_changes(before, self._containers(args, kwargs), result)
-        results, out_tree = without_float0(*flatten_arrays(result))
+        results, out_tree = without_float0(*flatten_lists(result))
         paths = out_tree.paths("")
         results = [
             result_leaf(leaf, path, self._function)
@@ -132,8 +139,9 @@ class FlatFunction:
         return: it is a copy of the caller's, which stays as it is."""
         returned: set[int] | None = None
         for name, value in after:
-            (leaves, structure), (now, then) = before[name], flatten_arrays(value)
-            if structure == then and all(a is b for a, b in zip(leaves, now, strict=True)):
+            (leaves, structure), (now, then) = before[name], flatten_lists(value)
+            is_same = structure == then and all(a is b for a, b in zip(leaves, now, strict=True))
+            if is_same and not any(_is_assigned_list(node) for node in _nodes(value)):
                 continue
             returned = set(map(id, _nodes(result))) if returned is None else returned
             if returned.isdisjoint(map(id, _nodes(value))):
@@ -142,7 +150,7 @@ class FlatFunction:
                     "as it is. Arrays that are assigned to change.",
                     describe(self._function),
                     name,
-                    type(value).__name__,
+                    "list" if isinstance(value, TracedList) else type(value).__name__,
                 )
 
     def _with_assigned(
@@ -189,6 +197,11 @@ class FlatFunction:
         )
         known = {"written": written, "ordered": ordered, "rows": rows, "positions": positions}
         return outputs, (out_tree, names, known)
+
+
+def _is_assigned_list(value: Any) -> bool:
+    """True for a list that is an array, which has been assigned to."""
+    return isinstance(value, TracedList) and value.values.variable is not value.values.original
 
 
 def _is_read_after(y: Tracer, x: Tracer, outputs: Sequence[Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
@@ -11,8 +11,10 @@ from transpile import errors
 from transpile.ir.dims import Dim
 from transpile.ir.indices.lengths import refused
 from transpile.ir.source_info import user_source
+from transpile.ir.types import ArrayType
 from transpile.python import operations
 from transpile.python.objects.containers import Lent
+from transpile.python.objects.number_lists import ListedError, is_in, made_of, type_in
 from transpile.python.rolling import RolledError, UnrolledError
 from transpile.python.semantics import bounds, builtins, math_functions
 from transpile.python.semantics.branches import if_
@@ -20,7 +22,7 @@ from transpile.python.semantics.exceptions import HandledError, raise_
 from transpile.python.semantics.generators import Generating
 from transpile.python.semantics.iterables import Chosen, is_stackable
 from transpile.python.semantics.numbers import is_unknown
-from transpile.python.semantics.values import EndedError
+from transpile.python.semantics.values import EndedError, joined
 from transpile.python.syntax.conversion import Consumer, Conversion, conversion, converted
 from transpile.python.syntax.definitions import NoSourceError
 from transpile.trace.bytecode.call_resolution import resolving
@@ -40,6 +42,7 @@ _REQUESTS = (
     RolledError,
     UnrolledError,
     bounds.CountedError,
+    ListedError,
     HandledError,
     EndedError,
     errors.TracerError,
@@ -49,6 +52,21 @@ _REQUESTS = (
 def _raised(text: str) -> tuple[()]:
     raise_(lambda: refused(text), None)
     return ()
+
+
+class _Taken:
+    """What is subscripted in the place of a list, of which a list has been taken already."""
+
+    def __init__(self, item: Any) -> None:
+        self._item = item
+
+    def __getitem__(self, _: Any) -> Any:
+        return self._item
+
+
+def _wide(one: ArrayType | None, other: ArrayType | None) -> ArrayType | None:
+    """The type of numbers of two types; None: of any."""
+    return joined(one, other) if one is not None and other is not None else one or other
 
 
 class Conversions:
@@ -61,6 +79,9 @@ class Conversions:
     counting     what the greatest numbers in statements are, that only the program has
     handlers     of the `try` statements that are being traced: functions that give their classes
     lent         what traced values have chosen of the user's lists and objects, which are copies
+    lists        where lists are made that are arrays, and a type that their elements hold, if any
+    made         the lists that the trace has made, and where
+    chosen       those inside of them that traced values have chosen, which are copies
     """
 
     def __init__(self, failure: errors.TracerError | None) -> None:
@@ -72,6 +93,9 @@ class Conversions:
         self.counting = bounds.Counting()
         self.handlers: list[Callable[[], Any]] = []
         self.lent: list[tuple[str, Lent]] = []
+        self.lists: dict[Any, Any] = {}
+        self.made: list[tuple[list[Any], Any]] = []
+        self.chosen: list[tuple[list[Any], Any]] = []
         self.refused: dict[str, None] = {}
 
     def retried(self, attempt: Callable[[], T]) -> T:
@@ -88,6 +112,8 @@ class Conversions:
     def _checked(self, attempt: Callable[[], T]) -> T:
         """The result of an attempt, which changes no copy in the place of what it stands for."""
         self.lent.clear()
+        self.made.clear()
+        self.chosen.clear()
         result = attempt()
         for what, lent in self.lent:
             if lent.is_changed():
@@ -107,6 +133,12 @@ class Conversions:
                 self.unrolled[request.site] = request.reason
             case bounds.CountedError():
                 self.counting.sites.setdefault(request.outermost, {})[request.site] = None
+            case ListedError(site=site, kind=kind):
+                sites = self.lists if site is None else [site]
+                before = dict(self.lists)
+                self.lists |= {each: _wide(before.get(each), kind) for each in sites}
+                if self.lists == before:
+                    raise errors.InternalError(f"the list that is made at {site}")
             case HandledError() | EndedError():
                 raise request.error from None
             case errors.TracerError():
@@ -166,7 +198,50 @@ class Conversions:
         found = bounds.greatest(count, site)
         return None if found is None else found[0]
 
+    def made_list(self, values: list[Any], site: Any) -> Any:
+        """What a list is that the function has just made: an array, where an earlier trace has
+        asked for that; else it is noted."""
+        made = made_of(values, self.lists[site]) if site in self.lists else None
+        if made is None:
+            self.made.append((values, site))
+        return values if made is None else made
+
+    def check_list(self, target: list[Any], keys: tuple[Any, ...]) -> None:
+        """Raise ListedError where an element of a list at a traced index is assigned to, and the
+        list may be an array."""
+        is_at_unknown = any(is_unknown(k) and not k.shape and k.dtype.kind in "iu" for k in keys)
+        self._list(target, is_at_unknown)
+
+    def check_method(self, method: Any) -> None:
+        """Raise ListedError where a list is sorted by traced numbers, or one is changed that traced
+        values have chosen."""
+        target = method.__self__
+        self._list(target, method.__name__ == "sort" and any(map(is_unknown, target)))
+
+    def _list(self, target: list[Any], is_needed: bool) -> None:
+        """Raise ListedError for a list that is to be an array, if it may: for one that is a copy of
+        it, as a variable of a loop is, for all lists that the function makes."""
+        for values, site in [*self.chosen, *(self.made if is_needed else ())]:
+            if site not in self.lists and is_in(values, target):
+                raise ListedError(site, type_in(target))
+        further = [site for values, site in self.made if site not in self.lists and values]
+        if is_needed and further and type_in(target) is not None:
+            raise ListedError(further[0], None)
+
+    def listed_arguments(self, names: Iterable[str], values: Iterable[Any]) -> list[Any]:
+        """The arguments of the function, lists among them as arrays where that was asked for."""
+        pairs = zip(names, values, strict=True)
+        return [self.made_list(x, ("", name)) if type(x) is list else x for name, x in pairs]
+
     def subscripted(self, container: Any, key: Any) -> Any:
         """What is subscripted in the place of a container: of a list, its stacked items."""
         is_index = is_unknown(key) and not key.shape and key.dtype.kind in "iu"
-        return Chosen(container) if is_index and is_stackable(container) else container
+        if not is_index or not is_stackable(container):
+            return container
+        chosen = Chosen(container)
+        if type(container[0]) is list:
+            item = chosen[key]
+            site = next((s for values, s in self.made if is_in(values, container)), None)
+            self.chosen += [] if site is None else [(item, site)]
+            return _Taken(item)
+        return chosen

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from transpile.python.checked_values import assert_, bound
+from transpile.python.fresh_values import fresh
 from transpile.python.semantics import branches, loops
 from transpile.python.semantics.branches import (
     and_,
@@ -22,7 +23,7 @@ from transpile.python.semantics.branches import (
 )
 from transpile.python.semantics.exceptions import goes_on, handled, raise_, text
 from transpile.python.semantics.generators import Generated, listed, loop_over
-from transpile.python.semantics.values import Unbound, fresh, here, only_here, returned
+from transpile.python.semantics.values import Unbound, here, only_here, returned
 
 __all__ = [
     "Generated",

@@ -128,6 +128,11 @@ def register(node: NodeType, kind: str = "") -> None:
     _registry[node.cls] = node
 
 
+def register_as(cls: type, other: type) -> None:
+    """Let instances of a class be flattened as those of another one, which they are rebuilt as."""
+    _registry[cls] = _registry[other]
+
+
 def register_pytree_node(
     nodetype: type[T],
     flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]],

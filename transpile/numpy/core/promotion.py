@@ -50,6 +50,7 @@ from transpile.trace.tracer import (
     add_method,
     named,
 )
+from transpile.trace.views.lists import TracedList
 from transpile.util.lazy.registry import Table
 
 Array = Any  # a Tracer, an ndarray, a scalar, or nested lists of them
@@ -106,11 +107,10 @@ EXPORTS: Table[str, Any] = Table(RARE_FUNCTIONS)
 
 def has_tracer(value: Any) -> bool:
     """Tell whether there is a traced value or a runtime size in an argument, lists included."""
-    if isinstance(value, Tracer | Dim):
+    if isinstance(value, Tracer | Dim | TracedList):
         return True
-    if isinstance(value, list | tuple):
-        return any(map(has_tracer, value))
-    return isinstance(value, dict) and any(map(has_tracer, value.values()))
+    items = value.values() if isinstance(value, dict) else value
+    return isinstance(value, list | tuple | dict) and any(map(has_tracer, items))
 
 
 _CONVERSIONS = (np.array, np.asarray)  # as NumPy has them: in traces they are ours
@@ -232,7 +232,7 @@ def as_operand(value: Any) -> Any:
         return value
     if isinstance(value, Const):
         return value.value
-    if isinstance(value, Dim):
+    if isinstance(value, Dim | TracedList):
         return value.as_value()
     if isinstance(value, list | tuple) and has_tracer(value):
         return stack_nested(value)

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from transpile import errors
 from transpile.ir.source_info import user_source
 from transpile.python.objects.known_arrays import closed_over, leaving_arrays
-from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.lists import flatten_lists
 
 T = TypeVar("T")
 _OWN = (Trace, Tracer)
@@ -84,11 +84,11 @@ class Lent:
 
     def __init__(self, value: Any) -> None:
         self._value = value
-        self._leaves, self._structure = flatten_arrays(value)
+        self._leaves, self._structure = flatten_lists(value)
 
     def is_changed(self) -> bool:
         """True where something else is in it by now."""
-        leaves, structure = flatten_arrays(self._value)
+        leaves, structure = flatten_lists(self._value)
         pairs = zip(leaves, self._leaves, strict=False)
         return structure != self._structure or any(a is not b for a, b in pairs)
 

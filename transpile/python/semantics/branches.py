@@ -43,10 +43,10 @@ from transpile.python.semantics.values import (
     record,
     truth,
 )
-from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import type_text
 from transpile.trace.trace import the_trace
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.lists import TracedList, flatten_lists
 from transpile.transforms.closed import apply
 from transpile.util.interrupt_safety import THREAD
 
@@ -224,8 +224,8 @@ def is_sequence(value: Any, length: int) -> bool:
 
 def _contains(container: Any, value: Any) -> Any:
     """`value in container`, of traced values."""
-    if isinstance(container, Tracer):
-        return np.any(container == value)
+    if isinstance(container, Tracer | TracedList):
+        return np.any(np.equal(container, value))  # type: ignore[arg-type]  # NumPy asks it
     if isinstance(container, np.ndarray) and isinstance(value, Tracer):
         return np.any(value == container)
     traced = isinstance(value, Tracer)
@@ -391,11 +391,11 @@ def _merged(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any
     values = [x.value if type(x) is Maybe else x for x in (one, other)]
     if type(one) is Unbound or type(other) is Unbound:
         known = values[type(one) is Unbound]
-        leaves, structure = flatten_arrays(known)
+        leaves, structure = flatten_lists(known)
         pairs = [(x, _Zeros) if type(other) is Unbound else (_Zeros, x) for x in leaves]
     else:
-        leaves, structure = flatten_arrays(values[0])
-        others, structure_2 = flatten_arrays(values[1])
+        leaves, structure = flatten_lists(values[0])
+        others, structure_2 = flatten_lists(values[1])
         if structure != structure_2:
             raise _differing(name, structure.unflatten(leaves), structure_2.unflatten(others))
         pairs = list(zip(leaves, others, strict=True))
@@ -410,7 +410,7 @@ def _only(name: str, value: Any, is_first: bool, columns: _Columns) -> Callable[
     """The value of a variable behind two paths, of which only one goes on."""
     if type(value) is Unbound:
         return lambda _: value
-    leaves, structure = flatten_arrays(value.value if type(value) is Maybe else value)
+    leaves, structure = flatten_lists(value.value if type(value) is Maybe else value)
     flags = [value.is_bound] if type(value) is Maybe else []
     parts: list[Callable[[Any], Any]] = []
     for leaf in [*leaves, *flags]:

@@ -20,6 +20,15 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import as_array, strengthen, weaken
 from transpile.primitives import elementwise
+from transpile.python.objects.list_functions import (
+    extreme_of,
+    is_long,
+    isinstance_,
+    list_,
+    numbers_in,
+    opened,
+    sorted_numbers,
+)
 from transpile.python.rolling import MOST_UNROLLED
 from transpile.python.semantics.branches import choose, if_, not_
 from transpile.python.semantics.exceptions import (
@@ -97,6 +106,8 @@ def _extreme(original: Function, better: Function, reduction: Function) -> Funct
         (iterable,) = args
         if key is None and _is_row(iterable) and isinstance(iterable.shape[0], int):
             return _of_row(iterable, reduction)
+        if key is None and numbers_in(iterable):
+            return extreme_of(iterable, lambda row: _of_row(row, reduction))
         items = _unknown_items(iterable)
         if items is None and isinstance(iterable, Generated) and not _is_short(iterable):
             items = iterable.items()
@@ -174,6 +185,8 @@ def _raised(name: str) -> tuple[()]:
 def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """`sorted`, by numbers: a list of as many values. Equal ones stay in their order."""
     key = None if key is None else resolved(key)
+    if key is None and numbers_in(iterable):
+        return sorted_numbers(iterable, reverse)
     values = list(iterable)
     ranks = values if key is None else [key(value) for value in values]
     are_numbers = all(is_array(x) and np.shape(x) == () for x in ranks)
@@ -238,6 +251,8 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
     if isinstance(iterable, Generated | Generating):
         return iterable.folded(lambda item, total: total + item, "the sum", start)
     items = _unknown_items(iterable)
+    if items is None and is_long(iterable, MOST_UNROLLED):
+        items = items_of(iterable)
     if items is None:
         return builtins.sum(iterable, start)
     return for_(items, lambda item, total: (total + item,), (), ("the sum",), (start,))[0]
@@ -412,6 +427,7 @@ def _not_invertible() -> tuple[()]:
 def print_(*values: Any, **options: Any) -> None:
     """`print`; of traced values, and in statements that depend on them, when the program comes to
     it."""
+    values = tuple(map(opened, values))
     traced = [x for value in values for x in traced_values(value)]
     trace = current_trace()
     if traced or (trace is not None and trace.is_region):
@@ -460,6 +476,8 @@ TABLE: dict[Function, Function] = {
     round: round_,
     pow: pow_,
     print: print_,
+    isinstance: isinstance_,
+    list: list_,
     sorted: sorted_,
     bisect.bisect_left: _bisected(bisect.bisect_left, "left"),
     bisect.bisect_right: _bisected(bisect.bisect_right, "right"),

@@ -23,6 +23,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL
 from transpile.primitives.effects.callbacks import Callback, Same
 from transpile.primitives.effects.failures import fail
+from transpile.python.objects.list_functions import opened
 from transpile.python.semantics.values import EndedError
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.bytecode import watched_calls
@@ -45,8 +46,8 @@ class Text:
         return cls([(p, -1, "") if isinstance(p, Tracer) else p for p in text.pieces])
 
     def values(self) -> list[Tracer]:
-        """The traced values."""
-        return [p[0] for p in self.pieces if isinstance(p, tuple) and isinstance(p[0], Tracer)]
+        """The traced values, those in containers, too."""
+        return [x for p in self.pieces if isinstance(p, tuple) for x in traced_values(p[0])]
 
     def formatted(self, values: Sequence[Any]) -> str:
         """The text with these in the places of the traced values."""
@@ -55,7 +56,8 @@ class Text:
         for piece in self.pieces:
             if isinstance(piece, tuple):
                 value, conversion, spec = piece
-                value = next(given) if isinstance(value, Tracer) else value
+                own = [next(given) for _ in traced_values(value)]
+                value = with_values(value, own) if own else value
                 parts.append(format(_CONVERSIONS[conversion](value), spec))
             else:
                 parts.append(piece)
@@ -72,7 +74,7 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {
 
 def text(*pieces: Any) -> Any:
     """An f-string, of texts and (value, conversion, format)."""
-    made = Text([(_value(p[0]), *p[1:]) if isinstance(p, tuple) else p for p in pieces])
+    made = Text([(opened(_value(p[0])), *p[1:]) if isinstance(p, tuple) else p for p in pieces])
     return made if made.values() else made.formatted(())
 
 
@@ -128,7 +130,7 @@ def raise_(later: Callable[[], Any], cause: Any) -> None:
     if isinstance(error, type):
         error = error()
     error.args = tuple(
-        Text.of(part) if isinstance(part, TracedText) else part for part in error.args
+        Text.of(part) if isinstance(part, TracedText) else opened(part) for part in error.args
     )
     trace = current_trace()
     if trace is None or not trace.is_region:

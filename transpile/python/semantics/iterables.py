@@ -22,6 +22,7 @@ from transpile.numpy.core.promotion import weaken
 from transpile.numpy.subscripts.assignment import share
 from transpile.primitives import elementwise
 from transpile.python.objects.containers import Lent
+from transpile.python.objects.number_lists import NumberList
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import raise_
 from transpile.python.semantics.values import array_type, is_array
@@ -127,6 +128,8 @@ def items_of(iterable: Any) -> Items | None:
         return iterable
     if isinstance(iterable, Range | Iterator):
         return iterable.items()
+    if isinstance(iterable, NumberList):
+        return Items(len(iterable), lambda k: iterable[k])
     if isinstance(iterable, Tracer) and iterable.ndim:
         return Items(iterable.shape[0], lambda k: iterable[k])
     if isinstance(iterable, np.ndarray) and iterable.ndim:

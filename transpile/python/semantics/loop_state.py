@@ -25,9 +25,9 @@ from transpile.python.semantics.values import (
     is_array,
     joined,
 )
-from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import bind, constant
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.lists import flatten_lists
 from transpile.trace.views.results import lies_in_rows
 
 _TURNED = "a loop carries it, and it does not lie in rows before or behind each iteration"
@@ -73,7 +73,7 @@ class State:
         if type(value) is Maybe:
             flag = self._carry(value.is_bound, "")
             value = value.value
-        leaves, structure = flatten_arrays(value)
+        leaves, structure = flatten_lists(value)
         return _Carried(structure, [self._slot(x, name) for x in leaves], flag, name=name)
 
     def _slot(self, value: Any, name: str) -> Any:
@@ -148,7 +148,7 @@ class State:
     def _ceases_to_be_row(self, part: _Carried, result: Any) -> bool:
         if not any(isinstance(slot, _Chosen) for slot in part.slots):
             return False
-        leaves, structure = flatten_arrays(result.value if type(result) is Maybe else result)
+        leaves, structure = flatten_lists(result.value if type(result) is Maybe else result)
         return structure != part.structure or any(
             isinstance(slot, _Chosen) and not slot.row.is_like(outer_of(leaf))
             for slot, leaf in zip(part.slots, leaves, strict=True)
@@ -162,7 +162,7 @@ class State:
             given.is_used = True  # where nothing binds it, it has the value of before
         name = self.names[number]
         value = result.value if type(result) is Maybe else result
-        leaves, structure = flatten_arrays(value)
+        leaves, structure = flatten_lists(value)
         slots: list[Any] = []
         for leaf in leaves:
             row = None if name in self._without_rows else outer_of(leaf)
@@ -194,7 +194,7 @@ class State:
         if type(result) is Maybe and part.flag is None:
             part.flag = self._carry(np.bool_(True), "")
             return True
-        leaves, structure = flatten_arrays(result.value if type(result) is Maybe else result)
+        leaves, structure = flatten_lists(result.value if type(result) is Maybe else result)
         if structure != part.structure:
             before = part.structure.unflatten(list(map(self._before, part.slots)))
             raise _unsettled(name, described(before), described(result))
@@ -216,7 +216,7 @@ class State:
     def _joins(self, part: _Carried, result: Any) -> bool:
         """Widen what the body binds first: another variable, of which it is made, may be wider than
         in the first iteration."""
-        leaves, structure = flatten_arrays(result.value if type(result) is Maybe else result)
+        leaves, structure = flatten_lists(result.value if type(result) is Maybe else result)
         if structure != part.structure:
             return False
         changed = False
@@ -242,7 +242,7 @@ class State:
             if type(part) is not _Carried:
                 continue
             value = result.value if type(result) is Maybe else result
-            for slot, leaf in zip(part.slots, flatten_arrays(value)[0], strict=True):
+            for slot, leaf in zip(part.slots, flatten_lists(value)[0], strict=True):
                 if isinstance(slot, int) and self.types[slot].ndim:
                     objects.append(Object(slot, part.name, self._initial[slot], leaf))
         return objects
@@ -271,7 +271,7 @@ class State:
             if part.flag is not None:
                 is_bound = result.is_bound if type(result) is Maybe else np.bool_(True)
                 outputs[part.flag] = region.atom(is_bound)
-            for slot, leaf in zip(part.slots, flatten_arrays(value)[0], strict=True):
+            for slot, leaf in zip(part.slots, flatten_lists(value)[0], strict=True):
                 if isinstance(slot, int):
                     outputs[slot] = region.atom(leaf, self.types[slot])
                 elif isinstance(slot, _Chosen):

@@ -10,8 +10,6 @@ from transpile import errors
 from transpile.ir.dims import Dim, bounds
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType, type_of
-from transpile.numpy.core.coercion import as_traced
-from transpile.trace.bytecode.made_arrays import note_fresh
 from transpile.trace.trace import Trace, current_trace
 from transpile.trace.tracer import UNKNOWN, Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -49,12 +47,6 @@ class EndedError(BaseException):
 
     def __init__(self, error: Exception) -> None:
         self.error = error
-
-
-def fresh(value: Any) -> Any:
-    """What a variable is that an expression was assigned to: of an array that this has just made,
-    the trace notes where, as it may be assigned to."""
-    return as_traced(value) if type(value) is np.ndarray and note_fresh(value) else value
 
 
 def returned(value: Any) -> Any:

@@ -70,7 +70,7 @@ def conversion(
         return None
     found = definition(code)
     choices = (isinstance(node, _CHOOSING) or _is_chain(node) for node in ast.walk(found.node))
-    if consumer is None and not any(choices):
+    if consumer is None and not any(choices) and not _assigns_to_list(found.node):
         return None
     node = copied(found.node)
     if found.class_name:
@@ -114,6 +114,15 @@ def converted(function: FunctionType, made: Conversion, ops: Any) -> FunctionTyp
     copied.__qualname__, copied.__module__ = function.__qualname__, function.__module__
     copied.__dict__.update(function.__dict__)
     return copied
+
+
+def _assigns_to_list(node: ast.AST) -> bool:
+    """True where a list is made, and an element is assigned to, perhaps of that list."""
+    is_made = any(isinstance(inner, ast.List) for inner in ast.walk(node))
+    return is_made and any(
+        isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store)
+        for inner in ast.walk(node)
+    )
 
 
 def _is_chain(node: ast.AST) -> bool:

@@ -32,8 +32,11 @@ Node = TypeVar("Node", bound=ast.AST)
 Block = list[ast.stmt]
 # What the functions are called that statements become, and the parameter that is an item.
 _ROLES = ("then", "otherwise", "condition", "body", "item")
-# What may make an array that nobody else has.
-_MAKING = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)
+# What may make an array, or a list, that nobody else has.
+_MAKING = (
+    *(ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript),
+    *(ast.List, ast.ListComp),
+)
 _NOT_CONVERTED = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 

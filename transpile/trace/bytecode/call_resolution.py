@@ -68,6 +68,8 @@ class Resolver(Marker):
     def __matmul__(self, callee: Any) -> Any:
         """What is called in the place of a callable."""
         found = resolved(callee)
+        if THREAD.python is not None and type(getattr(callee, "__self__", None)) is list:
+            THREAD.python.check_method(callee)
         if not THREAD.traces or not THREAD.traces[-1].is_region or _is_replaced(callee):
             return found
         return watched(callee, found)

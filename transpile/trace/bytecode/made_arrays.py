@@ -114,6 +114,8 @@ def check_assignment(value: Any, target: Any, *keys: Any) -> None:
     the trace has made; UnsupportedError where a trace around it has."""
     if isinstance(target, np.flatiter):
         target = target.base
+    if type(target) is list and THREAD.python is not None:
+        THREAD.python.check_list(target, keys)
     if not isinstance(target, np.ndarray) or not THREAD.traces or THREAD.sites is None:
         return
     root = root_of(target)
