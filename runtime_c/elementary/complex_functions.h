@@ -41,8 +41,8 @@ static inline C cosh_C(C z)
     R odd = hyperbolic_parts_R(x, &even, &factor);
     bool is_endless = !(absolute_R(y) < (R)INFINITY);
     R real = even * cos_R(y) * factor, imag = odd * sin_R(y) * factor;
-    real = is_endless & (absolute_R(x) == (R)INFINITY) ? absolute_R(x) : real;
-    imag = is_endless & (x == 0) ? x : imag;
+    real = (is_endless & (absolute_R(x) == (R)INFINITY)) ? absolute_R(x) : real;
+    imag = (is_endless & (x == 0)) ? x : imag;
     return make_complex_R(real, y == 0 ? copysign_R((R)1, x) * y : imag);
 }
 
@@ -179,10 +179,10 @@ static inline C arctanh_C(C z)
     R ratio = least / most, small = x / most / (most * (1 + ratio * ratio));
     R quarter = log1p_R(4 * x / (near * near + y * y)) / 4;
     R pole = ((R)0x1.62e42fefa39efp-1 - log_R(y)) / 2;
-    R finite = (x == (R)INFINITY) | (y == (R)INFINITY) ? 0 : small;
+    R finite = ((x == (R)INFINITY) | (y == (R)INFINITY)) ? 0 : small;
     R real = x == 0 ? 0 : is_large ? finite : is_pole ? pole : quarter;
     R half = arctan2_R(2 * y, near * (1 + x) - y * y) / 2;
-    R imag = is_large & (y == y) ? (R)0x1.921fb54442d18p+0 : half;
+    R imag = (is_large & (y == y)) ? (R)0x1.921fb54442d18p+0 : half;
     return make_complex_R(copysign_R(real, real_C(z)), copysign_R(imag, imag_C(z)));
 }
 

@@ -11,6 +11,7 @@ from transpile.ir.types import BOOL, DTYPES, HALVES, SHORT_NAMES
 from transpile.runtime.executable import Lowering
 from transpile.symbols import c_helpers
 from transpile.symbols.c_helpers import collect, find, items, library_name
+from transpile.util.data_files import data_directory
 
 assert Lowering  # importing it fills the table
 
@@ -20,6 +21,20 @@ SUFFIXES = [name for dtype, name in SHORT_NAMES.items() if dtype not in (BOOL, *
 
 def text_of(*names):
     return "\n".join(collect(names))
+
+
+@pytest.mark.parametrize("folder", ["runtime_c", "templates"])
+def test_conditions_that_end_in_a_bitwise_and_have_parentheses(folder):
+    """clang warns of `a & (b == c) ? d : e`, which gcc takes without a word."""
+    bare = re.compile(r"[^&|][&|] (\((?:[^()]|\([^()]*\))*\)) \?")
+    assert bare.search(" a & (b == c(d)) ? e : f") and not bare.search("(a & (b == c)) ? e : f")
+    found = [
+        f"{path}: {line}"
+        for path in sorted(data_directory(folder).rglob("*.[hcj]*"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if bare.search(line)
+    ]
+    assert found == []
 
 
 def test_a_pattern_is_made_for_a_dtype():
