@@ -68,9 +68,21 @@ def reshape(a: Array, /, shape: Any, order: str = "C", *, copy: Any = None) -> A
     order.
 
     One size may be -1. `A` means `F` for transposed arrays; arguments count as stored row-major.
-    `copy` changes nothing. Raises ValueError where the sizes do not match.
+    With `copy` it is no view. Raises ValueError where the sizes do not match, and, with a `copy` of
+    False, for what is no view in NumPy.
     """
     x = as_array(a)
+    result = _reshaped(x, shape, order)
+    if copy is None or not (isinstance(x, Tracer) and isinstance(result, Tracer)):
+        return result
+    if copy:
+        return bind(elementwise.copy, result)
+    if result.owner.root_of(result.original) is not x.owner.root_of(x.original):
+        raise located(ValueError, "Unable to avoid creating a copy while reshaping.")
+    return result
+
+
+def _reshaped(x: Any, shape: Any, order: str) -> Any:
     wanted = _infer(shape_argument(shape), x.size)
     if order in ("A", "a") and isinstance(x, Tracer):
         what = "as reshape reads and writes elements"
@@ -397,7 +409,7 @@ def imag(val: Array) -> Any:
 def _reshape_method(x: Tracer, *shape: Any, order: str = "C", copy: Any = None) -> Any:
     """The elements in another shape, given as a tuple or as several numbers; see
     `numpy.reshape`."""
-    return FUNCTIONS[np.reshape](x, shape[0] if len(shape) == 1 else shape, order)
+    return FUNCTIONS[np.reshape](x, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
 def _flatten(x: Tracer, order: str = "C") -> Any:

@@ -86,6 +86,8 @@ def store(x: Tracer, value: Any, since: int) -> None:
 def _stand_for(trace: Trace, var: Var, changed: Var) -> None:
     trace.written[var] = changed
     trace.roots[changed] = trace.roots.get(var, var)
+    if trace.viewed(changed) is not None:  # as what a view was put back by: it is the array itself
+        trace.layouts.own.add(changed)
     if trace.copies:
         _reflect(trace, trace.roots[changed], changed)
 
