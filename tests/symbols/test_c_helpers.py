@@ -37,6 +37,15 @@ def test_conditions_that_end_in_a_bitwise_and_have_parentheses(folder):
     assert found == []
 
 
+def test_functions_of_string_h_are_there_without_it():
+    """Programs that are freestanding do not include it, and have builtin functions by macros."""
+    families = (data_directory("runtime_c") / "products", data_directory("runtime_c") / "arrays")
+    texts = [path.read_text() for folder in families for path in folder.rglob("*.h")]
+    called = {name for text in texts for name in re.findall(r"\b(mem[a-z]+)\(", text)}
+    preamble = (data_directory("templates") / "definitions.j2").read_text()
+    assert "memmove" in called and called <= set(re.findall(r"#define (\w+) __builtin", preamble))
+
+
 def test_a_pattern_is_made_for_a_dtype():
     text = text_of("add_i16")
     assert "static inline int16_t add_i16(int16_t x, int16_t y)" in text
