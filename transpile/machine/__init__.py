@@ -325,10 +325,10 @@ class Machine:
     shortest_any: int = 8
     longest_any: int = 512
 
-    # Unroll-and-jam: the rows of a group; fewer rows are over before it pays; the most operations
-    # on each element, and the most accumulators of a column, for some 16 or 32 vector registers.
-    jammed_rows: int = 4
-    fewest_jammed_rows: int = 16
+    # Unroll-and-jam: the rows of a group, and those of a window; fewer rows are over before it pays;
+    # the most operations on each element, and accumulators of a column, for 16 or 32 registers.
+    jammed_rows, fewest_jammed_rows = 4, 16
+    fewest_window_rows, most_window_rows = 4, 16
     most_jammed_flops: int = 24
     most_jammed_accumulators: int = 6
     # Rows that are reduced: the elements, as longer ones wait for memory and not for a chain unless

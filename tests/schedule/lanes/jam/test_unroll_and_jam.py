@@ -8,6 +8,7 @@ from graphs import assert_steps_agree, lowered
 from helpers import assert_equal_values, leaves, ordinary, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from source_text import function_of
 from thorough import one_in, tries
 
 import transpile
@@ -134,3 +135,23 @@ def test_each_accumulator_sees_the_same_numbers_in_the_same_order(dtype):
     found = transpile.jit(lambda x: (x.sum(axis=0), (x * x).sum(axis=0)))(x)
     np.testing.assert_array_equal(found[0], x.sum(axis=0))
     np.testing.assert_array_equal(found[1], (x * x).sum(axis=0))
+
+
+@pytest.mark.parametrize("width", [7, 15, 16, 24, 31, 37])
+def test_the_window_of_a_filter_is_in_registers(width):
+    """Sums of a window in the order of Python, with the strip's elements read once."""
+    source = (
+        "def f(x, h, out):\n"
+        "    for i in range(len(out)):\n"
+        "        s = 0.0\n"
+        f"        for k in range({width}):\n"
+        "            s += x[i + k] * h[k]\n"
+        "        out[i] = s\n"
+        "    return out\n"
+    )
+    function = function_of(source, f"<a window of {width}>")
+    x, h = np.random.default_rng(width).normal(size=600), np.linspace(-1, 1, width)
+    jitted = transpile.jit(function)
+    text = jitted.lower(x, h, np.zeros(501)).as_text("loops")
+    assert "s_own" in text or width < Machine.fewest_columns
+    np.testing.assert_array_equal(jitted(x, h, np.zeros(501)), function(x, h, np.zeros(501)))

@@ -7,7 +7,8 @@ Improving register allocation for subscripted variables, 1990):
     for group: for column in strip:
         own = acc[column]; for row in group: own += x[row][column]; acc[column] = own
 
-Each accumulator sees the same operands in the same order. Bodies that compute much per element gain
+The rows of the window of a filter overlap, and form larger groups. Each accumulator sees the same
+operands in the same order. Bodies that compute much per element gain
 nothing and stay. Runs after `vectorize_loops`, on what `vectorize_columns` made.
 """
 
@@ -64,7 +65,7 @@ def _body(
     local = around | {s.buffer.name: s.buffer for s in body if isinstance(s, Alloc)}
     for statement in body:
         match statement:
-            case For(body=(For(simd=True) as strip,)) if _may_unroll(statement, machine):
+            case For(body=(For(simd=True) as strip,)) if _may_unroll(statement, strip, machine):
                 elements = _accumulators(statement, strip, local, machine)
                 if elements:
                     yield from _grouped(statement, strip, elements, local, names, machine)
@@ -74,10 +75,13 @@ def _body(
         yield with_bodies(statement, lambda inner: tuple(_body(inner, names, local, machine)))
 
 
-def _may_unroll(rows: For, machine: Machine) -> bool:
-    """True if a loop over rows is sequential and long."""
-    is_plain = not rows.ordered and not rows.parallel and not rows.simd and rows.limit is None
-    return is_plain and trips(rows) >= machine.fewest_jammed_rows
+def _may_unroll(rows: For, strip: For, machine: Machine) -> bool:
+    """True if a loop over rows is sequential and long. What it carries is seen by `_accumulators`."""
+    is_plain = not rows.parallel and not rows.simd and rows.limit is None
+    is_window = is_plain and _are_windows(rows, strip)
+    return is_plain and trips(rows) >= (
+        machine.fewest_window_rows if is_window else machine.fewest_jammed_rows
+    )
 
 
 def _accumulators(
@@ -123,25 +127,46 @@ def _grouped(
     names: Names,
     machine: Machine,
 ) -> Iterator[Statement]:
-    """The loop over groups of rows, and the remainder loop."""
+    """The loop over groups of rows, and the remainder loop, which of a window of known width is a
+    smaller group."""
     inner = names.inner()
     variables = {e: Ref(inner.new(f"{e[0]}_own"), local[e[0]].dtype) for e in elements}
-    height = machine.jammed_rows
-    whole = floor_divide(rows.extent, height)
-    group = Symbol(inner.new("group"), 0, whole)
-    updates = tuple(_in_variables(s, variables) for s in strip.body)
-    unrolled = Symbol(rows.symbol.name, 0, height)
-    row = Dim.of(group) * height + rows.start + Dim.of(unrolled)
-    jammed = For(unrolled, height, tuple(substitute_index(s, rows.symbol, row) for s in updates))
-    loads = (
-        Declare(ref.name, Load(name, index, ref.dtype), constant=False)
-        for (name, index), ref in variables.items()
+    extent, is_window = rows.extent, _are_windows(rows, strip)
+    height = machine.most_window_rows if is_window else machine.jammed_rows
+
+    def jammed(first: Index, count: int) -> For:
+        """The strip with a group of rows."""
+        updates = tuple(_in_variables(s, variables) for s in strip.body)
+        unrolled = Symbol(rows.symbol.name, 0, count)
+        row = first + rows.start + Dim.of(unrolled)
+        body = tuple(substitute_index(s, rows.symbol, row) for s in updates)
+        loads = (
+            Declare(ref.name, Load(name, index, ref.dtype), constant=False)
+            for (name, index), ref in variables.items()
+        )
+        stores = (Store(name, index, ref) for (name, index), ref in variables.items())
+        return replace(strip, body=(*loads, For(unrolled, count, body), *stores))
+
+    whole = floor_divide(extent, height)
+    if whole != 0:
+        group = Symbol(inner.new("group"), 0, whole)
+        yield For(group, whole, (jammed(Dim.of(group) * height, height),))
+    rest = extent - whole * height
+    if is_window and isinstance(rest, int) and rest > 1:
+        yield jammed(whole * height, rest)
+    elif rest != 0:
+        yield replace(rows, start=rows.start + whole * height)
+
+
+def _are_windows(rows: For, strip: For) -> bool:
+    """True if the rows are those of a window, which overlap: they are in the first cache, however
+    many are read side by side."""
+    return all(
+        last_axis_stride(index, rows.symbol) is not None
+        for s in strip.body
+        for _, index in accesses(s)
+        if index
     )
-    stores = (Store(name, index, ref) for (name, index), ref in variables.items())
-    yield For(group, whole, (replace(strip, body=(*loads, jammed, *stores)),))
-    rest: Index = rows.start + whole * height
-    if rest != rows.stop:
-        yield replace(rows, start=rest)
 
 
 def _in_variables(statement: Statement, variables: dict[_Element, Ref]) -> Statement:
