@@ -325,8 +325,8 @@ class Machine:
     shortest_any: int = 8
     longest_any: int = 512
 
-    # Unroll-and-jam: the rows of a group, and those of a window; fewer rows are over before it pays;
-    # the most operations on each element, and accumulators of a column, for 16 or 32 registers.
+    # Unroll-and-jam: the rows of a group, and of a window; fewer rows are over before it pays; the
+    # most operations on each element, and accumulators of a column, for 16 or 32 registers.
     jammed_rows, fewest_jammed_rows = 4, 16
     fewest_window_rows, most_window_rows = 4, 16
     most_jammed_flops: int = 24

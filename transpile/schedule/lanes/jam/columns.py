@@ -76,7 +76,7 @@ def _body(
 
 
 def _may_unroll(rows: For, strip: For, machine: Machine) -> bool:
-    """True if a loop over rows is sequential and long. What it carries is seen by `_accumulators`."""
+    """True if a loop over rows is sequential and long; `_accumulators` sees what it carries."""
     is_plain = not rows.parallel and not rows.simd and rows.limit is None
     is_window = is_plain and _are_windows(rows, strip)
     return is_plain and trips(rows) >= (
