@@ -83,6 +83,19 @@ def test_known_numbers_are_tested_too(n):
         assert outcome(checked, value) == outcome(by_zero, value)
 
 
+def filled(n, b):
+    out = np.zeros(5, np.int64)
+    for i in range(5):
+        out[i] = i % n + i // b
+    return tuple(out)
+
+
+def test_numbers_are_tested_where_an_array_is_assigned_to():
+    checked = transpile.jit(filled, check_arithmetic=True)
+    for n, b in ((3, 2), (0, 2), (3, 0), (-2, -1)):
+        assert outcome(checked, n, b) == outcome(filled, n, b)
+
+
 def to_int(x):
     return int(x) if x > -100 or x != x else 0
 

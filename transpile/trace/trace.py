@@ -205,7 +205,7 @@ class Trace:
             self.origin = before
 
     def lifted(self, array: Any) -> Tracer:
-        """An array as a traced constant: its values as they are now."""
+        """An array, or a number, as a traced constant: its values as they are now."""
         if id(array) not in self.lifts:
             value = constant(np.array(array))
             shape = value.type.shape
@@ -217,7 +217,7 @@ class Trace:
     def forget(self, root: Any) -> None:
         """The array with this memory is about to be assigned to: what was lifted is out of date."""
         for key, (array, _) in list(self.lifts.items()):
-            if root_of(array) is root:
+            if isinstance(array, np.ndarray) and root_of(array) is root:
                 self.check_lifted()
                 del self.lifts[key]
 
