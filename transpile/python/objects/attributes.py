@@ -7,6 +7,7 @@ of it, as variables are, and are set behind it.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import FunctionType, ModuleType
@@ -21,6 +22,7 @@ from transpile.python.objects.containers import (
     held_items,
     restore,
 )
+from transpile.python.objects.known_arrays import handed
 from transpile.python.semantics.values import Maybe, Unbound
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -94,6 +96,11 @@ class Attributes:
                     changed.append(Attribute(owner, field, f"{name}.{field}"))
         return changed
 
+    def copied(self, values: Iterable[Any]) -> list[Any]:
+        """Values, with copies of the changed lists and dicts, which will be as before again."""
+        owners = {id(a.owner) for a in self.changed() if isinstance(a, Element)}
+        return [copy.copy(v) if id(v) in owners else v for v in values]
+
     def restore(self) -> None:
         """Let all be as before."""
         for key, (owner, _) in self._objects.items():
@@ -109,6 +116,13 @@ class Attributes:
             for field, value in before.items():
                 if now[field] is not value:
                     fields[field] = value
+
+
+def unlike_ones(results: Sequence[Any], copies: Sequence[Any]) -> list[list[Any]]:
+    """The results of two branches: of a list that both give the list itself, else its copies."""
+    pairs = zip(*results, *copies, strict=True)
+    chosen = [(x, y) if x is y else (one, other) for x, y, one, other in pairs]
+    return [[pair[n] for pair in chosen] for n in (0, 1)]
 
 
 def _fields(owner: Any) -> dict[Any, Any]:
@@ -197,11 +211,13 @@ def with_attributes(
 
 
 def _objects(functions: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """The user's objects in the closures and globals of functions, and of those that they see in
-    closures."""
+    """The user's objects that functions are handed, and in their closures and globals, and of those
+    that they see in closures."""
     pending, met = list(functions), set()
     while pending:
         function = pending.pop()
+        for name, value in handed(function):
+            yield from _held(name, value, _DEPTH)
         while isinstance(function, partial):
             pending += function.args
             function = function.func

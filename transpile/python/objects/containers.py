@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from transpile import errors
 from transpile.ir.source_info import user_source
-from transpile.python.objects.known_arrays import closed_over, leaving_arrays
+from transpile.python.objects.known_arrays import closed_over, leaving_arrays, variables
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
 from transpile.trace.views.lists import flatten_lists
@@ -131,9 +131,9 @@ def _take_ids(value: Any, depth: int, ids: set[int]) -> None:
 
 
 def _seen(function: Any) -> Iterator[tuple[str, Any]]:
-    """The containers in the closures of a function, and of those that it sees there, by the names
-    that they have."""
-    for name, value in closed_over(function):
+    """The containers that a function is handed, and in its closures and those of what it sees
+    there, by the names that they have."""
+    for name, value in variables(function):
         yield from _held(name, value)
 
 

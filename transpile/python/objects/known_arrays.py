@@ -8,7 +8,7 @@ that the code of a statement can see are compared with what they were before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -123,6 +123,42 @@ def _parts(value: Any) -> list[Any]:
     return list(held.values())[:_MOST] if type(held) is dict else []
 
 
+class Handed(partial[Any]):
+    """A function with its arguments: the variables that a statement binds, and may change before
+    (`x += y` of lists)."""
+
+    names: tuple[str, ...] = ()
+
+
+def handing(function: Callable[..., T], names: tuple[str, ...], values: Sequence[Any]) -> Handed:
+    """A function with the values of these variables as its arguments."""
+    result = Handed(function, *values)
+    result.names = names
+    return result
+
+
+def handed(function: Any) -> Iterator[tuple[str, Any]]:
+    """The variables that a function has got as arguments, or as their defaults: those that are not
+    read behind the statement."""
+    while isinstance(function, partial):
+        if isinstance(function, Handed):
+            yield from zip(function.names, function.args, strict=False)
+        function = function.func
+    if isinstance(function, FunctionType) and function.__defaults__:
+        code, defaults = function.__code__, function.__defaults__
+        first = code.co_argcount - len(defaults)
+        yield from zip(code.co_varnames[first : code.co_argcount], defaults, strict=True)
+
+
+def variables(function: Any) -> Iterator[tuple[str, Any]]:
+    """The variables that a function is handed and those in its closures, and those of the functions
+    that it sees there."""
+    yield from handed(function)
+    for name, value in closed_over(function):
+        yield name, value
+        yield from handed(value)
+
+
 def closed_over(function: Any) -> Iterator[tuple[str, Any]]:
     """The variables in the closures of a function, and of those that it sees there."""
     pending, met = [function], set()
@@ -145,9 +181,9 @@ def closed_over(function: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _visible(function: Any) -> Iterator[Any]:
-    """The variables of closures, and of the globals that the code names."""
+    """The variables of closures, those handed over, and the globals that the code names."""
     functions = [function]
-    for _, value in closed_over(function):
+    for _, value in variables(function):
         functions.append(value)
         yield value
     for one in functions:

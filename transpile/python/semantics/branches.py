@@ -18,8 +18,9 @@ from transpile.lax.control.branches import bind_cond
 from transpile.numpy.core.promotion import weaken
 from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives.effects.failures import fail
-from transpile.python.objects.attributes import Attribute, Attributes
+from transpile.python.objects.attributes import Attribute, Attributes, unlike_ones
 from transpile.python.objects.containers import lent_by_choice, unchanging
+from transpile.python.objects.known_arrays import handing
 from transpile.python.objects.references import (
     Row,
     check_copies,
@@ -82,8 +83,8 @@ def if_(
     met("if", holds)
     if not isinstance(holds, Tracer):
         return (then if holds else otherwise)(*values)
-    branches = partial(then, *values), partial(otherwise, *values)
-    return _traced(holds, branches, [name.lstrip("+") for name in names])
+    plain = tuple(name.lstrip("+") for name in names)
+    return _traced(holds, [handing(f, plain, values) for f in (then, otherwise)], plain)
 
 
 def met(kind: str, holds: Any) -> None:
@@ -119,12 +120,14 @@ def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -
     regions = Region("then"), Region("otherwise")
     attributes = Attributes(branches)
     results: list[Any] = []
+    copies: list[Any] = []
     ends: list[EndedError] = []
     changes: list[dict[Any, Any]] = []
     changed: dict[Any, Attribute] = {}
     for region, branch in zip(regions, branches, strict=True):
         try:
             results.append(unchanging(partial(region.run, partial(ending, branch)), branch))
+            copies.append(attributes.copied(results[-1]))
             changed |= {a.key: a for a in attributes.changed()}
             changes.append({a.key: a.get() for a in attributes.changed()})
         except EndedError as ended:
@@ -134,6 +137,7 @@ def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -
         finally:
             attributes.restore()
     names = [*names, *(a.label for a in changed.values())]
+    results = results if ends else unlike_ones(results, copies)
     results = [
         [_Never] * len(names)
         if result is None

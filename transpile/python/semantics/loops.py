@@ -465,7 +465,8 @@ class _Loop(LoopStatement):
                 return body(*first, *now)
 
             try:
-                results = checked(partial(unchanging, partial(region.run, call), body), body)
+                run = partial(region.run, partial(exceptions.ending, call))
+                results = checked(partial(unchanging, run, body), body)
             except EndedError:  # an exception ends each iteration
                 results = tuple(now)
             if not (state.absorb(results, region) or state.is_turned()):
