@@ -320,3 +320,67 @@ def test_attributes_of_views():
     assert [v.tolist() for v in found] == [True, False, True, True, [8, 24]]
     with pytest.raises(UnsupportedError, match="has elements more than once"):
         interpreted(written, np.ones(3))
+
+
+def element_of_a_vector(x):
+    x.ravel()[1] = 9.0
+    return x * 1
+
+
+def vector_behind_an_assignment(x):
+    v = x.ravel()
+    x[0] = 5.0
+    return v * 1
+
+
+def contiguous_vector(x):
+    v = np.ascontiguousarray(x)
+    v[0] = 5.0
+    return x * 1
+
+
+def row_as_a_vector(x):
+    v = x[0].ravel()
+    v[0] = 5.0
+    return x * 1
+
+
+VECTORS = [element_of_a_vector, vector_behind_an_assignment, contiguous_vector]
+
+
+@pytest.mark.parametrize("function", VECTORS)
+def test_vectors_with_gaps_are_refused_where_it_shows_whether_they_are_copied(function):
+    jitted = transpile.jit(function)
+    for x in (np.arange(10.0)[::2], np.arange(5.0)[::-1]):
+        with pytest.raises(UnsupportedError, match="does not lie in rows"):
+            jitted(x)
+
+
+def test_rows_of_an_argument_in_columns_are_no_vectors_without_gaps():
+    with pytest.raises(UnsupportedError, match="does not lie in rows"):
+        transpile.jit(row_as_a_vector)(np.asfortranarray(np.ones((3, 3))))
+
+
+def test_vectors_with_gaps_are_taken_where_it_does_not_show():
+    def f(x):
+        np.put(x, [0], 3.0)
+        x += 1
+        return x.ravel() + x.sum()
+
+    x, y = np.arange(10.0)[::2], np.arange(10.0)[::2]
+    np.testing.assert_array_equal(transpile.jit(f)(x), f(y))
+    np.testing.assert_array_equal(x, y)
+
+
+def test_all_elements_of_a_runtime_size_are_assigned_to():
+    def f(x):
+        x.flat = np.array([1.0, 2.0, 3.0])
+        y = x * 1
+        y.flat = 5.0
+        return y
+
+    jitted = transpile.jit(f, dynamic_shapes=True)
+    for shape in ((2, 4), (3, 3)):
+        x, y = np.zeros(shape), np.zeros(shape)
+        np.testing.assert_array_equal(jitted(x), f(y))
+        np.testing.assert_array_equal(x, y)

@@ -73,8 +73,15 @@ def before_an_exception(x, k):
         fill_and_fail(k)
 
 
+def bound(x, k):
+    if x[0] > 100:
+        k.flat = 3.0
+        k = k + 1.0
+
+
 CHANGES = [
     flat,
+    bound,
     real,
     mapped,
     iterator,
@@ -184,6 +191,19 @@ def test_what_python_raises_in_a_branch_is_raised_by_the_program(raising):
     with pytest.raises(type(expected.value)) as found:
         interpret(graph, [X + 1000.0])
     assert str(found.value) == str(expected.value)
+
+
+def test_what_python_raises_in_a_loop_is_raised_by_the_program():
+    def f(x):
+        while x[0] > 100:
+            x = x - 1000
+            int("q")
+        return x
+
+    graph = transpile.jit(f).trace(X).jaxpr
+    np.testing.assert_array_equal(interpret(graph, [X])[0], X)
+    with pytest.raises(ValueError, match="invalid literal for int"):
+        interpret(graph, [X + 1000.0])
 
 
 def test_what_a_trace_cannot_do_is_no_exception_of_the_program():

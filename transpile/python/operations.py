@@ -16,14 +16,13 @@ from transpile.python.semantics.branches import (
     and_,
     choose,
     compare,
-    is_sequence,
     is_singleton,
     not_,
     or_,
 )
 from transpile.python.semantics.exceptions import goes_on, handled, raise_, text
 from transpile.python.semantics.generators import Generated, listed, loop_over
-from transpile.python.semantics.values import Unbound, here, only_here, returned
+from transpile.python.semantics.values import Unbound, here, is_sequence, only_here, returned
 
 __all__ = [
     "Generated",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape, Symbol, floor_divide, terms_of
+from transpile.ir.dims import Dim, Shape, Symbol, floor_divide, terms_of
 from transpile.ir.indices.lengths import are_equal_later, lengths_of
 from transpile.ir.indices.row_major import product
 from transpile.numpy.core.memory import in_order
@@ -39,6 +39,7 @@ from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
+from transpile.trace.views.arguments import note_decided
 from transpile.trace.views.memory import is_view, lies_in, lock_as, may_share, order_in_memory
 from transpile.trace.views.results import equations_so_far, note_results
 
@@ -140,7 +141,6 @@ def _quotient(size: Any, known: Any) -> Any:
     return length_of(dimension_value(size) // dimension_value(known))
 
 
-@implements(np.ravel)
 def ravel(a: Array, order: str = "C") -> Any:
     """The elements as a vector, in row-major order, column-major for order="F", and the order in
     memory for order="K", in which arguments count as stored row-major."""
@@ -161,6 +161,15 @@ def ravel(a: Array, order: str = "C") -> Any:
             result = bind(elementwise.copy, result)
         result.owner.layouts.take_own(result.original)
         may_share(result.owner, x.original, result.original, lies.reason)
+    return result
+
+
+@implements(np.ravel)
+def ravel_of_user(a: Array, order: str = "C") -> Any:
+    """`ravel`, of which it can be seen whether the vector is a view, or a copy."""
+    result = ravel(a, order)
+    if isinstance(a, Tracer) and isinstance(result, Tracer):
+        note_decided(a.owner, a.original, result.original)
     return result
 
 
@@ -378,7 +387,9 @@ def as_view(result: Any) -> Any:
 
 def _set_flat(x: Tracer, value: Any) -> None:
     """Assign values, repeated cyclically, to the elements in row-major order."""
-    if x.size:
+    if isinstance(x.size, Dim):
+        x[...] = FUNCTIONS[np.resize](as_array(value), x.shape)
+    elif x.size:
         FUNCTIONS[np.put](x, np.arange(x.size), value)
 
 

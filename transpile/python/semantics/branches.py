@@ -220,12 +220,6 @@ def is_singleton(value: Any, constant: Any, is_rest: bool = False) -> Any:
     return truth(value) if constant else not_(value)
 
 
-def is_sequence(value: Any, length: int) -> bool:
-    """Whether a value matches a pattern of so many items: arrays and texts do not."""
-    others = str | bytes | bytearray | Tracer
-    return isinstance(value, Sequence) and not isinstance(value, others) and len(value) == length
-
-
 def _contains(container: Any, value: Any) -> Any:
     """`value in container`, of traced values."""
     if isinstance(container, Tracer | TracedList):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -140,3 +141,9 @@ def only_here(place: Any, *names: str) -> None:
         "the program. Give it to the function and return it, or keep it as an attribute of an "
         "object or an element of an array"
     )
+
+
+def is_sequence(value: Any, length: int) -> bool:
+    """Whether a value matches a pattern of so many items: arrays and texts do not."""
+    others = str | bytes | bytearray | Tracer
+    return isinstance(value, Sequence) and not isinstance(value, others) and len(value) == length

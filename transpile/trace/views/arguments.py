@@ -22,13 +22,13 @@ _IN_ROWS = "contract"  # the kind of products, which lie in rows however their o
 
 def note_decided(trace: Trace, base: Var, result: Var) -> None:
     """Record that what is a view of an array, or a copy, follows from how that lies in memory."""
-    if len(base.type.shape) > 1 and THREAD.traces:
+    if base.type.shape and THREAD.traces:
         THREAD.traces[0].layouts.decided.append((trace, base, result))
 
 
 def note_asked(trace: Trace, var: Var) -> None:
     """Record that a value follows from how an array lies in memory."""
-    if len(var.type.shape) > 1 and THREAD.traces:
+    if var.type.shape and THREAD.traces:
         THREAD.traces[0].layouts.asked.append((trace, var))
 
 
@@ -73,19 +73,23 @@ def _is_reshaped(trace: Trace, changed: Var, result: Var) -> bool:
 
 
 def _inputs_of(outermost: Trace, pending: list[tuple[Trace, Var]]) -> set[Var]:
-    """The inputs of more than one axis that decide how some arrays lie in memory."""
+    """The inputs that decide how some arrays lie in memory: vectors decide of themselves and of
+    their views only."""
     found: set[Var] = set()
     met: set[Var] = set()
     while pending:
         trace, var = pending.pop()
-        if var in met or len(var.type.shape) < 2 or var in trace.layouts.rows:
+        if var in met or not var.type.shape or var in trace.layouts.rows:
             continue
         met.add(var)
         if var in trace.roots:
             pending.append((trace, trace.roots[var]))
         elif (equation := trace.producers.get(var)) is not None:
-            if equation.primitive.kind != _IN_ROWS:
-                pending += [(trace, a) for a in equation.inputs if isinstance(a, Var)]
+            if trace.viewed(var) is not None:
+                pending += [(trace, a) for a in equation.inputs[:1] if isinstance(a, Var)]
+            elif equation.primitive.kind != _IN_ROWS:
+                arrays = [a for a in equation.inputs if isinstance(a, Var)]
+                pending += [(trace, a) for a in arrays if len(a.type.shape) > 1]
         elif trace is outermost:
             found.add(var)
         else:

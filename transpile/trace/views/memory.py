@@ -191,7 +191,8 @@ def _note_reshape(trace: Trace, equation: Equation) -> None:
     base, result = equation.inputs[0], equation.output
     if not isinstance(base, Var) or _joins_no_axes(base.type.shape, result.type.shape):
         return
-    note_decided(trace, base, result)
+    if len(base.type.shape) > 1:
+        note_decided(trace, base, result)
     if is_plain(trace, base) or lies_in_rows_for_all(trace, base):
         return
 
@@ -280,7 +281,8 @@ def order_in_memory(trace: Trace, var: Var, order: str, what: str = "") -> tuple
     Raises UnsupportedError where it depends on runtime sizes. `what` is to happen in that order; it
     does not differ between arrays that lie in rows and in columns if it is left out.
     """
-    note_asked(trace, var)
+    if var.type.ndim > 1:
+        note_asked(trace, var)
     array = in_memory(trace, var)
     rows = tuple(range(var.type.ndim))
     if array is None or array.is_rows or lies_in_rows_for_all(trace, var):
