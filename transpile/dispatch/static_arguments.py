@@ -109,9 +109,12 @@ class StaticArguments:
         return self._retried(of, names, given, failure, self._key(arguments))
 
     def _key(self, arguments: Arguments) -> Any:
-        """The types of a call; None where it has none."""
+        """The types of a call, and which numbers are arrays without axes, as data may be; None
+        where it has none."""
+        pairs = self._traced(*arguments)
+        arrays = frozenset(name for name, x in pairs if isinstance(x, np.ndarray) and not x.ndim)
         try:
-            return self._config.parameters.describe(*arguments, abstract)[0]
+            return self._config.parameters.describe(*arguments, abstract)[0], arrays
         except (TypeError, ValueError, Rejected):
             return None
 

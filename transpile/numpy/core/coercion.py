@@ -273,7 +273,7 @@ def _class_of(x: Any) -> type:
     return PYTHON_TYPES.get(x.dtype, x.dtype.type) if x.type.weak else x.dtype.type
 
 
-def _isinstance(value: Any, kinds: Any, /) -> bool:
+def is_instance(value: Any, kinds: Any, /) -> bool:
     """`isinstance`, of traced values as of what they stand for."""
     if not isinstance(value, Tracer) or isinstance(value, kinds):
         return isinstance(value, kinds)
@@ -294,7 +294,7 @@ def _isscalar(element: Any) -> bool:
     return element.ndim == 0 if isinstance(element, Tracer) else np.isscalar(element)
 
 
-SUBSTITUTES[id(isinstance)] = (isinstance, _isinstance)
+SUBSTITUTES[id(isinstance)] = (isinstance, is_instance)
 SUBSTITUTES[id(type)] = (type, _type)
 SUBSTITUTES[id(np.isscalar)] = (np.isscalar, _isscalar)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.numpy.core.coercion import is_instance
 from transpile.numpy.core.promotion import weaken
 from transpile.python.objects.number_lists import NumberList
 
@@ -16,7 +17,7 @@ Function = Callable[..., Any]
 
 def isinstance_(value: Any, kinds: Any, /) -> bool:
     """`isinstance`."""
-    return isinstance([] if isinstance(value, NumberList) else value, kinds)
+    return is_instance([] if isinstance(value, NumberList) else value, kinds)
 
 
 def list_(*values: Any) -> Any:

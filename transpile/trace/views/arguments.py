@@ -23,7 +23,9 @@ _IN_ROWS = "contract"  # the kind of products, which lie in rows however their o
 def note_decided(trace: Trace, base: Var, result: Var) -> None:
     """Record that what is a view of an array, or a copy, follows from how that lies in memory."""
     if base.type.shape and THREAD.traces:
-        THREAD.traces[0].layouts.decided.append((trace, base, result))
+        is_itself = result is base
+        since = len(trace.equations) - 1 if is_itself else trace.births.get(result, -1)
+        THREAD.traces[0].layouts.decided.append((trace, base, result, since))
 
 
 def note_asked(trace: Trace, var: Var) -> None:
@@ -37,16 +39,17 @@ def in_rows_by(trace: Trace, outputs: Sequence[Any]) -> set[Var]:
     layouts = trace.layouts
     returned = {x.variable for x in outputs if isinstance(x, Tracer)}
     shown = [
-        (t, base) for t, base, y in layouts.decided if t.roots and _is_shown(t, base, y, returned)
+        (t, base)
+        for t, base, y, since in layouts.decided
+        if t.roots and _is_shown(t, base, y, since, returned)
     ]
     return _inputs_of(trace, [*shown, *layouts.asked]) if shown or layouts.asked else set()
 
 
-def _is_shown(trace: Trace, base: Var, result: Var, returned: set[Var]) -> bool:
+def _is_shown(trace: Trace, base: Var, result: Var, since: int, returned: set[Var]) -> bool:
     """True if it can be seen whether a result is a view of an array, or a copy: there is an
     assignment to one of them, and then the other one is read."""
     roots = {trace.root_of(base), trace.root_of(result)}
-    since = trace.births.get(result, -1)
     changes = {c for c, r in trace.roots.items() if r in roots and trace.births.get(c, -1) > since}
     if not changes or any(root not in trace.producers for root in roots):
         return bool(changes)

@@ -119,8 +119,9 @@ class Layouts:
     rows      arrays that lie in rows however others lie
     columns   of all traces, results of regions that lie otherwise than in rows
     unknown   arrays of which nobody knows how they lie, and why
-    decided   of all traces, the arrays whose memory decided what is a view: the trace, the array
-              and what was made of it; asked: those whose order in memory a value follows from
+    decided   of all traces, the arrays whose memory decided what is a view: the trace, the array,
+              what was made of it and since which equation; asked: those whose order in memory a
+              value follows from
     results   for arrays that may lie otherwise than in rows: the call of NumPy's that made them
     memories  how arrays lie, by the runtime sizes that have certain values
     strided   for some views: what they are views of, and how their strides follow from its
@@ -134,7 +135,7 @@ class Layouts:
     rows: set[Var] = field(default_factory=set)
     columns: set[Var] = field(default_factory=set)
     unknown: dict[Var, str] = field(default_factory=dict)
-    decided: list[tuple[Any, Var, Var]] = field(default_factory=list)
+    decided: list[tuple[Any, Var, Var, int]] = field(default_factory=list)
     asked: list[tuple[Any, Var]] = field(default_factory=list)
     results: dict[Var, Made] = field(default_factory=dict)
     memories: dict[Var, dict[Any, Memory | None]] = field(default_factory=dict)
