@@ -219,8 +219,18 @@ def test_what_a_trace_cannot_do_is_no_exception_of_the_program():
             y = x * int(str(x[0]))
         return y
 
+    def given_traced(x):
+        k = np.zeros(3)
+        if x[0] > 100:
+            k.flat = 3.0
+        if x[1] > 100:
+            np.random.default_rng(0).random(out=k)
+        return k
+
     with pytest.raises(ValueError, match="cannot reshape array"):
         transpile.jit(mistaken).trace(X)
+    with pytest.raises(ValueError, match="output array"):
+        transpile.jit(given_traced).trace(X)
     with pytest.raises((ValueError, TypeError)):
         transpile.jit(traced_text).trace(X)
 

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -212,14 +213,26 @@ def _is_users(error: Exception) -> bool:
     """True for an exception that Python raises, too, as it comes of known values: the user's code
     raises it, or what that calls of other packages."""
     place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
     if place is None or any(trace.refused is not None for trace in THREAD.traces):
         return False
+    while place.tb_next is not None:
+        if _is_given_tracers(place.tb_frame):
+            return False
+        place = place.tb_next
     code = place.tb_frame.f_code
     if not code.co_filename.startswith(_PACKAGE):
         return True
-    return code.co_filename.startswith(_CALLS) and code.co_code[place.tb_lasti] != _RAISE
+    is_called = code.co_filename.startswith(_CALLS) and code.co_code[place.tb_lasti] != _RAISE
+    return is_called and not _is_given_tracers(place.tb_frame)
+
+
+def _is_given_tracers(frame: FrameType) -> bool:
+    """True for the call of foreign code with traced values, which that does not know."""
+    if frame.f_code.co_filename != watched_calls.__file__:
+        return False
+    given = frame.f_locals
+    values = (*given.get("args", ()), *given.get("kwargs", {}).values())
+    return any(isinstance(value, Tracer) for value in values)
 
 
 def _known(part: Any) -> Any:
