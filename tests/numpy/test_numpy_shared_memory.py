@@ -279,3 +279,26 @@ def test_a_branch_assigns_to_an_array_that_was_assigned_to_through_a_view(functi
     for p in (1, 2):
         found = interpret(graph, [X, p])[0]
         np.testing.assert_array_equal(found, function(X * 1, p))
+
+
+def stacked_in_a_branch(x):
+    if x[0, 0] > 0:
+        x = np.vstack([x])
+    x[0] = 5.0
+    return x
+
+
+def padded_in_a_branch(x):
+    if x[0, 0] > 0:
+        x = np.pad(x, 0)
+    x[0] = 5.0
+    return x
+
+
+@pytest.mark.parametrize("function", [stacked_in_a_branch, padded_in_a_branch])
+def test_what_a_branch_makes_of_one_array_is_no_view_of_it(function):
+    jitted = transpile.jit(function)
+    for sign in (1.0, -1.0):
+        x, y = sign * np.ones((2, 3)), sign * np.ones((2, 3))
+        np.testing.assert_array_equal(jitted(x), function(y))
+        np.testing.assert_array_equal(x, y)

@@ -48,8 +48,10 @@ def with_own_memory(result: Any, since: int) -> Any:
         if all(a is b for a, b in zip(parts, result, strict=True)):
             return result
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    if not isinstance(result, Tracer) or not result.ndim or result.owner is not current_trace():
+    if not isinstance(result, Tracer) or not result.ndim or current_trace() is None:
         return result
+    if result.owner is not current_trace():  # an array of the code around a branch or a loop
+        return bind(elementwise.copy, result)
     if result.owner.is_new(result.variable, since):
         is_own = result.owner.births.get(result.original, -1) >= since  # no changed argument
         if is_own and result.owner.viewed(result.original) is not None:
