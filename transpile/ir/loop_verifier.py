@@ -90,8 +90,8 @@ class _Checker:
             self.call(statement)
         self.reads(statement)
         match statement:
-            case For(symbol=symbol, start=start, stop=stop, body=body):
-                self.indices((start, stop))
+            case For(symbol=symbol, start=start, stop=stop, limit=limit, body=body):
+                self.indices((start, stop, 0 if limit is None else limit))
                 self.scope(body, symbol)
             case If(body=body, orelse=orelse):
                 self.scope(body)

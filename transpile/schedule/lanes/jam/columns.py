@@ -76,12 +76,16 @@ def _body(
 
 
 def _may_unroll(rows: For, strip: For, machine: Machine) -> bool:
-    """True if a loop over rows is sequential and long; `_accumulators` sees what it carries."""
-    is_plain = not rows.parallel and not rows.simd and rows.limit is None
-    is_window = is_plain and _are_windows(rows, strip)
-    return is_plain and trips(rows) >= (
-        machine.fewest_window_rows if is_window else machine.fewest_jammed_rows
-    )
+    """True if a loop over rows is sequential and long, a user's one if it is that of a window;
+    `_accumulators` sees what it carries."""
+    ends = (strip.start, strip.stop, 0 if strip.limit is None else strip.limit)
+    if rows.parallel or rows.simd or rows.limit is not None:
+        return False
+    if any(rows.symbol in symbols_of(end) for end in ends):
+        return False
+    if _are_windows(rows, strip):
+        return trips(rows) >= machine.fewest_window_rows
+    return not rows.ordered and trips(rows) >= machine.fewest_jammed_rows
 
 
 def _accumulators(
@@ -161,12 +165,11 @@ def _grouped(
 def _are_windows(rows: For, strip: For) -> bool:
     """True if the rows are those of a window, which overlap: they are in the first cache, however
     many are read side by side."""
-    return all(
-        last_axis_stride(index, rows.symbol) is not None
-        for s in strip.body
-        for _, index in accesses(s)
-        if index
-    )
+    indices = [index for s in strip.body for _, index in accesses(s) if index]
+    strides = [last_axis_stride(index, rows.symbol) for index in indices]
+    columns = [last_axis_stride(index, strip.symbol) for index in indices]
+    is_moving = any(row and column for row, column in zip(strides, columns, strict=True))
+    return is_moving and None not in strides
 
 
 def _in_variables(statement: Statement, variables: dict[_Element, Ref]) -> Statement:

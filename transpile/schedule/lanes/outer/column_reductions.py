@@ -9,11 +9,17 @@ lanes:
 Loop distribution makes the interchange legal: statements before and after the inner loop get loops
 over the strip of their own, and scalars that live across them are expanded into local arrays
 (scalar expansion). Each accumulator sees its operands in the same order. Strips run in parallel.
+
+Where the number of rows depends on the column, a row has the columns of the strip that have as many
+rows (M. Wolfe, Advanced loop interchanging, 1986):
+
+    for i: for j in 0..n - i: acc += x[j] * x[i + j]
+    for strip: for j in 0..n - first: for i in first..min(first + width, n - j): acc[...] += ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from transpile.analysis.cost_model import trips
 from transpile.ir.calls import Call
@@ -25,15 +31,18 @@ from transpile.ir.contracts.loops import (
     OF_LOOPS,
     STACK_BOUNDED,
 )
-from transpile.ir.dims import Dim, Index, Shape, Symbol
+from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
 from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
 from transpile.ir.loop_ir import (
     Alloc,
+    Apply,
     Buffer,
     Declare,
     Expr,
     For,
     If,
+    IndexValue,
+    Literal,
     Load,
     Program,
     Ref,
@@ -51,13 +60,16 @@ from transpile.ir.loop_rewrite import (
     map_statement,
     names_in,
     parts,
+    substitute_index,
+    symbols_read,
     walk,
     with_bodies,
 )
+from transpile.ir.types import INT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import replace
+from transpile.util.frozen_records import changed, replace, same
 
 
 # Choices at borders and diagonals would keep the columns of a strip out of lanes.
@@ -68,19 +80,54 @@ from transpile.util.frozen_records import replace
 def vectorize_columns(program: Program, options: Options) -> Program:
     """The program with nests over columns strip-mined and interchanged."""
     machine = options.machine
-    name = Names(names_in(program)).new("strip")
-    return map_bodies(program, lambda body: tuple(_statement(s, name, machine) for s in body))
+    names = _StripNames(Names(names_in(program)))
+    return map_bodies(program, lambda body: tuple(_statement(s, names, machine) for s in body))
 
 
-def _statement(statement: Statement, name: str, machine: Machine) -> Statement:
+class _StripNames:
+    """Names in strips: of their number, their last column, and a row's first one and end."""
+
+    def __init__(self, names: Names) -> None:
+        self.strip, self.last = names.new("strip"), names.new("last")
+        self.begin, self.end = names.new("begin"), names.new("end")
+
+
+def _statement(statement: Statement, names: _StripNames, machine: Machine) -> Statement:
     if isinstance(statement, For) and (not statement.ordered or statement.independent):
-        is_column_nest = is_independent(_without_sums(statement)) and _reads_columns(
-            statement, machine
-        )
-        strips = _strip_mined(statement, name, machine) if is_column_nest else None
+        loop = _with_plain_ends(statement)
+        is_column_nest = is_independent(_without_sums(loop)) and _reads_columns(loop, machine)
+        strips = _strip_mined(loop, names, machine) if is_column_nest else None
         if strips is not None:
             return strips
-    return with_bodies(statement, lambda body: tuple(_statement(s, name, machine) for s in body))
+    return with_bodies(statement, lambda body: tuple(_statement(s, names, machine) for s in body))
+
+
+def _with_plain_ends(loop: For) -> For:
+    """The loop with rows that end at what a scalar of the column is."""
+    known: dict[Symbol, Index] = {}
+    for statement in loop.body:
+        match statement:
+            case Declare(symbol=Symbol() as symbol, value=IndexValue(index=index)):
+                known[symbol] = index
+            case Declare(symbol=Symbol() as symbol, value=Literal(value=number)):
+                known[symbol] = int(number)
+            case _:
+                pass
+    body = tuple(_ending_at(s, known) if isinstance(s, For) else s for s in loop.body)
+    return changed(loop, body=same(loop.body, body))
+
+
+def _ending_at(rows: For, known: Mapping[Symbol, Index]) -> For:
+    """The rows with the indices for these symbols at their end."""
+    stop = substitute(rows.stop, known)
+    return rows if stop == rows.stop else _counted_to(rows, stop)
+
+
+def _counted_to(rows: For, stop: Index) -> For:
+    """The rows up to another end."""
+    counter = replace(rows.symbol, extent=stop)
+    body = tuple(substitute_index(s, rows.symbol, Dim.of(counter)) for s in rows.body)
+    return replace(rows, symbol=counter, stop=stop, body=body)
 
 
 def _without_sums(loop: For) -> For:
@@ -103,16 +150,22 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
     innermost ones, weighed by trip counts. Beside the columns of a matrix, an operand that all
     columns share (the vector of a product) does not count; nor does one that is read once for each
     column, or by a loop whose iterations wait for one another."""
-    if loop.start != 0 or loop.limit is not None or trips(loop) < machine.fewest_columns:
+    is_plain = isinstance(loop.start, int) and loop.limit is None
+    if not is_plain or trips(loop) < machine.fewest_columns:
         return False
     along_columns = along_rows = shared = 0
     has_matrix = False
-    own = {s.symbol for s in walk(loop.body) if isinstance(s, Declare)} | {loop.symbol}
+    declared = {s.symbol for s in walk(loop.body) if isinstance(s, Declare)}
+    own = {symbol for symbol in declared if symbol is not None} | {loop.symbol}
+    if not _keeps_symbols(loop.body):
+        return False
     for inner in walk(loop.body):
         if isinstance(inner, (Call, If, While)):
             return False
         if isinstance(inner, For) and not own.isdisjoint(_ends_of(inner)):
-            return False  # a triangular domain: the bounds of rows depend on the column
+            may_turn = inner in loop.body and _triangle(inner, loop.symbol, own) is not None
+            if not may_turn:
+                return False
         if isinstance(inner, For) and not any(isinstance(s, For) for s in inner.body):
             is_chain = _is_chain(inner)
             for statement in inner.body:
@@ -127,6 +180,31 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
                         shared += is_shared * trips(inner)
                         has_matrix |= is_along_columns
     return along_columns > along_rows - (shared if has_matrix else 0)
+
+
+def _keeps_symbols(body: tuple[Statement, ...]) -> bool:
+    """True if no subscript of rows, or behind them, reads a scalar that is declared before."""
+    declared: set[Symbol] = set()
+    before: set[Symbol] = set()  # the rows
+    for statement in body:
+        if isinstance(statement, For):
+            before |= declared
+        if not before.isdisjoint(symbols_read(statement)):
+            return False
+        if isinstance(statement, Declare) and statement.symbol is not None:
+            declared.add(statement.symbol)
+    return True
+
+
+def _triangle(rows: For, column: Symbol, own: set[Symbol]) -> tuple[int, Index] | None:
+    """(c, q) of rows from 0 to c * column + q, where c is 1 or -1; None for others."""
+    first, rest = (substitute(rows.stop, {column: k}) for k in (1, 0))
+    weight = first - rest
+    if weight not in (1, -1) or Dim.of(column) * weight + rest != rows.stop:
+        return None
+    is_plain = rows.start == 0 and rows.limit is None and own.isdisjoint(names_of((rest,)))
+    is_innermost = not any(isinstance(s, For | Alloc) for s in rows.body)
+    return (int(weight), rest) if is_plain and is_innermost else None
 
 
 def _ends_of(loop: For) -> set[Symbol]:
@@ -161,7 +239,7 @@ def last_axis_stride(index: Shape, symbol: Symbol) -> Index | None:
     return dict(last.terms).get((symbol,), 0) if isinstance(last, Dim) else 0
 
 
-def _strip_mined(loop: For, name: str, machine: Machine) -> For | None:
+def _strip_mined(loop: For, names: _StripNames, machine: Machine) -> For | None:
     """The loop over strips; None if the expanded local arrays would be too large."""
     lanes, strip = machine.lanes, machine.strip
     columns = trips(loop)
@@ -171,12 +249,12 @@ def _strip_mined(loop: For, name: str, machine: Machine) -> For | None:
     width = next((w for w in (wide, min(wide, strip // 2)) if _fit(local, w, machine)), None)
     if width is None:
         return None
-    strips = blocks_of(loop.stop, width)
-    number = Symbol(name, 0, strips)
-    first = Dim.of(number) * width if strips != 1 else 0
-    turner = Turner(loop, first, width)
+    strips = blocks_of(loop.extent, width)
+    number = Symbol(names.strip, 0, strips)
+    first = (Dim.of(number) * width if strips != 1 else 0) + loop.start
+    turner = _TriangularTurner(loop, first, width, names)
     body = tuple(turner.body(loop.body))
-    return For(number, strips, body)
+    return For(number, strips, (*turner.before(), *body))
 
 
 def _fit(local: list[Buffer], width: int, machine: Machine) -> bool:
@@ -194,6 +272,7 @@ class Turner:
         self.first = first
         self.width = width
         self.lane = Dim.of(loop.symbol) - first
+        self.limit = limit_of_blocks(loop.stop, loop.extent, width)
         self.widened: dict[str, Buffer] = {}
         self.rows: dict[str, Buffer] = {}
 
@@ -210,10 +289,14 @@ class Turner:
             elif isinstance(statement, For):
                 yield from self._strip(run, rest[position:])
                 run = []
-                yield replace(statement, body=tuple(self.body(statement.body)))
+                yield from self.rows_of(statement)
             else:
                 run.append(statement)
         yield from self._strip(run, [])
+
+    def rows_of(self, rows: For) -> Iterator[Statement]:
+        """A loop over rows, with a loop over the strip inside."""
+        yield replace(rows, body=tuple(self.body(rows.body)))
 
     def _strip(self, run: list[Statement], later: list[Statement]) -> Iterator[Statement]:
         """The loop over the strip for a run of statements. Scalars of it that `later` statements
@@ -226,13 +309,16 @@ class Turner:
                 buffer = Buffer(statement.name, (self.width,), statement.dtype)
                 self.widened[statement.name] = buffer
                 yield Alloc(buffer)
-        body = tuple(self._scalar_statement(s) for s in run)
-        yield For(
+        yield self._columns(run)
+
+    def _columns(self, run: Iterable[Statement]) -> For:
+        """The loop over the strip for statements of a column."""
+        return For(
             self.loop.symbol,
             self.first + self.width,
-            body,
+            tuple(self._scalar_statement(s) for s in run),
             start=self.first,
-            limit=limit_of_blocks(self.loop.stop, self.loop.extent, self.width),
+            limit=self.limit,
         )
 
     def _scalar_statement(self, statement: Statement) -> Statement:
@@ -253,6 +339,52 @@ class Turner:
         ):
             return replace(expr, index=(*expr.index, self.lane))
         return expr
+
+
+class _TriangularTurner(Turner):
+    """The same, for rows whose number depends on the column."""
+
+    def __init__(self, loop: For, first: Index, width: int, names: _StripNames) -> None:
+        super().__init__(loop, first, width)
+        self.names = names
+        self._last: Declare | None = None
+
+    def before(self) -> tuple[Declare, ...]:
+        """What is declared before the loops of a strip."""
+        return () if self._last is None else (self._last,)
+
+    def rows_of(self, rows: For) -> Iterator[Statement]:
+        """A loop over rows, with a loop over those columns of the strip that have such a row."""
+        triangle = _triangle(rows, self.loop.symbol, {self.loop.symbol})
+        if triangle is None:
+            yield from super().rows_of(rows)
+            return
+        weight, rest = triangle
+        rows = _counted_to(rows, rest + (self._last_column() if weight == 1 else -self.first))
+        columns, row = self._columns(rows.body), Dim.of(rows.symbol)
+        if weight == 1:
+            name, op = self.names.begin, "maximum"
+            declared, edge = self._extreme(name, op, self.first, row - rest + 1)
+            columns = replace(columns, start=edge)
+        else:
+            end = self.loop.stop if self.limit is None else self.limit
+            declared, edge = self._extreme(self.names.end, "minimum", end, rest - row)
+            columns = replace(columns, limit=edge)
+        yield replace(rows, body=(declared, columns))
+
+    def _last_column(self) -> Index:
+        """The last column of the strip."""
+        last = self.first + self.width - 1
+        if self.limit is None:
+            return last
+        self._last, column = self._extreme(self.names.last, "minimum", last, self.limit - 1)
+        return column
+
+    def _extreme(self, name: str, op: str, one: Index, other: Index) -> tuple[Declare, Index]:
+        """The smaller or the larger one of two numbers of columns: its declaration, and itself."""
+        value = Apply(op, (IndexValue(one), IndexValue(other)), INT64)
+        symbol = Symbol(name, 0, self.loop.stop + 1)
+        return Declare(name, value, symbol=symbol), Dim.of(symbol)
 
 
 def _names(statement: Statement) -> Iterator[str]:
