@@ -10,12 +10,13 @@ from helpers import ordinary
 import transpile
 from transpile import lax
 from transpile.ir.dims import Dim, Symbol
-from transpile.ir.loop_ir import Declare, For, Load, Ref, Store, While
-from transpile.ir.types import INT64
+from transpile.ir.loop_ir import Declare, For, Literal, Load, Ref, Store, While
+from transpile.ir.types import FLOAT64, INT64
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.domain.index_set_split import split_index_sets, unique_names
+from transpile.schedule.domain.index_set_split import pieces, split_index_sets, unique_names
 from transpile.symbols.identifiers import Names
+from transpile.util.frozen_records import replace
 
 pytestmark = pytest.mark.full_level
 
@@ -183,3 +184,14 @@ def test_a_users_loop_is_cut_where_it_stores_what_it_reads_in_all_iterations(fun
     inner = [f for f in loops_of(after) if not any(isinstance(s, For) for s in f.body)]
     assert [str(loop.stop) for loop in inner if loop.ordered] == stops
     np.testing.assert_allclose(transpile.jit(function)(x), function(x), rtol=1e-13)
+
+
+def test_a_single_iteration_that_a_limit_may_leave_out_stays_a_loop():
+    row, column = Symbol("i", 0, 3), Symbol("j", 0, 2)
+    store = Store("out", (Dim.of(row) * 2 + Dim.of(column),), Literal(1.0, FLOAT64))
+    loop = For(column, 2, (store,), limit=Dim.of(row) * -2 + 5)
+    (last,) = pieces(loop, 1, 2, Machine())
+    assert isinstance(last, For)
+    assert last.limit == loop.limit
+    (first,) = pieces(replace(loop, limit=None), 0, 1, Machine())
+    assert isinstance(first, Store)

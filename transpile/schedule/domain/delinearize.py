@@ -6,9 +6,9 @@ vectorisation (compare Maslov, Delinearization, 1992). With `s = 4*i + j`, 0 <= 
     for s in 0..24: out[s] = f(x[s // 4, s % 4])
     for i in 0..6: for j in 0..4: out[4*i + j] = f(x[i, j])
 
-The last row may be shorter. The order of iterations is the same, so that a user's loop
-`for i in range(n)` that reads `x[i % 4]` is such a nest as well. The inner loop must be long enough
-for vectors, and the outer one for the threads or blocks that divide it.
+The order of iterations is the same, so that a user's loop `for i in range(n)` that reads `x[i % 4]`
+is such a nest as well, whose last row may be shorter. The inner loop must be long enough for
+vectors, and the outer one for the threads or blocks that divide it.
 """
 
 from __future__ import annotations
@@ -152,15 +152,17 @@ def _lengths(loop: For, machine: Machine) -> list[int]:
         stride = dict(atom.dividend.terms).get((loop.symbol,), 0)
         if stride and isinstance(atom.divisor, int):
             length = abs(atom.divisor // gcd(atom.divisor, stride))
-            if length >= shortest and loop.extent != length and _is_longer(loop.extent, length):
+            if length >= shortest and loop.extent != length and _is_longer(loop, length):
                 lengths.add(length)
     return sorted(lengths, reverse=True)
 
 
-def _is_longer(extent: Index, length: int) -> bool:
-    """True for several such blocks, the last of which may be shorter."""
-    longest = bounds(extent)[1]
-    return modulo(extent, length) == 0 or longest is None or longest > length
+def _is_longer(loop: For, length: int) -> bool:
+    """True for several such blocks, the last of which may be shorter in a user's loop: what passes
+    make of other nests has no such rows."""
+    longest = bounds(loop.extent)[1]
+    is_whole = modulo(loop.extent, length) == 0
+    return is_whole or (loop.ordered and (longest is None or longest > length))
 
 
 def _has_elementary_functions(loop: For) -> bool:

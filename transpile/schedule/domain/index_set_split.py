@@ -191,10 +191,11 @@ def _loop(loop: For, machine: Machine) -> Iterator[Statement]:
 
 
 def pieces(loop: For, start: Index, end: Index, machine: Machine) -> Iterator[Statement]:
-    """The iterations of a loop in [start, end): a loop, or the body of a single one, or nothing."""
+    """The iterations of a loop in [start, end): a loop, or the body of a single one, or nothing. A
+    single one that the loop's limit may leave out is a loop, too."""
     if end - start == 0:
         return
-    if end - start == 1:
+    if end - start == 1 and loop.limit is None:
         inner = tuple(substitute_index(s, loop.symbol, start) for s in loop.body)
         yield from _body(_without_decided(tuple(map(_simplified, inner))), machine)
         return
