@@ -4,22 +4,22 @@ static __global__ void __launch_bounds__(256)
 argmax_kernel(const double *__restrict__ x, int64_t *out)
 {
     if (const int i = blockIdx.x * 16 + threadIdx.x / 16; i < 100) {
-        double acc = -INFINITY;
+        int64_t acc = INT64_MIN;
         double x_row[4];
         #pragma unroll
         for (int turn = 0; turn < 4; turn++) {
             if (const int j = threadIdx.x % 16 + 16 * turn; turn < 3 || j < 50) {
                 x_row[turn] = x[50 * i + j];
-                acc = maximum_f64(acc, x_row[turn]);
+                acc = maximum_i64(acc, order_key_f64(x_row[turn]));
             }
         }
-        acc = lanes16_maximum_f64(acc);
+        acc = lanes16_maximum_i64(acc);
         int64_t acc2 = INT64_MAX;
         #pragma unroll
         for (int turn2 = 0; turn2 < 4; turn2++) {
             if (const int j = threadIdx.x % 16 + 16 * turn2; turn2 < 3 || j < 50) {
                 acc2 = minimum_i64(acc2,
-                        ((x_row[turn2] == acc) | isnan_f64(x_row[turn2])) ? (int64_t)j : INT64_MAX);
+                        order_key_f64(x_row[turn2]) == acc ? (int64_t)j : INT64_MAX);
             }
         }
         acc2 = lanes16_minimum_i64(acc2);

@@ -115,7 +115,7 @@ class StaticArguments:
         arrays = frozenset(name for name, x in pairs if isinstance(x, np.ndarray) and not x.ndim)
         try:
             return self._config.parameters.describe(*arguments, abstract)[0], arrays
-        except (TypeError, ValueError, Rejected):
+        except (TypeError, ValueError, RecursionError, Rejected):
             return None
 
     def _is_for_a_conversion(self, error: Exception, names: Set[str], given: Arguments) -> bool:

@@ -37,7 +37,7 @@ from transpile.transforms.interpret import interpret
 # loops; those for which a kernel would have to call the host.
 OF_C = {"matmul_panel_rows", "matmul_panels", "matmul_either_rows", "matmul_rows"}
 OF_C |= {"transpose_tile", "conv", "widen_halves", "round_halves"}
-OF_C |= {"conv_planes_image", "conv_planes_panels"}
+OF_C |= {"conv_planes_image", "conv_planes_panels", "conv_of_sizes"}
 OF_HOST = {"call_back"}
 BY_NAME = {SHORT_NAMES[d]: d for d in DTYPES}
 # The errors of complex functions relative to the result, in units of the precision of its parts;
