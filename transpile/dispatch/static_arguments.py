@@ -90,7 +90,8 @@ class StaticArguments:
                 self._told.add(constant)
                 logger.info("%s: %s is no array, and static", self._place, _listed(constant))
             given = self._as_static(constant, arguments)
-            assert given is not None  # of constants
+            if given is None:  # an argument that is given twice, as the call will say
+                return run(*arguments)
             return self._of_sibling(of, constant, given, _ANEW)
         key = self._key(arguments) if self._names else None
         if key in self._names:
