@@ -241,7 +241,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         recombine_cells,
         "what is divided into row and column and put together again is one number",
     ),
-    (narrow_divisions, "divisions of integers whose ranges are small have 32 bits"),
+    (narrow_divisions, "divisions in lanes of integers whose ranges are small have 32 bits"),
     (remove_dead_scalars, "what only choices read that were settled is dead code"),
     (
         branch_on_exits,

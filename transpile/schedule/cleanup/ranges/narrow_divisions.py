@@ -1,11 +1,12 @@
-"""Divisions of small integers in 32 bits.
+"""Divisions of small integers in vector loops in 32 bits.
 
-    for i in 0..20000: r = remainder(i, 7)    ->    r = i64(remainder(u32(i), 7))
+    for i in 0..20000 simd: r = remainder(i, 7)    ->    r = i64(remainder(u32(i), 7))
 
-Python's integers have 64 bits. Where their ranges are known, as those of counters are, a division
-by a number that compilers know is one multiplication of 32 bits and a shift, without a case for
-negative numbers, and processors have vectors of it. Divisions by other numbers take less time, too.
-Runs when no other pass looks for divisions any more.
+Python's integers have 64 bits, of which processors have no vectors of divisions. Where the ranges
+of integers are known, as those of counters are, a division by a number that compilers know is one
+multiplication of 32 bits and a shift, without a case for negative numbers. Divisions by other
+numbers take less time, too. Scalar code is faster with one width throughout. Runs when no other
+pass looks for divisions any more.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _DIVISIONS = {floor_divide.name, remainder.name}
 
 @contract()
 def narrow_divisions(program: Program, options: Options) -> Program:
-    """The program with divisions of integers that 32 bits hold in such words."""
+    """The program with divisions in lanes of integers that 32 bits hold in such words."""
     has_some = any(
         _is_division(part) for k in program.kernels for s in walk(k.body) for part in parts(s)
     )

@@ -84,7 +84,8 @@ def watch(program: Program, watched: Watched) -> None:
 
 
 def rewritten(program: Program, settle: Settle) -> Program:
-    """The program with each expression of a statement rewritten by what is known before it."""
+    """The program with each expression of a vector loop's statements rewritten by what is known
+    before it."""
     facts: Facts | None = Facts(_constant_ranges(program.buffers()))
     kernels: list[Kernel] = []
     for kernel in program.kernels:
@@ -167,8 +168,14 @@ class _Walk:
     ) -> None:
         self._exact = exact
         self._watched = watched
-        self._settled = settle or settled
+        self._settle = settle
         self._names_indices = settle is None
+        self._is_in_lanes = False
+
+    def _settled(self, expr: Expr, facts: Facts) -> Expr:
+        if self._settle is None:
+            return settled(expr, facts)
+        return self._settle(expr, facts) if self._is_in_lanes else expr
 
     def body(self, body: Body, facts: Facts | None) -> tuple[Body, Facts | None]:
         """The statements of a scope, and what is known behind it; None for facts where no
@@ -252,8 +259,10 @@ class _Walk:
             first, last = facts.range_of_index(loop.start), facts.range_of_index(loop.stop)
             inside.bound(loop.symbol.name, (first[0], max(first[0], last[1] - 1)))
             _relate_to_ends(inside, loop)
+            self._is_in_lanes = loop.simd
             with self._exact.loop(loop):
                 body, after = self._arm(loop.body, inside)
+            self._is_in_lanes = False  # loops inside may have been others
             if after is not None:
                 after.forget(loop.symbol.name)
             return changed(loop, body=body), after, after
