@@ -149,6 +149,14 @@ def parts(statement: Statement) -> tuple[Expr, ...]:
     return tuple(p for e in expressions(statement) for p in subexpressions(e))
 
 
+def may_reorder(statement: Statement) -> bool:
+    """True for the update of a scalar that gives the same in any order of iterations."""
+    if not isinstance(statement, Update) or not isinstance(statement.target, Ref):
+        return False
+    primitive = statement.primitive
+    return primitive is not None and primitive.may_reorder(statement.target.dtype)
+
+
 def written(statement: Statement) -> tuple[str, ...]:
     """The buffers that a statement itself writes."""
     match statement:

@@ -36,6 +36,7 @@ from transpile.ir.loop_rewrite import (
     accesses,
     loads,
     map_kernels,
+    may_reorder,
     parts,
     seen_by,
     walk,
@@ -91,16 +92,7 @@ def _may_change_order(loop: For) -> bool:
     all they do is update accumulators by operations that are exact in any order."""
     if not loop.ordered or loop.independent:
         return True
-    return all(
-        isinstance(s, Declare)
-        or (
-            isinstance(s, Update)
-            and isinstance(s.target, Ref)
-            and s.primitive is not None
-            and s.primitive.may_reorder(s.target.dtype)
-        )
-        for s in loop.body
-    )
+    return all(isinstance(s, Declare) or may_reorder(s) for s in loop.body)
 
 
 def _is_long_row(loop: For, length: int, machine: Machine) -> bool:

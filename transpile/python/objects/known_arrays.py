@@ -24,9 +24,7 @@ from transpile.trace.tracer import Tracer
 T = TypeVar("T")
 _DEPTH = 4  # of containers and attributes
 _MOST = 256  # arrays, and items of a container
-_LARGEST = (
-    1 << 20
-)  # bytes of an array up to which all elements are compared, and a sample of others
+_LARGEST = 2**20  # bytes of an array that is compared as a whole; of others a sample is
 _OTHERS = (type, FunctionType, ModuleType, Trace, Tracer, str, bytes, int, float, complex)
 
 

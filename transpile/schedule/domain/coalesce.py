@@ -45,6 +45,7 @@ from transpile.ir.loop_rewrite import (
     expressions,
     map_accesses,
     map_kernels,
+    may_reorder,
     seen_by,
     subexpressions,
     walk,
@@ -108,16 +109,17 @@ def _may_reduce(outer: For, inner: For, machine: Machine) -> bool:
     """True for loops that only reduce, to numbers. The error of one running sum of floats grows
     with the number of elements: that is at most as many as a block of a sum has."""
     few = is_at_most(outer.stop * inner.stop, machine.sum_block)
-    return all(
-        isinstance(s, Declare)
-        or (
-            isinstance(s, Update)
-            and isinstance(s.target, Ref)
-            and s.primitive is not None
-            and (few or s.primitive.may_reorder(s.target.dtype))
-        )
-        for s in inner.body
-    )
+
+    def is_reduction(statement: Statement) -> bool:
+        match statement:
+            case Declare():
+                return True
+            case Update(target=Ref(), primitive=primitive) if few:
+                return primitive is not None
+            case _:
+                return may_reorder(statement)
+
+    return all(map(is_reduction, inner.body))
 
 
 def _compatible(kernel: Kernel, merges: dict[int, _Merge]) -> dict[int, _Merge]:

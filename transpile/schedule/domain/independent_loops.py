@@ -40,6 +40,7 @@ from transpile.ir.loop_rewrite import (
     children,
     declared_names,
     map_kernels,
+    may_reorder,
     parts,
     walk,
     with_bodies,
@@ -104,9 +105,8 @@ def _exact_reductions(loop: For) -> set[str]:
     ops: dict[str, set[str]] = {}
     for statement in statements:
         if isinstance(statement, Update) and isinstance(statement.target, Ref):
-            target, primitive = statement.target, statement.primitive
-            is_exact = primitive is not None and primitive.may_reorder(target.dtype)
-            ops.setdefault(target.name, set()).add(statement.op if is_exact else "")
+            op = statement.op if may_reorder(statement) else ""
+            ops.setdefault(statement.target.name, set()).add(op)
     read = {p.name for s in statements for p in parts(s) if isinstance(p, Ref)}
     return {name for name, own in ops.items() if len(own) == 1 and "" not in own} - read
 

@@ -86,15 +86,7 @@ def watch(program: Program, watched: Watched) -> None:
 def rewritten(program: Program, settle: Settle) -> Program:
     """The program with each expression of a vector loop's statements rewritten by what is known
     before it."""
-    facts: Facts | None = Facts(_constant_ranges(program.buffers()))
-    kernels: list[Kernel] = []
-    for kernel in program.kernels:
-        exact = ExactIndices(kernel.body, program.sizes, names_symbols=False)
-        if facts is not None:
-            exact.bound_sizes(facts)
-        body, facts = _Walk(exact, settle=settle).body(kernel.body, facts)
-        kernels.append(changed(kernel, body=same(kernel.body, body)))
-    return changed(program, kernels=same(program.kernels, tuple(kernels)))
+    return _walked(program, names_symbols=False, settle=settle)
 
 
 def _settled(
@@ -102,14 +94,25 @@ def _settled(
 ) -> Program:
     if not any(_compares(p) for k in program.kernels for s in walk(k.body) for p in parts(s)):
         return program
+    return _walked(program, names_symbols, watched)
+
+
+def _walked(
+    program: Program,
+    names_symbols: bool,
+    watched: Watched | None = None,
+    settle: Settle | None = None,
+) -> Program:
+    """The program after a walk through each kernel, with the facts behind the one before."""
     known: Facts | None = Facts(_constant_ranges(program.buffers()))
     kernels: list[Kernel] = []
     for kernel in program.kernels:
         exact = ExactIndices(kernel.body, program.sizes, names_symbols)
         if known is not None:
             exact.bound_sizes(known)
-        body, known = _Walk(exact, watched).body(kernel.body, known)
-        body = exact.propagated(same(kernel.body, body))
+        body, known = _Walk(exact, watched, settle).body(kernel.body, known)
+        body = same(kernel.body, body)
+        body = exact.propagated(body) if settle is None else body
         kernels.append(changed(kernel, body=body))
         if known is not None:
             _tell_lengths(program, kernel, known)
