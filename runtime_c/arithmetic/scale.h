@@ -18,12 +18,12 @@ static inline double scale_f64(double x, double k, double shifted)
     return x * first * second;
 }
 
-/* (x * y + 1) * 2^k, with the bits of scale: powers of two are exact, and the first one is multiplied
-   while x is not known yet. */
-static inline double scaled_product_f64(double x, double y, double k, double shifted)
+/* (x * y + 1) * 2^k, with the bits of scale, and with a sign, which is its bit or 0: powers of two are
+   exact, and the first one is multiplied while x is not known yet. */
+static inline double scaled_product_f64(double x, double y, double k, double shifted, uint64_t sign)
 {
     double half = multiply_add_f64(k, 0.5, 0x1.8p52 + 1023.0);
     double first = float_from_bits_f64(bits_f64(half) << 52);
-    double second = float_from_bits_f64((bits_f64(shifted) - bits_f64(half)) << 52);
+    double second = float_from_bits_f64(((bits_f64(shifted) - bits_f64(half)) << 52) | sign);
     return multiply_add_f64(x, y * first, first) * second;
 }

@@ -26,7 +26,7 @@ static inline double power_f64(double x, double y)
 {
     double a = fabs(x);
     double low;
-    double logarithm = precise_log2_f64(exponent_f64(a), fraction_f64(a) - 1.0, &low);
+    double logarithm = precise_log2_f64(exponent_f64(a), fraction_f64(a), &low);
     double factor = a == 1.0 ? 0.0 : y;
     double product = factor * logarithm;
     double rest = fma(factor, low, fma(factor, logarithm, -product));
@@ -46,8 +46,8 @@ static inline double power_f64(double x, double y)
     first = multiply_add_f64(0x1.c6b08d704a122p-5, r, 0x1.ebfbdff82c5a5p-3);
     p = multiply_add_f64(p, r2 * r, multiply_add_f64(0x1.3b2ab6fb9ff52p-7, r2, first));
     p = multiply_add_f64(p, r, 0x1.62e42fefa39efp-1);
-    double size = scaled_product_f64(p, r, k, shifted);
-    return power_special_f64(x, y, size);
+    double power = scaled_product_f64(p, r, k, shifted, power_sign_f64(x, y));
+    return power_special_f64(x, y, power);
 }
 
 /* x^y from |x|^y, which is meaningless where x is zero or infinite: the sign for odd y, NaN for
@@ -72,28 +72,38 @@ static inline float power_special_f32(float x, float y, float power)
     return ((x == 1.0f) | (y == 0.0f)) ? 1.0f : result;
 }
 
-static inline double power_special_f64(double x, double y, double power)
+/* The bit of the sign of x^y: x is negative, and y is odd. */
+static inline uint64_t power_sign_f64(double x, double y)
 {
-    uint64_t size = bits_f64(x) & 0x7fffffffffffffffu, is_negative = 0u - (bits_f64(x) >> 63);
-    double limit = float_from_bits_f64(size ^ ((0u - (bits_f64(y) >> 63)) & 0x7ff0000000000000u));
-    uint64_t is_regular = 0u - (uint64_t)(size - 1 < 0x7fefffffffffffffu);
-    double result = is_regular ? power : limit;
     double half = 0.5 * y;
-    uint64_t sign = (uint64_t)(rint(half) != half) << 63;
-    sign = rint(y) == y ? sign : is_regular & 0x7ff8000000000000u;
-    result = float_from_bits_f64(bits_f64(result) | (sign & is_negative));
-    result = ((x != x) | (y != y)) ? x + y : result;
-    return ((x == 1.0) | (y == 0.0)) ? 1.0 : result;
+    uint64_t is_odd = (rint(y) == y) & (rint(half) != half);
+    return (is_odd << 63) & bits_f64(x);
 }
 
-/* k + log2(1 + f), 1 + f in [sqrt(1/2), sqrt(2)), as an unevaluated sum: the result plus *low.
-   With s = f / (2 + f): log2(1 + f) = s (a + s^2 (b + s^2 P(s^2))), a = 2 / log 2 and b = a / 3 in
-   two doubles each. Polynomials are evaluated by Estrin's scheme, as the chain of operations is
-   long. */
-static inline double precise_log2_f64(double k, double f, double *low)
+/* x^y from what it is for finite x that are not 0, and y that are integers where x is negative. The
+   other values wait for no logarithm. */
+static inline double power_special_f64(double x, double y, double power)
 {
-    double d = 2.0 + f;
-    double d_low = f - (d - 2.0);
+    uint64_t size = bits_f64(x) & 0x7fffffffffffffffu;
+    bool is_regular = size - 1 < 0x7fefffffffffffffu;
+    // |x| or, for negative y, the other one of 0 and infinity
+    uint64_t limit = size ^ ((0u - (bits_f64(y) >> 63)) & 0x7ff0000000000000u);
+    limit = is_regular ? 0x7ff8000000000000u : limit | power_sign_f64(x, y);
+    double other = float_from_bits_f64(limit);
+    other = ((x != x) | (y != y)) ? x + y : other;
+    other = ((x == 1.0) | (y == 0.0)) ? 1.0 : other;
+    bool is_usual = is_regular & ((rint(y) == y) | (x > 0.0)) & (y == y);
+    return is_usual ? power : other;
+}
+
+/* k + log2(m), m in [sqrt(1/2), sqrt(2)), as an unevaluated sum: the result plus *low. With
+   s = (m - 1) / (m + 1): log2(m) = s (a + s^2 (b + s^2 P(s^2))), a = 2 / log 2 and b = a / 3 in
+   two doubles each. The chain of operations is long: polynomials are evaluated by Estrin's scheme,
+   and what is known early is added early. */
+static inline double precise_log2_f64(double k, double m, double *low)
+{
+    double f = m - 1.0, d = m + 1.0;
+    double d_low = m - (d - 1.0);
     double reciprocal = 1.0 / d;
     double s = f * reciprocal;
     double s_low = fma(-s, d_low, fma(-s, d, f)) * reciprocal;
@@ -107,11 +117,11 @@ static inline double precise_log2_f64(double k, double f, double *low)
     p = multiply_add_f64(multiply_add_f64(p, s4, middle), s4, first);
     double tail = p * s2;
     double third = 0x1.ec709dc3a03fdp-1 + tail;
-    double third_low = (0x1.ec709dc3a03fdp-1 - third) + tail + 0x1.d27f05548af0cp-55;
+    double third_low = (0x1.ec709dc3a03fdp-1 - third) + tail;
     double square = s2 * third;
-    double square_low = fma(s2, third, -square) + fma(s2, third_low, s2_low * third);
+    double square_low = fma(s2_low, third, fma(s2, 0x1.d27f05548af0cp-55, 0x1.777d0ffda0d24p-55));
+    square_low = fma(s2, third, -square) + fma(s2, third_low, square_low);
     double factor = 0x1.71547652b82fep+1 + square;
-    square_low += 0x1.777d0ffda0d24p-55;
     double factor_low = (0x1.71547652b82fep+1 - factor) + square + square_low;
     double product = s * factor;
     double product_low = fma(s, factor, -product) + fma(s, factor_low, s_low * factor);
