@@ -213,5 +213,10 @@ def test_what_sizes_have_to_be_is_known_of_inner_functions_everywhere():
     outer = jit(lambda x: sixth(x) + x.sum(), dynamic_shapes=True)
     agrees(outer, lambda x: x[5] * 2 + x.sum(), rng.normal(size=8))
     (n0,) = transpile.dims("n0", "n0 >= 2")
+    types = transpile.ShapeDtypeStruct((n0,), float)
+    for other in (lambda x: sixth(x) - 1, lambda x: sixth(x) - 2):
+        with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0"):
+            jit(other).lower(types).compile()(np.ones(5))
+    in_loop = jit(lambda x: transpile.lax.fori_loop(0, 3, lambda k, c: c + sixth(x), 0.0))
     with pytest.raises(transpile.errors.UndecidedSizeError, match="6 <= n0"):
-        jit(lambda x: sixth(x) - 1).lower(transpile.ShapeDtypeStruct((n0,), float))
+        in_loop.lower(types)

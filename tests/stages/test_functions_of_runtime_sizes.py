@@ -327,7 +327,6 @@ OWN = """
 
 REFUSED = {
     "v.reshape(-1, 2)": r"declare it: transpile.dims\('n', 'n % 2 == 0'\)",
-    "np.partition(v, 3)": "a partition at 3 needs 4 <= n",
     "np.linalg.svd(x)": r"declare which it is: transpile.dims\('n', 'n < 4'\), or 'n >= 4'",
     "random.choice(random.key(0), v, (5,), replace=False)": "without replacement needs 5 <= n",
 }

@@ -64,7 +64,8 @@ def materialise(survey: Survey, choices: Choices) -> Block:
         if scope.is_body and equation.primitive.kind == "requirement":
             raise UnsupportedError(
                 f"{equation.source}: in the body of a loop or branch a program cannot end with the "
-                f"error '{equation.params['text']}', for lengths that depend on values there. "
+                f"error '{equation.params['text']}', for sizes, or lengths that depend on values, "
+                "there. Declare which sizes there are, transpile.dims('n', 'n >= 6'); "
                 "numpy.where(mask, x, other) keeps the shape of x, and reductions take where= and "
                 "initial="
             )

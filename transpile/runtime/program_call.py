@@ -83,7 +83,8 @@ def output_kind(atom: Atom, sizes: dict[str, int]) -> ArrayKind:
     many elements as there may be."""
     kind, shape = atom.type.dtype, atom.type.shape
     if not lengths_in([shape]):
-        return kind, evaluated(shape, sizes)
+        # Of sizes that the program refuses, an extent may be less than 0.
+        return kind, tuple(max(extent, 0) for extent in evaluated(shape, sizes))
     return kind, (evaluate(most_of(atom.type.size), sizes),)
 
 

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
-from transpile.ir.dims import Dim, Index, Symbol, symbols_of, without_facts
+from transpile.ir.dims import Dim, Index, Symbol, sides, symbols_of, without_facts
 from transpile.ir.graph import Atom, Const, Equation, Graph, axis_names, has_effect
 from transpile.ir.graph_rewrite import counts_of, may_repeat, with_lengths
 from transpile.ir.indices.lengths import (
     CHECKED_LATER,
+    REFUSED_BY_CALL,
     Length,
+    is_index_error,
     length,
     lengths_in,
     lengths_of,
@@ -254,6 +256,36 @@ def _check_later(smaller: Index, larger: Index, text: str) -> bool:
     return current_trace() is None
 
 
+def _refuse(smaller: Index, larger: Index, text: str) -> bool:
+    """Record an inequality of sizes of arguments, without which the call ends; False where the code
+    being traced may be a loop's or a branch's, which need not run, but for those of Python."""
+    if not THREAD.traces:
+        return True  # it was recorded when the function was traced
+    outermost, *inner = THREAD.traces
+    if inner and inner[-1].is_region:  # which ends the program itself, if it comes there
+        THREAD.python.require(smaller, larger, text)
+        return True
+    if any(trace.role not in ("forward", "backward") for trace in inner):
+        return False
+    given = {s for var in outermost.inputs for d in var.type.shape for s in symbols_of(d)}
+    slack = larger - smaller
+    if not given >= symbols_of(slack):
+        return False
+    params = dict(zip(("smaller", "larger"), sides(slack), strict=True), text=text)
+    last = None
+    for number, known in enumerate(outermost.equations):
+        if known.primitive.kind == "requirement":
+            more = slack - (known.params["larger"] - known.params["smaller"])
+            if isinstance(more, int) and more >= 0:
+                return True  # that one fails, too, and comes first
+            last = number if isinstance(more, int) else last
+    if last is not None and is_index_error(text, outermost.equations[last].params["text"]):
+        outermost.equations[last] = replace(outermost.equations[last], params=params)
+        return True
+    outermost.append(TABLE["require"], (), params)
+    return True
+
+
 def _require(trace: Trace, smaller: Index, larger: Index, text: str) -> None:
     """Record an inequality, once."""
     known = (e.params for e in trace.equations if e.primitive.kind == "requirement")
@@ -262,3 +294,4 @@ def _require(trace: Trace, smaller: Index, larger: Index, text: str) -> None:
 
 
 CHECKED_LATER.append(_check_later)
+REFUSED_BY_CALL.append(_refuse)

@@ -58,6 +58,14 @@ def test_what_is_required_of_lengths_is_checked():
     assert float(on_gpu(X)) == 8
     with pytest.raises(ValueError, match="zero-size array to reduction operation maximum"):
         on_gpu(-np.abs(X))
+
+
+def test_what_is_required_of_sizes_is_checked_before_anything_is_read():
+    types = tp.ShapeDtypeStruct(("n",), np.float32)
+    on_gpu = tp.jit(lambda x: x[3] * x, device="cuda").lower(types).compile()
+    np.testing.assert_array_equal(np.asarray(on_gpu(X[:4])), X[3] * X[:4])
+    with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size n"):
+        on_gpu(X[:3])
     with pytest.raises(ValueError, match="must have no negative elements"):
         tp.jit(lambda x: np.bincount(x.astype(int)), device="cuda")(X)
 

@@ -25,7 +25,7 @@ from transpile.ir.dims import (
     terms_of,
 )
 from transpile.ir.indices.estimates import ADDRESSABLE
-from transpile.ir.indices.lengths import most_of
+from transpile.ir.indices.lengths import lengths_of, most_of
 from transpile.ir.indices.requirements import equal_in, neither_text
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.ir.loop_rewrite import walk
@@ -78,13 +78,22 @@ def size_checks(program: Program, options: Options) -> list[Check]:
     facts = {fact: None for size in program.sizes for fact in size.facts}
     arrays += _of_calls(program)
     declared = dict.fromkeys(check for fact in facts for check in _of_fact(fact))
-    return [*ranges, *arrays, *declared]
+    return [*ranges, *arrays, *declared, *_required(program, of_lengths=False)]
 
 
 def length_checks(program: Program) -> list[Check]:
     """The checks of lengths that the program finds, whose error codes follow on those of sizes: one
     for each inequality, of which several may have a text."""
-    return [Check(text, smaller=a, larger=b) for a, b, text in program.required]
+    return _required(program, of_lengths=True)
+
+
+def _required(program: Program, *, of_lengths: bool) -> list[Check]:
+    """The checks of what operations need of lengths, or of sizes of the caller's."""
+    return [
+        Check(text, smaller=a, larger=b)
+        for a, b, text in program.required
+        if bool(lengths_of(b - a)) == of_lengths
+    ]
 
 
 def helpers_of_checks(program: Program, options: Options) -> set[str]:

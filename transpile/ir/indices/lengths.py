@@ -135,9 +135,14 @@ def index_error(text: str) -> str:
     return _OF_INDICES + text
 
 
+def is_index_error(*texts: str) -> bool:
+    """True if all texts are of inequalities without which an index is out of bounds."""
+    return all(text.startswith(_OF_INDICES) for text in texts)
+
+
 def refused(text: str, place: str = "") -> ValueError | IndexError:
     """The error where sizes are not what a text says, which `place` stands before."""
-    if text.startswith(_OF_INDICES):
+    if is_index_error(text):
         return IndexError(place + text[len(_OF_INDICES) :])
     return ValueError(place + text)
 
@@ -152,6 +157,16 @@ def is_checked_later(smaller: Index, larger: Index, text: str) -> bool:
     return bool(lengths_of(larger - smaller)) and all(
         later(smaller, larger, text) for later in CHECKED_LATER
     )
+
+
+# What records that calls with other sizes end with the error of this text; False where the code may
+# not run in every call. Tracing appends it.
+REFUSED_BY_CALL: list[Callable[[Index, Index, str], bool]] = []
+
+
+def is_refused_by_call(smaller: Index, larger: Index, text: str) -> bool:
+    """True if the program refuses sizes of the caller's for which `smaller <= larger` is false."""
+    return all(refuse(smaller, larger, text) for refuse in REFUSED_BY_CALL)
 
 
 def are_equal_later(one: Index, other: Index, text: str) -> bool:

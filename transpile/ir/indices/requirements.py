@@ -27,7 +27,12 @@ from transpile.ir.dims import (
     terms_of,
     without_facts,
 )
-from transpile.ir.indices.lengths import index_error, is_checked_later, lengths_in
+from transpile.ir.indices.lengths import (
+    index_error,
+    is_checked_later,
+    is_refused_by_call,
+    lengths_in,
+)
 from transpile.ir.indices.polynomial_text import declaration, undecided
 from transpile.util.interrupt_safety import THREAD
 
@@ -50,9 +55,12 @@ def is_open(one: Index, other: Index) -> bool:
 
 def require(smaller: Index, larger: Index, what: str, words: str = "") -> None:
     """Raise UndecidedSizeError unless `smaller <= larger` for all runtime sizes, which `what`
-    needs. Where it is one of lengths the program checks it; its error has NumPy's `words`."""
+    needs. Where it is one of lengths, or NumPy refuses other sizes with an error of these `words`,
+    the program checks it."""
     if not is_at_most(smaller, larger):
         if is_checked_later(smaller, larger, words or f"{what} needs {smaller} <= {larger}"):
+            return
+        if words and THREAD.assumed is None and is_refused_by_call(smaller, larger, words):
             return
         a, b = sides(larger - smaller)
         text = (
@@ -65,7 +73,7 @@ def require(smaller: Index, larger: Index, what: str, words: str = "") -> None:
 
 def require_index(index: Index, axis: int, size: Index) -> None:
     """Raise UndecidedSizeError unless an index, which may be negative, is one of an axis for all
-    runtime sizes; where that is one of lengths, the call ends with NumPy's IndexError."""
+    runtime sizes, or the call can end with NumPy's IndexError where it is none."""
     counted_from_end = isinstance(index, int) and index < 0
     start = index + size if counted_from_end else index
     what = f"the index {index} of an axis of size {size}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim
+from transpile.ir.dims import Dim, Index
 from transpile.ir.indices.requirements import require
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import COMPLEX128, INT64
@@ -163,14 +163,20 @@ def _check_kth(function: Any, x: Any, kth: Any, axis: int, kind: Any, order: Any
     places = list(kth) if isinstance(kth, tuple | list) else [kth]
     if any(isinstance(k, Dim) for k in places):
         for k in places:
-            require(-k if k < 0 else k + 1, size, f"a partition at {k}")
+            _require_kth(k, size)
         return
     if isinstance(size, Dim):
         for k in np.ravel(kth).tolist():
-            require(-k if k < 0 else k + 1, size, f"a partition at {k}")
+            _require_kth(k, size)
         size = int(np.max(np.abs(kth), initial=0)) + 1  # at which NumPy looks at the rest
     with NumpyErrors():
         function(np.ones(size), kth, kind=kind, order=order)
+
+
+def _require_kth(k: Index, size: Index) -> None:
+    """Require of runtime sizes that a position is one of an axis; else NumPy's error."""
+    words = f"kth(={k}) out of bounds ({size})"
+    require(-k if k < 0 else k + 1, size, f"a partition at {k}", words)
 
 
 def _ranks(x: Any, axis: int, kth: Any) -> tuple[int, ...]:

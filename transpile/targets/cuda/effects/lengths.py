@@ -1,13 +1,15 @@
 """Lengths that depend on values: numbers in the memory of the device, which each kernel reads that
 runs to one. The host knows their bounds, by which it plans memory and grids, and waits for none.
 
-What is required of lengths is a kernel of one thread behind those that find them: where it does not
-hold, the program has failed (`failures.py`), and nothing is written that there is no memory for.
+What is required of lengths is a kernel of one thread behind those that find them, what is required
+of the caller's sizes one before all others: where it does not hold, the program has failed
+(`failures.py`), and nothing is written that there is no memory for.
 """
 
 from __future__ import annotations
 
 from transpile.ir.dims import Symbol, symbols_of
+from transpile.ir.graph import UNKNOWN_SOURCE
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -42,11 +44,14 @@ class Lengths:
     def _with_requirements(self, program: Program) -> Program:
         names = Names(names_in(program))
         kernels: list[Kernel] = []
-        known: set[Symbol] = set(program.sizes)
-        for kernel in program.kernels:
-            kernels.append(kernel)
-            written = used_buffers(kernel)[1]
-            now = {s for s, b in program.lengths if b in written and s not in known}
+        known: set[Symbol] = set()
+        for kernel in (None, *program.kernels):  # sizes of the caller's are known before the first
+            if kernel is None:
+                now = {*program.sizes}
+            else:
+                kernels.append(kernel)
+                written = used_buffers(kernel)[1]
+                now = {s for s, b in program.lengths if b in written and s not in known}
             known |= now
             for number, (smaller, larger, text) in enumerate(program.required):
                 asked = symbols_of(larger - smaller)
@@ -54,7 +59,8 @@ class Lengths:
                     values = IndexValue(larger), IndexValue(smaller)
                     name = names.new(f"{program.name}_required")
                     body = (If(Apply("less", values, BOOL), ()),)
-                    kernels.append(Kernel(name, body, kernel.source, (f"Fails where {text}.",)))
+                    source = UNKNOWN_SOURCE if kernel is None else kernel.source
+                    kernels.append(Kernel(name, body, source, (f"Fails where {text}.",)))
                     self.requirements[name] = FIRST_REFUSED - number
         return replace(program, kernels=tuple(kernels))
 
