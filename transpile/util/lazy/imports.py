@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from transpile.util.fork_safe_lock import Lock, undivided
+from transpile.util.gc_pause import without_collector
 from transpile.util.interrupt_safety import Result
 
 _lock = Lock()
@@ -34,7 +35,7 @@ def importing(run: Callable[[], Result]) -> Result:
     with undivided(), _lock:
         before = set(sys.modules)
         try:
-            return run()
+            return without_collector(run)  # what modules make stays
         except BaseException:
             free_import_lock()
             _make_whole(sys.modules.keys() - before)
@@ -56,7 +57,7 @@ def imported_beside(module: str) -> None:
     with undivided():
         before = set(sys.modules)
         try:
-            import_module(module)
+            without_collector(lambda: import_module(module))
         except BaseException:
             with _lock:
                 _make_whole(sys.modules.keys() - before)
