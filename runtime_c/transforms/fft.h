@@ -327,7 +327,13 @@ static inline void fft_scratch_sizes_F(const int64_t *plan, int64_t *rooms)
     rooms[0] = rooms[1] + rooms[2] + (together ? 0 : numbers / LANES_F + 1);
 }
 
-/* The size in bytes of the workspace of fft_all. */
+/* The threads for so many transforms of a plan. */
+static inline int64_t fft_slots(const int64_t *plan, int64_t total)
+{
+    return total * plan[FFT_LENGTH] < FFT_SHARED ? 1 : thread_count(plan[FFT_SLOTS]);
+}
+
+/* The size in bytes of the workspace of all transforms of a plan. */
 static inline int64_t fft_workspace_F(const int64_t *plan)
 {
     int64_t rooms[3], slots = plan[FFT_SLOTS];
@@ -336,46 +342,26 @@ static inline int64_t fft_workspace_F(const int64_t *plan)
     return pairs * 2 * LANES_BYTES + 64;
 }
 
-/* All transforms of a plan: number (i, j) of outer x inner ones reads x from i * x_outer + j *
-   x_inner on with stride x_step, and writes y likewise; strides are in units of F. x may be y if
-   the strides are equal. `workspace`: fft_workspace(plan) bytes, of any alignment, which no other
-   thread uses meanwhile. */
+/* All transforms of a plan, LANES of them side by side: number (i, j) of outer x inner ones reads x
+   from i * x_outer + j * x_inner on with stride x_step, and writes y likewise; strides are in units
+   of F. x may be y if the strides are equal. `workspace`: fft_workspace(plan) bytes, of any
+   alignment, which no other thread uses meanwhile. */
 __attribute__((noinline))
-static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_t inner,
-                      const F *x, int64_t x_outer, int64_t x_inner, int64_t x_step,
-                      F *y, int64_t y_outer, int64_t y_inner, int64_t y_step,
-                      bool is_complex, void *workspace)
+static void fft_all_together_F(const int64_t *plan, const F *table, int64_t outer, int64_t inner,
+                               const F *x, int64_t x_outer, int64_t x_inner, int64_t x_step,
+                               F *y, int64_t y_outer, int64_t y_inner, int64_t y_step,
+                               bool is_complex, void *workspace)
 {
     fft_pair_F *scratch = (fft_pair_F *)((char *)workspace + (-(uintptr_t)workspace & 63));
-    int64_t rooms[3], total = outer * inner;
-    bool together = plan[FFT_METHOD] == FFT_TOGETHER, inside = plan[FFT_INSIDE] != 0;
-    int64_t groups = together ? (total + LANES_F - 1) / LANES_F : total;
-    int64_t slots = thread_count(plan[FFT_SLOTS]);
-    slots = total * plan[FFT_LENGTH] < FFT_SHARED ? 1 : slots;
+    int64_t rooms[3], total = outer * inner, groups = (total + LANES_F - 1) / LANES_F;
+    int64_t slots = fft_min(fft_slots(plan, total), groups);
     fft_scratch_sizes_F(plan, rooms);
-    if (inside) {
-        fft_pair_F *buffer = scratch + rooms[1] + slots * rooms[2];
-        for (int64_t t = 0; t < total; t++) {
-            int64_t i = t / inner, j = t % inner;
-            fft_alone_F(plan, table, x + i * x_outer + j * x_inner, x_step,
-                        y + i * y_outer + j * y_inner, y_step, is_complex, scratch,
-                        scratch + rooms[1], rooms[2], slots, (F *)buffer);
-        }
-        return;
-    }
-    slots = fft_min(slots, groups);
     #pragma omp parallel for NUM_THREADS schedule(static) if (slots > 1)
     for (int64_t slot = 0; slot < slots; slot++) {
-        fft_pair_F *middle = scratch + slot * rooms[0], *lanes = middle + rooms[1];
         for (int64_t g = groups * slot / slots; g < groups * (slot + 1) / slots; g++) {
-            int64_t first = together ? g * LANES_F : g, i = first / inner, j = first % inner;
+            int64_t first = g * LANES_F, i = first / inner, j = first % inner;
             int64_t lane[LANES_F], to_lane[LANES_F], from = i * x_outer + j * x_inner;
             int64_t to = i * y_outer + j * y_inner;
-            if (!together) {
-                fft_alone_F(plan, table, x + from, x_step, y + to, y_step, is_complex, middle,
-                            lanes, rooms[2], 1, (F *)(lanes + rooms[2]));
-                continue;
-            }
             for (int64_t l = 0; l < LANES_F; l++) {
                 lane[l] = i * x_outer + j * x_inner - from;
                 to_lane[l] = i * y_outer + j * y_inner - to;
@@ -385,37 +371,101 @@ static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_
                 }
             }
             fft_together_F(plan, table, x + from, x_step, lane, y + to, y_step, to_lane,
-                           fft_min(LANES_F, total - first), is_complex, lanes);
+                           fft_min(LANES_F, total - first), is_complex,
+                           scratch + slot * rooms[0] + rooms[1]);
+        }
+    }
+}
+
+/* As fft_all_together, one transform after the other, each by itself. */
+__attribute__((noinline))
+static void fft_all_alone_F(const int64_t *plan, const F *table, int64_t outer, int64_t inner,
+                            const F *x, int64_t x_outer, int64_t x_inner, int64_t x_step,
+                            F *y, int64_t y_outer, int64_t y_inner, int64_t y_step,
+                            bool is_complex, void *workspace)
+{
+    fft_pair_F *scratch = (fft_pair_F *)((char *)workspace + (-(uintptr_t)workspace & 63));
+    int64_t rooms[3], total = outer * inner, slots = fft_slots(plan, total);
+    fft_scratch_sizes_F(plan, rooms);
+    if (plan[FFT_INSIDE]) {
+        fft_pair_F *buffer = scratch + rooms[1] + slots * rooms[2];
+        for (int64_t t = 0; t < total; t++) {
+            int64_t i = t / inner, j = t % inner;
+            fft_alone_F(plan, table, x + i * x_outer + j * x_inner, x_step,
+                        y + i * y_outer + j * y_inner, y_step, is_complex, scratch,
+                        scratch + rooms[1], rooms[2], slots, (F *)buffer);
+        }
+        return;
+    }
+    slots = fft_min(slots, total);
+    #pragma omp parallel for NUM_THREADS schedule(static) if (slots > 1)
+    for (int64_t slot = 0; slot < slots; slot++) {
+        fft_pair_F *middle = scratch + slot * rooms[0], *lanes = middle + rooms[1];
+        for (int64_t t = total * slot / slots; t < total * (slot + 1) / slots; t++) {
+            int64_t i = t / inner, j = t % inner;
+            fft_alone_F(plan, table, x + i * x_outer + j * x_inner, x_step,
+                        y + i * y_outer + j * y_inner, y_step, is_complex, middle, lanes,
+                        rooms[2], 1, (F *)(lanes + rooms[2]));
         }
     }
 }
 
 /* numpy.fft.fft and ifft of complex numbers; strides are in elements. */
-static inline void fft_complex_C(const int64_t *plan, const R *table, int64_t outer, int64_t inner,
-                                 const C *x, int64_t x_outer, int64_t x_inner, int64_t x_step,
-                                 C *y, int64_t y_outer, int64_t y_inner, int64_t y_step,
-                                 void *workspace)
+static inline void fft_complex_together_C(const int64_t *plan, const R *table, int64_t outer,
+                                          int64_t inner, const C *x, int64_t x_outer,
+                                          int64_t x_inner, int64_t x_step, C *y, int64_t y_outer,
+                                          int64_t y_inner, int64_t y_step, void *workspace)
 {
-    fft_all_R(plan, table, outer, inner, (const R *)x, 2 * x_outer, 2 * x_inner, 2 * x_step,
-              (R *)y, 2 * y_outer, 2 * y_inner, 2 * y_step, true, workspace);
+    fft_all_together_R(plan, table, outer, inner, (const R *)x, 2 * x_outer, 2 * x_inner,
+                       2 * x_step, (R *)y, 2 * y_outer, 2 * y_inner, 2 * y_step, true, workspace);
 }
 
 /* numpy.fft.rfft, and fft and ifft of real numbers; strides are in elements. */
-static inline void fft_real_C(const int64_t *plan, const R *table, int64_t outer, int64_t inner,
-                              const R *x, int64_t x_outer, int64_t x_inner, int64_t x_step,
-                              C *y, int64_t y_outer, int64_t y_inner, int64_t y_step,
-                              void *workspace)
+static inline void fft_real_together_C(const int64_t *plan, const R *table, int64_t outer,
+                                       int64_t inner, const R *x, int64_t x_outer, int64_t x_inner,
+                                       int64_t x_step, C *y, int64_t y_outer, int64_t y_inner,
+                                       int64_t y_step, void *workspace)
 {
-    fft_all_R(plan, table, outer, inner, x, x_outer, x_inner, x_step,
-              (R *)y, 2 * y_outer, 2 * y_inner, 2 * y_step, false, workspace);
+    fft_all_together_R(plan, table, outer, inner, x, x_outer, x_inner, x_step, (R *)y, 2 * y_outer,
+                       2 * y_inner, 2 * y_step, false, workspace);
 }
 
 /* numpy.fft.irfft; strides are in elements. */
-static inline void fft_hermitian_C(const int64_t *plan, const R *table, int64_t outer,
-                                   int64_t inner, const C *x, int64_t x_outer, int64_t x_inner,
-                                   int64_t x_step, R *y, int64_t y_outer, int64_t y_inner,
-                                   int64_t y_step, void *workspace)
+static inline void fft_hermitian_together_C(const int64_t *plan, const R *table, int64_t outer,
+                                            int64_t inner, const C *x, int64_t x_outer,
+                                            int64_t x_inner, int64_t x_step, R *y, int64_t y_outer,
+                                            int64_t y_inner, int64_t y_step, void *workspace)
 {
-    fft_all_R(plan, table, outer, inner, (const R *)x, 2 * x_outer, 2 * x_inner, 2 * x_step,
-              y, y_outer, y_inner, y_step, true, workspace);
+    fft_all_together_R(plan, table, outer, inner, (const R *)x, 2 * x_outer, 2 * x_inner,
+                       2 * x_step, y, y_outer, y_inner, y_step, true, workspace);
+}
+
+/* numpy.fft.fft and ifft of complex numbers; strides are in elements. */
+static inline void fft_complex_alone_C(const int64_t *plan, const R *table, int64_t outer,
+                                       int64_t inner, const C *x, int64_t x_outer, int64_t x_inner,
+                                       int64_t x_step, C *y, int64_t y_outer, int64_t y_inner,
+                                       int64_t y_step, void *workspace)
+{
+    fft_all_alone_R(plan, table, outer, inner, (const R *)x, 2 * x_outer, 2 * x_inner, 2 * x_step,
+                    (R *)y, 2 * y_outer, 2 * y_inner, 2 * y_step, true, workspace);
+}
+
+/* numpy.fft.rfft, and fft and ifft of real numbers; strides are in elements. */
+static inline void fft_real_alone_C(const int64_t *plan, const R *table, int64_t outer,
+                                    int64_t inner, const R *x, int64_t x_outer, int64_t x_inner,
+                                    int64_t x_step, C *y, int64_t y_outer, int64_t y_inner,
+                                    int64_t y_step, void *workspace)
+{
+    fft_all_alone_R(plan, table, outer, inner, x, x_outer, x_inner, x_step, (R *)y, 2 * y_outer,
+                    2 * y_inner, 2 * y_step, false, workspace);
+}
+
+/* numpy.fft.irfft; strides are in elements. */
+static inline void fft_hermitian_alone_C(const int64_t *plan, const R *table, int64_t outer,
+                                         int64_t inner, const C *x, int64_t x_outer,
+                                         int64_t x_inner, int64_t x_step, R *y, int64_t y_outer,
+                                         int64_t y_inner, int64_t y_step, void *workspace)
+{
+    fft_all_alone_R(plan, table, outer, inner, (const R *)x, 2 * x_outer, 2 * x_inner, 2 * x_step,
+                    y, y_outer, y_inner, y_step, true, workspace);
 }

@@ -372,7 +372,7 @@ static void fft_chirp_spectrum_F(const int64_t *plan, F *table, fft_pair_F *scra
 }
 
 /* Makes the plan of outer x inner transforms in a workspace of so many bytes: integers, factors,
-   and behind them what is left for fft_all, which is returned. */
+   and behind them what is left for the transforms, which is returned. */
 __attribute__((noinline))
 static void *fft_plan_F(int64_t kind, int64_t n, F scale, const int64_t *limits, int64_t outer,
                         int64_t inner, void *workspace, int64_t bytes)
@@ -431,7 +431,7 @@ static void *fft_plan_F(int64_t kind, int64_t n, F scale, const int64_t *limits,
     return to;
 }
 
-/* fft_all of a length that is known at run time, the result times scale / divisor, or with `root`
+/* Transforms of a length that is known at run time, the result times scale / divisor, or with `root`
    scale / sqrt(divisor); `workspace`: so many bytes, as FftOfSize has it. */
 static inline void fft_any_F(int64_t kind, int64_t n, double scale, int64_t divisor, bool root,
                              const int64_t *limits, int64_t outer, int64_t inner, const F *x,
@@ -443,8 +443,14 @@ static inline void fft_any_F(int64_t kind, int64_t n, double scale, int64_t divi
     bytes -= (char *)plan - (char *)workspace;
     scale /= root ? sqrt((double)divisor) : (double)divisor;
     void *rest = fft_plan_F(kind, n, (F)scale, limits, outer, inner, plan, bytes);
-    fft_all_F(plan, (const F *)(plan + FFT_INTEGERS), outer, inner, x, x_outer, x_inner, x_step,
-              y, y_outer, y_inner, y_step, is_complex, rest);
+    const F *table = (const F *)(plan + FFT_INTEGERS);
+    if (plan[FFT_METHOD] == FFT_TOGETHER) {
+        fft_all_together_F(plan, table, outer, inner, x, x_outer, x_inner, x_step, y, y_outer,
+                           y_inner, y_step, is_complex, rest);
+    } else {
+        fft_all_alone_F(plan, table, outer, inner, x, x_outer, x_inner, x_step, y, y_outer,
+                        y_inner, y_step, is_complex, rest);
+    }
 }
 
 /* numpy.fft.fft and ifft of complex numbers; strides are in elements. */

@@ -117,15 +117,20 @@ def test_a_helper_is_compiled_once_for_all_programs(cache, compilers):
 
 
 def test_helpers_share_the_files_of_their_long_functions(cache, compilers):
-    x = np.random.default_rng(1).standard_normal((3, 32))
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((3, 32))
     np.testing.assert_allclose(transpile.jit(np.fft.rfft)(x), np.fft.rfft(x))
-    assert "fft_real_c128.c" in compilers and "fft_lanes_f64.c" in compilers
+    assert "fft_real_alone_c128.c" in compilers and "fft_lanes_f64.c" in compilers
     compilers.clear()
     np.testing.assert_allclose(transpile.jit(np.fft.ifft)(x + 1j), np.fft.ifft(x + 1j))
-    assert compilers == ["fft_complex_c128.c", "entry.c"]
+    assert compilers == ["fft_complex_alone_c128.c", "entry.c"]
+    compilers.clear()
+    many = rng.standard_normal((200, 32)) + 1j
+    np.testing.assert_allclose(transpile.jit(np.fft.ifft)(many), np.fft.ifft(many))
+    assert "fft_together_f64.c" in compilers and "fft_alone_f64.c" not in compilers
 
 
-@pytest.mark.parametrize("name", ["fft_real_c64", "matmul_f64", "sort_u32", "conv_planes_f32"])
+@pytest.mark.parametrize("name", ["fft_real_alone_c64", "fft_complex_together_c64", "matmul_f64", "sort_u32", "conv_planes_f32"])
 def test_long_functions_that_are_not_inlined_are_parts(name):
     least = 5000
     *inner, last = parts = c_helpers.parts(name, least)

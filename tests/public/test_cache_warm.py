@@ -44,6 +44,7 @@ def test_everything_is_compiled_once(own_cache, capsys):
         assert main(["cache", "warm"]) == 0
         programs = len(default_cache().entries())
         names = {name.split("-")[0] for name in shared(own_cache)}
-        for helper in ("threads", "matmul_f64", "sort_u64", "fft_complex_c64", "conv_planes_f32"):
+        transforms = ("fft_complex_alone_c64", "fft_hermitian_together_c64")
+        for helper in ("threads", "matmul_f64", "sort_u64", *transforms, "conv_planes_f32"):
             assert f"transpile_{helper}" in names
     assert programs == len(default_cache().entries()) > 20

@@ -6,6 +6,7 @@ Values, errors, strides, threads, memory.
 import ctypes
 import platform
 import subprocess
+from itertools import product
 
 import mpmath
 import numpy as np
@@ -39,15 +40,16 @@ void run_@R@(int form, const int64_t *plan, const @real@ *table, const int64_t *
 void run_@R@(int form, const int64_t *plan, const @real@ *table, const int64_t *n, const void *x,
              void *y, void *workspace)
 {
+    bool together = plan[FFT_METHOD] == FFT_TOGETHER;
     if (form == 0) {
-        fft_complex_@C@(plan, table, n[0], n[1], x, n[2], n[3], n[4], y, n[5], n[6], n[7],
-                        workspace);
+        (together ? fft_complex_together_@C@ : fft_complex_alone_@C@)(
+            plan, table, n[0], n[1], x, n[2], n[3], n[4], y, n[5], n[6], n[7], workspace);
     } else if (form == 1) {
-        fft_real_@C@(plan, table, n[0], n[1], x, n[2], n[3], n[4], y, n[5], n[6], n[7],
-                     workspace);
+        (together ? fft_real_together_@C@ : fft_real_alone_@C@)(
+            plan, table, n[0], n[1], x, n[2], n[3], n[4], y, n[5], n[6], n[7], workspace);
     } else {
-        fft_hermitian_@C@(plan, table, n[0], n[1], x, n[2], n[3], n[4], y, n[5], n[6], n[7],
-                          workspace);
+        (together ? fft_hermitian_together_@C@ : fft_hermitian_alone_@C@)(
+            plan, table, n[0], n[1], x, n[2], n[3], n[4], y, n[5], n[6], n[7], workspace);
     }
 }
 """
@@ -59,7 +61,8 @@ def build(folder, *flags):
     parts = [f"#include <{name}.h>" for name in names]
     helpers = []
     for real, suffix in (("f32", "c64"), ("f64", "c128")):
-        helpers += [f"fft_{form}_{suffix}" for form in ("complex", "real", "hermitian")]
+        forms = product(("complex", "real", "hermitian"), ("together", "alone"))
+        helpers += [f"fft_{form}_{method}_{suffix}" for form, method in forms]
         helpers.append(f"fft_workspace_{real}")
     parts += c_helpers.collect(helpers)
     for words in (("f32", "c64", "float"), ("f64", "c128", "double")):

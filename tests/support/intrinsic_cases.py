@@ -263,7 +263,7 @@ def fft(draw):
     operands = (kind, n, 0.5, outer, inner, x, draw.written(out))
     if draw.random.integers(2):
         constants = draw.constant(layout.numbers), draw.constant(layout.table)
-        yield draw.with_scratch(Fft(*operands, *constants, layout.workspace))
+        yield draw.with_scratch(Fft(*operands, *constants, layout.workspace, layout.together))
     else:
         limits = draw.constant(thresholds(USUAL))
         root = bool(draw.random.integers(2))

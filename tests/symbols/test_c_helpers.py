@@ -113,7 +113,7 @@ def test_every_parallel_loop_takes_the_number_of_threads():
 
 
 def test_the_number_of_threads_is_a_clause_of_each_parallel_loop():
-    for name in ("matmul_f64", "sort_u32", "fft_complex_c128"):
+    for name in ("matmul_f64", "sort_u32", "fft_complex_alone_c128"):
         without, three = (
             "\n".join(item.text for item in c_helpers.needed([name], threads)) for threads in (0, 3)
         )

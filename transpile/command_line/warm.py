@@ -35,6 +35,9 @@ def convolution(x: Any, w: Any) -> Any:
 
 
 _VECTOR: _Shapes = ((100_000,),)
+# Transforms that are made one after the other, and side by side.
+_FEW: _Shapes = ((64, 1024),)
+_MANY: _Shapes = ((1000, 64),)
 # What is compiled for real numbers, and for complex ones; with the shapes of the arguments.
 _REAL: tuple[tuple[Callable[..., Any], _Shapes], ...] = (
     (product, ((256, 256), (256, 256))),
@@ -45,11 +48,14 @@ _REAL: tuple[tuple[Callable[..., Any], _Shapes], ...] = (
     (np.argsort, _VECTOR),
     (np.median, _VECTOR),
     (np.cumsum, ((1_000_000,),)),
-    (np.fft.fft, ((64, 1024),)),
+    (np.fft.fft, _FEW),
+    (np.fft.fft, _MANY),
 )
 _COMPLEX: tuple[tuple[Callable[..., Any], _Shapes], ...] = (
-    (np.fft.fft, ((64, 1024),)),
+    (np.fft.fft, _FEW),
+    (np.fft.fft, _MANY),
     (np.fft.irfft, ((64, 513),)),
+    (np.fft.irfft, ((1000, 33),)),
 )
 _DTYPES = (
     ("float32", _REAL),

@@ -25,12 +25,14 @@ KINDS = ("fft", "ifft", "rfft", "irfft")
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The plan of a transform of `n` elements of one of the four kinds of the primitive `fft`: the
-    integers that the C function reads, twiddle factors, and bytes of workspace."""
+    """The plan of a transform of `n` elements of one of the four kinds of the primitive `fft`:
+    whether many are made together, the integers that the C function reads, twiddle factors, and
+    bytes of workspace."""
 
     kind: str
     n: int
     scale: float
+    together: bool
     numbers: Any
     table: Any
     workspace: int
@@ -72,12 +74,13 @@ class Transforms(Call):
         return TABLE["fft"].numpy(x, **params, scale=self.scale)
 
     @property
-    def _form(self) -> str:
-        """The end of the name of the C function: what operand and result are."""
+    def _form(self) -> tuple[str, str]:
+        """What operand and result are, and the suffix of the complex one: of the names of C
+        functions."""
         x, out = self.x.dtype, self.out.dtype
         if out.kind == "f":
-            return f"hermitian_{SHORT_NAMES[x]}"
-        return f"{'complex' if x.kind == 'c' else 'real'}_{SHORT_NAMES[out]}"
+            return "hermitian", SHORT_NAMES[x]
+        return "complex" if x.kind == "c" else "real", SHORT_NAMES[out]
 
     @property
     def _arrays(self) -> tuple[Index | Load, ...]:
@@ -87,7 +90,8 @@ class Transforms(Call):
 
 @dataclass(frozen=True)
 class Fft(Transforms):
-    """Transforms of a length that is known while compiling."""
+    """Transforms of a length that is known while compiling. `together`: many of them side by side,
+    else one after the other, which are functions of their own: compilers take long for either."""
 
     kind: str
     n: Index
@@ -99,6 +103,7 @@ class Fft(Transforms):
     plan: Strided
     factors: Strided
     room: int
+    together: bool
     workspace: Strided = UNALLOCATED
 
     name = "fft"
@@ -109,7 +114,9 @@ class Fft(Transforms):
         return self.room
 
     def in_c(self) -> Invocation:
-        return Invocation(f"fft_{self._form}", (self.plan.first, self.factors.first, *self._arrays))
+        form, suffix = self._form
+        function = f"fft_{form}_{'together' if self.together else 'alone'}_{suffix}"
+        return Invocation(function, (self.plan.first, self.factors.first, *self._arrays))
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,8 @@ class FftOfSize(Transforms):
     def in_c(self) -> Invocation:
         scale = (repr(self.scale), self.divisor, "true" if self.root else "false")
         size = (KINDS.index(self.kind), self.n, *scale, self.thresholds.first)
-        return Invocation(f"fft_any_{self._form}", (*size, *self._arrays, self.scratch_bytes))
+        function = f"fft_any_{'_'.join(self._form)}"
+        return Invocation(function, (*size, *self._arrays, self.scratch_bytes))
 
     def numpy(self, x: Any) -> Any:
         divisor = evaluate(self.divisor, {})

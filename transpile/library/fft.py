@@ -231,7 +231,7 @@ def make_plan(
     table = np.concatenate([np.asarray(part).astype(dtype) for part in parts])
     workspace = _workspace(kind, method, core, rows, columns, inside, slots, dtype.itemsize)
     numbers = np.array([*header, *radices, *width], np.int64)
-    return Plan(kind, n, scale, numbers, table, workspace)
+    return Plan(kind, n, scale, method == TOGETHER, numbers, table, workspace)
 
 
 def _split_factors(rows: int, columns: int, block: int) -> tuple[list[Any], list[Any]]:
@@ -310,7 +310,7 @@ def plan_transform(equation: Equation, views: Views, machine: Machine) -> CallPl
             tables[numbers] = Const(layout.numbers, name="plan")
             tables[factors] = Const(layout.table, name="factors")
             known = (part(numbers, tables[numbers]), part(factors, tables[factors]))
-            call = Fft(*operands, *known, layout.workspace)
+            call = Fft(*operands, *known, layout.workspace, layout.together)
         else:
             tables["thresholds"] = Const(thresholds(machine), name="thresholds")
             call = FftOfSize(*operands, part("thresholds", tables["thresholds"]))
