@@ -130,7 +130,10 @@ def test_helpers_share_the_files_of_their_long_functions(cache, compilers):
     assert "fft_together_f64.c" in compilers and "fft_alone_f64.c" not in compilers
 
 
-@pytest.mark.parametrize("name", ["fft_real_alone_c64", "fft_complex_together_c64", "matmul_f64", "sort_u32", "conv_planes_f32"])
+@pytest.mark.parametrize(
+    "name",
+    ["fft_real_alone_c64", "fft_complex_together_c64", "matmul_f64", "sort_u32", "conv_planes_f32"],
+)
 def test_long_functions_that_are_not_inlined_are_parts(name):
     least = 5000
     *inner, last = parts = c_helpers.parts(name, least)

@@ -10,7 +10,6 @@ there, where both times are equal, the files are read.
 from __future__ import annotations
 
 import os
-import stat
 import time
 from functools import cache
 from importlib.util import cache_from_source
@@ -68,12 +67,12 @@ def _files() -> list[_File]:
             for entry in entries:
                 if entry.name.startswith((".", "__pycache__")):
                     continue
-                status = entry.stat()
-                if stat.S_ISDIR(status.st_mode):
+                if entry.is_dir():
                     waiting.append(entry.path)
-                else:
-                    times = status.st_mtime_ns, status.st_ctime_ns
-                    files.add((entry.path, status.st_size, status.st_ino, *times))
+                    continue
+                status = entry.stat()
+                times = status.st_mtime_ns, status.st_ctime_ns
+                files.add((entry.path, status.st_size, status.st_ino, *times))
     return sorted(files)
 
 
