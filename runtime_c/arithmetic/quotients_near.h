@@ -1,6 +1,7 @@
 /* numpy.fmod, numpy.remainder and numpy.floor_divide of floats for ordinary quotients: |x / y| up to
-   2^28, or NaN, or y is 0. The operations of fmod, remainder and floor_divide without branches, so that they
-   run in vector lanes: the results are the same to the bit. The caller has checked the range. */
+   2^28, or NaN, or y is 0, or x infinite. The operations of fmod, remainder and floor_divide without
+   branches, so that they run in vector lanes: the results are the same to the bit. The caller has
+   checked the range. */
 static inline float fmod_near_f32(float x, float y)
 {
     double size = (double)fabsf(x), step = (double)fabsf(y), quotient = size / step;

@@ -58,25 +58,31 @@ static inline void lu_T(int64_t m, int64_t n, const T *x, T *lu, int64_t *pivots
                         int64_t *permutation, void *workspace)
 {
     int64_t k = m < n ? m : n;
-    char *place = workspace;
-    T *a = scratch_block(&place, m * n * (int64_t)sizeof(T));
-    lapack_int *found = scratch_block(&place, k * (int64_t)sizeof(lapack_int));
-    lapack_int rows = (lapack_int)m, columns = (lapack_int)n, info = 0;
-    transposed_T(m, n, x, a);
-    if (k > 0) { /* LAPACK refuses arrays without rows, with a message of its own */
-        lapack_getrf_T(&rows, &columns, a, &rows, found, &info);
+    if (m <= SMALL_SYSTEM && n <= SMALL_SYSTEM) {
+        memcpy(lu, x, (size_t)(m * n) * sizeof(T));
+        eliminate_T(m, n, lu, pivots);
+    } else {
+        char *place = workspace;
+        T *a = scratch_block(&place, m * n * (int64_t)sizeof(T));
+        lapack_int *found = scratch_block(&place, k * (int64_t)sizeof(lapack_int));
+        lapack_int rows = (lapack_int)m, columns = (lapack_int)n, info = 0;
+        transposed_T(m, n, x, a);
+        if (k > 0) { /* LAPACK refuses arrays without rows, with a message of its own */
+            lapack_getrf_T(&rows, &columns, a, &rows, found, &info);
+        }
+        transposed_T(n, m, a, lu);
+        for (int64_t i = 0; i < k; i++) {
+            int64_t other = (int64_t)found[i] - 1;
+            pivots[i] = other < i || other >= m ? i : other;
+        }
     }
-    transposed_T(n, m, a, lu);
     for (int64_t i = 0; i < m; i++) {
         permutation[i] = i;
     }
     for (int64_t i = 0; i < k; i++) {
-        int64_t other = (int64_t)found[i] - 1;
-        other = other < i || other >= m ? i : other;
         int64_t moved = permutation[i];
-        pivots[i] = other;
-        permutation[i] = permutation[other];
-        permutation[other] = moved;
+        permutation[i] = permutation[pivots[i]];
+        permutation[pivots[i]] = moved;
     }
 }
 
@@ -115,6 +121,10 @@ static inline void triangular_solve_T(int64_t n, int64_t k, int64_t lower, int64
         return;
     }
     memcpy(x, b, (size_t)(n * k) * sizeof(T));
+    if (n <= SMALL_SYSTEM && k <= SMALL_SYSTEM) {
+        substitute_T(n, k, lower, unit, form, a, x);
+        return;
+    }
     lapack_trsm_T("R", lower ? "U" : "L", form == 0 ? "N" : form == 1 ? "T" : "C",
                   unit ? "U" : "N", &rows, &columns, &one, a, &columns, x, &rows, 1, 1, 1, 1);
 }

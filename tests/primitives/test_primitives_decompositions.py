@@ -49,7 +49,7 @@ def regular(dtype, *shape):
 
 def calls():
     """(primitive, params, makers of operands, whether the results are unique)."""
-    yield "lu", {}, [regular], [(3, 3), (2, 5, 3), (3, 5), (1, 1), (2, 1, 4, 4), (40, 40)]
+    yield "lu", {}, [regular], [(3, 3), (2, 5, 3), (3, 5), (1, 1), (2, 1, 8, 8), (9, 5), (40, 40)]
     yield "cholesky", {}, [positive], [(3, 3), (2, 4, 4), (1, 1), (70, 70)]
     for full in (False, True):
         shapes = [(3, 3), (2, 5, 3), (3, 5), (5, 1), (70, 40)]
@@ -68,7 +68,7 @@ def calls():
             yield "eigh", params, [positive], [(3, 3), (2, 4, 4), (1, 1), (40, 40)]
         for form in (0, 1, 2):
             params = {"lower": below, "unit_diagonal": form == 1, "form": form}
-            yield "triangular_solve", params, [regular, matrix], [(3, 3), (2, 4, 4)]
+            yield "triangular_solve", params, [regular, matrix], [(3, 3), (2, 8, 8), (9, 9)]
     for vectors in (False, True):
         yield "eig", {"vectors": vectors}, [regular], [(3, 3), (2, 4, 4), (1, 1), (30, 30)]
     yield "sqrtm", {}, [positive], [(3, 3), (2, 4, 4), (1, 1)]

@@ -55,6 +55,7 @@ SMALL_MACHINES = {
     "element_tile": [1, 2, 64],
     "row_strips": [(2,), (3, 2), (32,)],
     "fewest_row_strips": [0, 4],
+    "fewest_short_rows": [2, 8],
     "shortest_search": [1, 4, 32],
     "fewest_searched_rows": [1, 4, 16],
     "fewest_jammed_rows": [4, 16],

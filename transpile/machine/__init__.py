@@ -228,10 +228,10 @@ class Machine:
     strip, fewest_strips, fewest_columns = 256, 4, 8
 
     # Short rows, one in each lane: the numbers of a row, or of a table that all rows read, and how
-    # many rows go together: one of these numbers if they are a multiple of it, else the first.
+    # many rows go together: one of these if they are a multiple of it, else the first. Few: short
     longest_short_row, longest_shared_row = 24, 256
     row_strips: tuple[int, ...] = (32, 16, 24, 40, 48)
-    fewest_row_strips: int = 4
+    fewest_row_strips, longest_row_of_few, fewest_short_rows = 4, 15, 8
     # Iterations with loops of their own, one in each lane: four vectors, as operations wait for
     # each other; the fewest of them, operations of a step that pay, and branches that still do.
     divergent_lanes, fewest_divergent = 32, 32

@@ -15,6 +15,7 @@ from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.lanes.trig_versions import version_trig_loops
 from transpile.schedule.vectorize import vectorize_loops
+from transpile.util.frozen_records import replace
 
 pytestmark = pytest.mark.full_level
 
@@ -128,3 +129,20 @@ def test_angles_that_are_bounded_stay_so_in_all_versions_of_a_loop():
         "x[i]",
         "x_rest[k]",
     }
+
+
+@pytest.mark.parametrize("huge", [0, 2.0**40, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("f", [np.fmod, np.remainder, np.floor_divide])
+def test_rests_run_again_for_huge_quotients_and_not_for_infinite_dividends(f, huge):
+    x, y = ordinary("f8", (2, 9))
+    x[4], y[2:4] = huge, (0, np.inf)
+    after = assert_steps_agree(marked(f, x, y), [x, y], version_trig_loops)
+    assert FAR not in run(after, [x, y])[0]
+    # Without the version behind it, what is left is that of ordinary quotients.
+    (kernel,) = after.kernels
+    kept = tuple(s for s in kernel.body if not isinstance(s, If))
+    assert len(kept) == len(kernel.body) - 1
+    first = replace(after, kernels=(replace(kernel, body=kept),))
+    with np.errstate(all="ignore"):
+        is_same = np.array_equal(run(first, [x, y])[0], f(x, y), equal_nan=True)
+    assert is_same == (huge != 2.0**40)

@@ -354,6 +354,8 @@ class _KernelRun:
 def _is_far(call: Apply, values: Sequence[Any]) -> bool:
     """True if a near version does not compute a call of these operands."""
     limit, of = call.primitive.near, call.primitive.near_of
+    if of == "divide" and (np.isinf(values[0]) or values[1] == 0):
+        return False
     return bool(limit and abs(_apply(of, call.dtype, values) if of else values[0]) > limit)
 
 

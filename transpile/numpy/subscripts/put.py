@@ -305,6 +305,14 @@ def resize(a: Array, new_shape: Any) -> Any:
     if size == 0 or wanted == 0:
         return fill(0, shape, flat.dtype)
     require(1, size, "resizing n elements")
-    copies = -(-wanted // size)
-    repeated = reshape_to(broadcast_to(flat, (copies, size)), (copies * size,))
-    return reshape_to(slice_axis(repeated, 0, 0, wanted), shape)
+    if isinstance(size, int) and isinstance(wanted, int):
+        copies, rest = divmod(wanted, size)
+        parts = [_repeated(flat, copies), slice_axis(flat, 0, 0, rest)]
+        return reshape_to(concatenate_along(parts, 0), shape)
+    return reshape_to(slice_axis(_repeated(flat, -(-wanted // size)), 0, 0, wanted), shape)
+
+
+def _repeated(flat: Any, copies: Index) -> Any:
+    """The elements so many times, one copy behind the other."""
+    size = flat.shape[0]
+    return reshape_to(broadcast_to(flat, (copies, size)), (copies * size,))

@@ -4,6 +4,7 @@ convolutions) into simpler ones, which fuse with the equations around them.
     power x 2  ->  square x
     argmax x   ->  reduce_min(select(x == reduce_max x, iota, largest)); first_of x of long bools
     any x      ->  x[first_of x]
+    fmod x 1.0 ->  copysign(x - trunc x, x)
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from transpile.machine import USUAL, Machine
 from transpile.passes.expand.arg_reductions import expand_arg_reduction
 from transpile.passes.expand.complex_sums import expand_complex_dot, expand_complex_sum
 from transpile.passes.expand.convolutions import expand_convolution
+from transpile.passes.expand.exact_floats import expand_quotient, expand_sum_of_integers
 from transpile.passes.expand.windows import expand_window
 from transpile.primitives import axes, dot, elementwise, indexing, reductions
 from transpile.primitives.elementary import primitives as elementary
@@ -56,6 +58,10 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         return _truth(builder, equation)
     if equation.primitive is reductions.reduce_sum and equation.output.type.dtype.kind == "c":
         return [expand_complex_sum(builder, equation.inputs[0], equation.params["axes"])]
+    if equation.primitive is reductions.reduce_sum and equation.output.type.dtype.kind == "f":
+        return expand_sum_of_integers(builder, equation)
+    if equation.primitive.near_of == "divide" and equation.output.type.dtype.kind == "f":
+        return expand_quotient(builder, equation)
     if equation.primitive is dot.dot_general and equation.output.type.dtype.kind == "c":
         return expand_complex_dot(builder, equation)
     if equation.primitive is elementary.power:

@@ -167,16 +167,24 @@ def _pays(loop: For, limits: Mapping[Expr, float], machine: Machine) -> bool:
 
 
 def _is_far(angle: Expr, limit: float, flag: np.dtype[Any]) -> Expr:
-    """1 for an angle that is too large, 0 for others and for NaN; and for the quotient by 0, of
-    which both versions give the same, as 0 is no rare divisor among integers."""
-    most = Literal(angle.dtype.type(limit), angle.dtype)
-    is_far = Apply("greater", (Apply("absolute", (angle,), angle.dtype), most), BOOL)
-    if isinstance(angle, Apply) and angle.op == "divide" and not isinstance(angle.args[1], Literal):
-        zero = Literal(angle.dtype.type(0), angle.dtype)
-        divides = Apply("not_equal", (angle.args[1], zero), BOOL)
-        is_far = Apply("logical_and", (is_far, divides), BOOL)
+    """1 for an angle that is too large, 0 for others and for NaN; and for the quotients by 0 and of
+    infinities, of which both versions give the same: neither is rare."""
+    most, infinity = (Literal(angle.dtype.type(n), angle.dtype) for n in (limit, np.inf))
+    is_far = Apply("greater", (_size(angle), most), BOOL)
+    if isinstance(angle, Apply) and angle.op == "divide":
+        dividend, divisor = angle.args
+        is_finite = Apply("less", (_size(dividend), infinity), BOOL)
+        is_far = Apply("logical_and", (is_far, is_finite), BOOL)
+        if not isinstance(divisor, Literal):
+            zero = Literal(angle.dtype.type(0), angle.dtype)
+            divides = Apply("not_equal", (divisor, zero), BOOL)
+            is_far = Apply("logical_and", (is_far, divides), BOOL)
     # A choice of 1 or 0 would keep a function that is called out of lanes.
     return Apply("convert_element_type", (is_far,), flag)
+
+
+def _size(x: Expr) -> Expr:
+    return Apply("absolute", (x,), x.dtype)
 
 
 def _is_set(flag: Ref) -> Expr:

@@ -127,6 +127,36 @@ def test_long_rows_and_few_rows_stay():
         assert vectorize_outer(program, SMALL) == program
 
 
+FEW = Options(machine=Machine(fewest_short_rows=2))
+
+
+@pytest.mark.parametrize("rows", [2, 3, 32, 33, 50])
+@pytest.mark.parametrize("name", ["its place", "two results", "a part of the row"])
+def test_few_rows_go_together_where_their_lanes_are_costly_to_combine(name, rows):
+    x = np.round(ordinary("f8", (rows, 11)))
+    program = lowered(EXACT[name], x)
+    after = assert_steps_agree(program, [x], vectorize_outer, FEW)
+    strips = [loop.extent for loop in loops_of(after) if loop.symbol.name == "strip"]
+    assert set(strips) == {1 if rows <= 48 else 2}
+
+
+def test_few_rows_stay_that_are_longer_or_are_summed_once():
+    def scaled(x):
+        return x / (x * x).sum(axis=1, keepdims=True)
+
+    for f, shape, is_turned in (
+        (softmax, (20, 15), True),
+        (softmax, (20, 16), False),
+        (softmax, (7, 11), False),
+        (softmax, (128, 16), True),
+        (normalised, (20, 11), True),
+        (scaled, (20, 11), False),
+        (scaled, (128, 11), True),
+    ):
+        program = lowered(f, ordinary("f8", shape))
+        assert (vectorize_outer(program, Options()) != program) == is_turned
+
+
 def test_strips_that_do_not_stay_in_cache_are_not_made():
     program = lowered(softmax, ordinary("f8", (256, 10)))
     assert vectorize_outer(program, Options()) != program

@@ -93,18 +93,16 @@ class _Strips:
         self.names = names
         self.machine = machine
 
-    def statement(self, statement: Statement, fewest: int | None = None) -> Statement:
-        """The statement with its outermost eligible nests, of at least `fewest` rows, vectorised
-        over rows."""
-        machine = self.machine
-        fewest = machine.row_strips[0] * machine.fewest_row_strips if fewest is None else fewest
+    def statement(self, statement: Statement, in_product: bool = False) -> Statement:
+        """The statement with its outermost eligible nests vectorised over rows; those of a row
+        block of a product, which threads share, where the block is a strip."""
         if isinstance(statement, For) and not statement.ordered:
-            is_worth_it = _has_short_rows(statement, fewest, machine)
+            is_worth_it = _has_short_rows(statement, in_product, self.machine)
             strips = _strip(statement, self) if is_worth_it else None
             if strips is not None or not any(isinstance(s, Call) for s in statement.body):
                 return statement if strips is None else strips
-            fewest = min(machine.row_strips)  # a row block of a product: threads share blocks
-        return with_bodies(statement, lambda b: tuple(self.statement(s, fewest) for s in b))
+            in_product = True
+        return with_bodies(statement, lambda b: tuple(self.statement(s, in_product) for s in b))
 
     def transposed(self, name: str, index: Shape, row: Symbol) -> _Transposed | None:
         """The transposed copy for an access whose stride from row to row is one short row; None if
@@ -137,11 +135,13 @@ class _Strips:
         return side if is_whole else None
 
 
-def _has_short_rows(loop: For, fewest: int, machine: Machine) -> bool:
+def _has_short_rows(loop: For, in_product: bool, machine: Machine) -> bool:
     """True if the loop is over independent rows and computes scalars of each, of few elements."""
     if not is_of_sizes(loop.extent) or loop.limit is not None:
         return False
-    if estimate(loop.extent) < fewest or not is_independent(loop):
+    rows, strip = estimate(loop.extent), machine.row_strips[0]
+    fewest = min(machine.row_strips) if in_product else machine.fewest_short_rows
+    if rows < fewest or not is_independent(loop):
         return False
     inside = list(walk(loop.body))
     if any(isinstance(s, If | While | Call | Swap) for s in inside):
@@ -157,6 +157,10 @@ def _has_short_rows(loop: For, fewest: int, machine: Machine) -> bool:
     if not nests or (_is_one_sum(nests) and not is_shared):
         return False
     longest = machine.longest_shared_row if is_shared else machine.longest_short_row
+    if not in_product and rows < strip * machine.fewest_row_strips:
+        if not _combines_lanes_often(nests):
+            return False
+        longest = min(longest, machine.longest_row_of_few)
     return all(_is_short(s, loop.symbol, longest) for s in nests)
 
 
@@ -179,6 +183,13 @@ def _is_one_sum(nests: list[For]) -> bool:
     updates = [s for s in inside if isinstance(s, Update)]
     stores = any(isinstance(s, Store) for s in inside)
     return len(nests) == 1 and bool(updates) and all(map(_adds, updates)) and not stores
+
+
+def _combines_lanes_often(nests: list[For]) -> bool:
+    """True if rows are reduced by what compilers have no fast combination of lanes for, or several
+    times: then a few rows, too, are worth their transposed copies."""
+    totals = [s for s in walk(tuple(nests)) if isinstance(s, Update)]
+    return len(totals) > 1 or not all(map(_adds, totals))
 
 
 def _adds(update: Update) -> bool:
@@ -207,7 +218,7 @@ def _strip(loop: For, kernel: _Strips) -> For | None:
     if not _keeps_rows(loop, kernel):
         return None
     machine = kernel.machine
-    width = next((w for w in machine.row_strips if rows % w == 0), machine.row_strips[0])
+    width = _width(rows, machine)
     names = kernel.names.inner()
     strips = blocks_of(rows, width)
     strip = Symbol(names.new("strip"), 0, strips)
@@ -221,6 +232,13 @@ def _strip(loop: For, kernel: _Strips) -> For | None:
     if not isinstance(size, int) or size > machine.row_strip_bytes:
         return None
     return For(strip, strips, body)
+
+
+def _width(rows: Index, machine: Machine) -> int:
+    """How many rows go together: all of few, or a number that leaves none over."""
+    if isinstance(rows, int) and rows <= max(machine.row_strips):
+        return rows
+    return next((w for w in machine.row_strips if rows % w == 0), machine.row_strips[0])
 
 
 def _keeps_rows(loop: For, kernel: _Strips) -> bool:
