@@ -52,6 +52,7 @@ from transpile.schedule.domain.versions.bound_versions import version_bounds
 from transpile.schedule.domain.versions.range_versions import version_ranges
 from transpile.schedule.domain.versions.row_versions import version_rows
 from transpile.schedule.domain.versions.stride_versions import version_strides
+from transpile.schedule.domain.versions.value_versions import version_values
 from transpile.schedule.domain.whole_blocks import split_whole_blocks
 from transpile.schedule.donation import donate_arguments
 from transpile.schedule.invariant_elements import hoist_elements
@@ -86,6 +87,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         settle_subscripts,
         "subscripts of the user's loops are plain where ranges say so, as later passes read them",
+    ),
+    (
+        version_values,
+        "multiversioning: one test of arrays that the loops behind it subscript with repeatedly",
     ),
     (
         version_bounds,

@@ -55,6 +55,7 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
 from transpile.schedule.cleanup.ranges.settled_comparisons import settle_branches
+from transpile.schedule.domain.versions.clamped_subscripts import longest_nest
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import cached_property, changed, dataclass, same
 
@@ -63,14 +64,12 @@ _UNKNOWN = -(2**63)
 _FAR = 2**40  # numbers that may be larger have no bound
 _FEWEST = 3  # iterations of which a version is made
 _STEEPEST = 2**16  # a multiple of a counter
-_NESTS = 3  # a nest may be so many times as long as a single loop that has versions
 
 
 @contract(destroys=(SUBEXPRESSIONS_SHARED, NO_DEAD_SCALARS))
 def version_bounds(program: Program, options: Options) -> Program:
     """The program with versions of its nests for bounds that stay inside the arrays."""
-    most = _NESTS * options.machine.most_versioned_statements
-    versions = _Versions(Names(names_in(program)), most)
+    versions = _Versions(Names(names_in(program)), longest_nest(options.machine))
     kernels = tuple(versions.kernel(kernel) for kernel in program.kernels)
     after = changed(program, kernels=same(program.kernels, kernels))
     if after is program:

@@ -15,7 +15,6 @@ needed, and then the loop that follows has only what is left.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import reduce
 from typing import TypeGuard
@@ -34,26 +33,27 @@ from transpile.ir.loop_ir import (
     IndexValue,
     Kernel,
     Literal,
-    Load,
     Program,
     Ref,
     Statement,
-    Update,
     While,
 )
 from transpile.ir.loop_rewrite import (
-    declared_name,
     indices_in,
     map_expr,
     names_in,
-    subexpressions,
     walk,
     with_bodies,
-    written,
 )
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
 from transpile.schedule.cleanup.ranges.settled_comparisons import settle_comparisons
+from transpile.schedule.domain.versions.clamped_subscripts import (
+    Clamp,
+    Constants,
+    Unclamped,
+    compared,
+)
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, same
 
@@ -72,20 +72,6 @@ def version_ranges(program: Program, options: Options) -> Program:
     kernels = tuple(_Versions(names, most).kernel(kernel) for kernel in program.kernels)
     after = changed(program, kernels=same(program.kernels, kernels))
     return program if after is program else settle_comparisons(after, options)
-
-
-@dataclass(frozen=True)
-class _Clamp:
-    """A subscript that is clamped.
-
-    inner  the integer
-    least  what the clamped value is at least; 0 if it is not clamped from below
-    most   what it is at most: the least of these
-    """
-
-    inner: Expr
-    least: int
-    most: tuple[Index, ...]
 
 
 @dataclass(frozen=True)
@@ -147,7 +133,7 @@ class _Versions:
     def _tested(
         self,
         loop: For,
-        clamps: Mapping[Declare, _Clamp],
+        clamps: Mapping[Declare, Clamp],
         known: Mapping[Expr, _Line],
         lines: _Lines,
     ) -> Body:
@@ -167,8 +153,8 @@ class _Versions:
             low, high = _range_of([c for c in clamps.values() if c.inner == inner])
             first = Ref(symbol.name, INT64)
             for end in (first,) if slope == 0 else (first, line.last):
-                tests.append(_compared("greater_equal", end, low))
-                tests += [_compared("less_equal", end, most) for most in high]
+                tests.append(compared("greater_equal", end, low))
+                tests += [compared("less_equal", end, most) for most in high]
             if not isinstance(slope, int):
                 stride = symbol_of("stride", slope)
                 tests += _are_near(Ref(stride.name, INT64), _STEEPEST)
@@ -179,7 +165,9 @@ class _Versions:
                 tests += _are_near(IndexValue(bound), _FAR)
         test = reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), tests)
         inside = Declare(self._names.new("is_inside"), test)
-        fast = _Unclamped({s: (places[c.inner], c.inner) for s, c in clamps.items()}, lines)
+        fast = Unclamped(
+            {s: (IndexValue(places[c.inner]), c.inner) for s, c in clamps.items()}, lines
+        )
         fast_loop = changed(loop, body=fast.body(loop.body))
         return (*declared, inside, If(Ref(inside.name, BOOL), (fast_loop,), (loop,)))
 
@@ -190,7 +178,7 @@ def _is_near(index: Index) -> bool:
 
 
 def _are_near(x: Expr, most: int) -> list[Expr]:
-    return [_compared("greater_equal", x, -most), _compared("less_equal", x, most)]
+    return [compared("greater_equal", x, -most), compared("less_equal", x, most)]
 
 
 def _is_innermost(statement: Statement) -> TypeGuard[For]:
@@ -202,52 +190,12 @@ def _is_innermost(statement: Statement) -> TypeGuard[For]:
     )
 
 
-def _compared(op: str, x: Expr, y: Index) -> Expr:
-    other = Literal(np.int64(y), INT64) if isinstance(y, int) else IndexValue(y)
-    return Apply(op, (x, other), BOOL)
-
-
-def _range_of(clamps: list[_Clamp]) -> tuple[int, list[Index]]:
+def _range_of(clamps: list[Clamp]) -> tuple[int, list[Index]]:
     """The range in which none of the clamps of an integer does anything, by its upper ends."""
     known = dict.fromkeys(most for clamp in clamps for most in clamp.most)
     numbers = [_FAR, *(most for most in known if isinstance(most, int))]
     others = [most for most in known if not isinstance(most, int)]
     return max(c.least for c in clamps), [min(numbers), *others]
-
-
-class _Unclamped:
-    """Rewrites statements for subscripts that are in range.
-
-    places  of what declares one: where it is, and the integer that it was made of
-    """
-
-    def __init__(self, places: Mapping[Declare, tuple[Index, Expr]], lines: _Lines) -> None:
-        self._places = places
-        self._lines = lines
-        self._integers: dict[Expr, Expr] = {}  # of the subscripts that have been declared
-
-    def body(self, body: Body) -> Body:
-        """The statements with such subscripts, which equal the integers that they were made of."""
-        return same(body, tuple(map(self._statement, body)))
-
-    def _statement(self, statement: Statement) -> Statement:
-        if isinstance(statement, Declare) and statement in self._places:
-            place, integer = self._places[statement]
-            symbol = statement.symbol
-            name = Ref(statement.name, INT64) if symbol is None else IndexValue(Dim.of(symbol))
-            self._integers[name] = integer
-            return changed(statement, value=IndexValue(place))
-        if isinstance(statement, If) and self._is_known(statement.condition):
-            statement = changed(statement, condition=Literal(np.bool_(True), BOOL))
-        return with_bodies(statement, self.body)
-
-    def _is_known(self, condition: Expr) -> bool:
-        """True for the test that a subscript is the integer that was clamped."""
-        match condition:
-            case Apply(op="equal", args=(subscript, x)) if subscript in self._integers:
-                own = self._integers.get(x) or self._lines.expanded(x)
-                return own == self._integers[subscript]
-        return False
 
 
 def _sum(x: Expr, y: Expr) -> Expr:
@@ -276,77 +224,18 @@ def _total(index: Index, own: Symbol, counter: Expr) -> Expr:
     return total
 
 
-class _Lines:
+class _Lines(Constants):
     """Which integers a loop steps through."""
 
     def __init__(self, loop: For) -> None:
-        inside = list(walk(loop.body))
-        counts = Counter(filter(None, map(declared_name, inside)))
+        super().__init__(loop.body)
         self._loop = loop
-        self._values = {
-            s.name: s.value
-            for s in inside
-            if isinstance(s, Declare) and s.constant and counts[s.name] == 1
-        }
-        updated = {
-            s.target.name for s in inside if isinstance(s, Update) and isinstance(s.target, Ref)
-        }
-        stored = {name for s in inside for name in written(s)}
-        self._varying = counts.keys() | updated | stored
-
-    def clamped(self, value: Expr) -> _Clamp | None:
-        """The clamps around an integer, of which there is one at least."""
-        least = 0
-        most: list[Index] = []
-        outer = value
-        while True:
-            match value:
-                case Ref(name=name) if value is not outer and name in self._values:
-                    if self.clamped(self._values[name]) is None:
-                        break
-                    value = self._values[name]
-                case Apply(args=(x, Literal(value=bound))) if value.primitive.chooses == -1:
-                    most.append(int(bound))
-                    value = x
-                case Apply(args=(x, IndexValue(index=end))) if (
-                    value.primitive.chooses == -1 and self._is_known_before(IndexValue(end))
-                ):
-                    most.append(end)
-                    value = x
-                case Apply(args=(x, Literal(value=bound))) if value.primitive.chooses == 1:
-                    least = max(least, int(bound))
-                    value = x
-                case Apply(op="select", args=args) if self._counts_from_the_end(*args):
-                    value = args[2]
-                case _:
-                    break
-        if value is outer or value.dtype != INT64:
-            return None
-        return _Clamp(self.expanded(value), least, tuple(most))
-
-    def _counts_from_the_end(self, test: Expr, then: Expr, otherwise: Expr) -> bool:
-        """True for the choice of `x + n` where x is negative, and else x."""
-        if isinstance(test, Ref):
-            test = self._values.get(test.name, test)
-        match test, then:
-            case Apply(op="less", args=(x, Literal(value=0))), Apply(op="add", args=(moved, _)):
-                return x == moved == otherwise
-        return False
-
-    def expanded(self, value: Expr) -> Expr:
-        """The integer, in scalars that are declared before the loop."""
-
-        def one(expr: Expr) -> Expr:
-            known = self._values.get(expr.name) if isinstance(expr, Ref) else None
-            return expr if known is None else self.expanded(known)
-
-        return map_expr(value, one)
 
     def line(self, value: Expr) -> _Line | None:
         """The line that an integer is on, if it is on one."""
         slope = self._slope(value)
         is_steep = isinstance(slope, int) and abs(slope) > _STEEPEST
-        if slope is None or is_steep or not self._is_known_before(value):
+        if slope is None or is_steep or not self.is_known_before(value):
             return None
         last = _sum(IndexValue(self._loop.stop), Literal(np.int64(-1), INT64))
         start = self._loop.start
@@ -369,21 +258,6 @@ class _Lines:
             return expr
 
         return map_expr(value, one)
-
-    def _is_known_before(self, value: Expr) -> bool:
-        """True if nothing that the integer is made of changes in the loop, but for the counter."""
-        for part in subexpressions(value):
-            match part:
-                case Load(buffer=name, index=()) | Ref(name=name):
-                    if name in self._varying:
-                        return False
-                case Load():
-                    return False
-        return all(
-            symbol.name not in self._varying
-            for index in indices_in(value)
-            for symbol in symbols_of(index)
-        )
 
     def _slope(self, value: Expr) -> int | Expr | None:
         """The multiple of the counter in a sum; None if it is no such sum."""

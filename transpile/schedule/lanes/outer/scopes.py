@@ -3,7 +3,7 @@ loop, and once more behind it, for another scalar."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from transpile.ir.dims import Dim, Index, Symbol, substitute
 from transpile.ir.loop_ir import Declare, Expr, For, If, Ref, Statement, Update, While
@@ -41,9 +41,10 @@ def _of_others(body: Body, *, updates_only: bool) -> frozenset[str]:
     return frozenset(found)
 
 
-def with_own_names(body: Body, names: Names) -> Body:
-    """Statements in which each declaration has a name of its own."""
-    return _renamed(body, {}, {}, names, set())
+def with_own_names(body: Body, names: Names, taken: Iterable[str] = ()) -> Body:
+    """Statements in which each declaration has a name of its own, which is none of those that are
+    taken."""
+    return _renamed(body, {}, {}, names, set(taken))
 
 
 def _renamed(
