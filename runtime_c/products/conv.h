@@ -122,7 +122,8 @@ static void conv_copy_plane_F(const int64_t *plan, const F *x, F *copy)
 static void conv_copy_F(const int64_t *plan, bool is_large, int64_t images, const F *x, F *copy)
 {
     int64_t size[6] = {images, plan[CONV_GROUPS], plan[CONV_CHANNELS]}, from[6], to[6], extent[6];
-    int64_t numbers = plan[CONV_TOGETHER] * plan[CONV_IMAGE];
+    bool is_outermost = plan[CONV_COPY] == plan[CONV_IMAGE]; /* the axis of images */
+    int64_t numbers = (is_outermost ? images : plan[CONV_TOGETHER]) * plan[CONV_IMAGE];
     #pragma omp parallel for NUM_THREADS schedule(static) if (is_large)
     for (int64_t i = 0; i < numbers; i += 4096) {
         memset(copy + i, 0, (size_t)matmul_min(4096, numbers - i) * sizeof(F));

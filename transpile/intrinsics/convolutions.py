@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.calls import Call, Invocation, Strided
-from transpile.ir.dims import Index, Shape
+from transpile.ir.dims import Index, Shape, bounds
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import UNALLOCATED
@@ -30,14 +30,16 @@ ROWS, VECTOR, BAND = 8, 64, 4
 
 @dataclass(frozen=True)
 class Axis:
-    """One spatial axis: extents of operand, result and window, stride, dilation, low padding."""
+    """One spatial axis: extents of operand, result and window, stride, dilation, padding at both
+    ends; what the low padding is decides what is read."""
 
     size: Index
     out: Index
     window: int
     stride: int
     dilation: int
-    low: int
+    low: Index
+    high: Index = 0
 
     @property
     def taps(self) -> list[int]:
@@ -50,8 +52,27 @@ class Axis:
         return (self.out - 1) * self.stride + (self.window - 1) * self.dilation + 1
 
     @property
+    def is_known(self) -> bool:
+        """True if the extents are known while compiling."""
+        return all(isinstance(n, int) for n in (self.size, self.out, self.low))
+
+    @property
+    def padded(self) -> Index:
+        """The pixels of the padded operand. Of runtime sizes all are copied, also those that a
+        stride or padding below 0 leaves out, and what padding may be at most is planned for."""
+        if self.is_known:
+            return self.span
+        low, high = (bounds(n)[1] for n in (self.low, self.high))
+        widths = (self.low if low is None else low, self.high if high is None else max(high, 0))
+        return self.size + widths[0] + widths[1]
+
+    @property
     def is_inside(self) -> bool:
         """True if no padding is read."""
+        if self.low == 0 and self.high == 0 and not self.is_known:
+            return True
+        if not isinstance(self.low, int):
+            return False
         beyond = self.span - self.low - self.size
         return self.low <= 0 and isinstance(beyond, int) and beyond <= 0
 
@@ -74,8 +95,8 @@ class Sizes:
     @property
     def is_known(self) -> bool:
         """True if all but the number of images is known while compiling."""
-        extents = (e for a in self.axes for e in (a.size, a.out))
-        return all(isinstance(n, int) for n in (*extents, *self.x, *self.w, *self.out))
+        strides = (*self.x, *self.w, *self.out)
+        return all(a.is_known for a in self.axes) and all(isinstance(n, int) for n in strides)
 
     @property
     def terms(self) -> int:
@@ -112,7 +133,7 @@ class Copy:
                     stride, offset in the copy)
     """
 
-    images: int
+    images: Index
     image: Index
     padded: bool
     strides: Shape
@@ -313,7 +334,7 @@ class ConvolveOfSizes(Call):
     pixels: Shape
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
-    low: tuple[int, ...]
+    low: Shape
     room: Index
     x: Strided
     w: Strided
@@ -417,7 +438,7 @@ def convolved(axes: Sequence[Axis], x: Any, w: Any) -> Any:
     for tap in np.ndindex(*(a.window for a in axes)):
         elements = x
         for number, (a, k) in enumerate(zip(axes, tap, strict=True), 3):
-            pixels = np.arange(weight_of(a.out)) * a.stride + k * a.dilation - a.low
+            pixels = np.arange(weight_of(a.out)) * a.stride + k * a.dilation - weight_of(a.low)
             inside = (pixels >= 0) & (pixels < a.size)
             mask = inside.reshape(-1, *[1] * (5 - number))
             elements = np.where(mask, np.take(elements, np.where(inside, pixels, 0), number), 0)

@@ -27,9 +27,10 @@ from transpile.intrinsics.convolutions import (
     weight_of,
 )
 from transpile.ir.calls import Strided
-from transpile.ir.dims import Index
+from transpile.ir.dims import Index, floor_divide
 from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import product
 from transpile.library.plan import CallPlan, LoopedCall, View, Views, array, part
 from transpile.machine import USUAL, Machine
@@ -106,8 +107,8 @@ def _sizes(equation: Equation, x: Sequence[Any], w: Sequence[Any]) -> Sizes:
     by_group = batch * x[lhs[0]] if batches > 1 else channels * x[lhs[1]]
     none = SPACE - len(lhs) + 2
     axes = [Axis(1, 1, 1, 1, 1, 0)] * none + [
-        Axis(shapes[0][i], shapes[2][k], shapes[1][j], stride, dilation, low)
-        for i, j, k, stride, dilation, (low, _) in zip(
+        Axis(shapes[0][i], shapes[2][k], shapes[1][j], stride, dilation, *ends)
+        for i, j, k, stride, dilation, ends in zip(
             lhs[2:],
             rhs[2:],
             to[2:],
@@ -157,6 +158,8 @@ def _lanes(count: int, lanes: int) -> int:
 def _form(sizes: Sizes, itemsize: int, machine: Machine) -> int:
     """PLANES, where lanes are pixels, or FEATURES, by the estimated cost of each."""
     lanes = VECTOR // itemsize
+    if not sizes.is_known and sizes.features >= lanes and _are_apart(sizes):
+        return FEATURES
     batch = estimate(sizes.batch)
     z, rows, width = out = [weight_of(a.out) for a in sizes.axes]
     image = math.prod(out)
@@ -182,10 +185,21 @@ def _form(sizes: Sizes, itemsize: int, machine: Machine) -> int:
     return PLANES if planes <= features * machine.feature_lanes_cost else FEATURES
 
 
+def _are_apart(sizes: Sizes) -> bool:
+    """True if pixels a stride apart are read where they are, which lanes of pixels would copy: a
+    picture may turn out small, and a row of it fills no vector."""
+    return any(a.stride > 1 for a in sizes.axes) and all(a.is_inside for a in sizes.axes)
+
+
 def _planes(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
     """The copy for lanes of pixels: for each image, group and channel, and for each phase of the
     strides, the pixels at a distance of a stride, contiguously."""
-    lengths = [a.out + (a.window - 1) * a.dilation // a.stride for a in sizes.axes]
+    lengths = [
+        a.out + (a.window - 1) * a.dilation // a.stride
+        if a.is_known
+        else (a.padded - 1) // a.stride + 1
+        for a in sizes.axes
+    ]
     steps = _row_major(lengths)
     volume = product(lengths)
     phases = [sorted({t % a.stride for t in a.taps}) for a in sizes.axes]
@@ -199,13 +213,16 @@ def _planes(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
         )
         pieces = []
         for number, phase in enumerate(own_phases):
-            place = max(0, -((phase - axis.low) // axis.stride))
+            place = -((phase - axis.low) // axis.stride)
+            if isinstance(place, int):
+                place = max(0, place)
             first = place * axis.stride + phase - axis.low
-            count: Index = axis.size  # of runtime sizes all pixels are copied
-            if isinstance(length, int):
-                count = max(0, min(length - place, (axis.size - 1 - first) // axis.stride + 1))
+            count = (axis.size - 1 - first) // axis.stride + 1  # of runtime sizes all are copied
+            if isinstance(length, int) and isinstance(count, int):
+                count = max(0, min(length - place, count))
             padded = padded or length - count != 0
-            pieces.append((first if count else 0, count, axis.stride, number * leap + place * step))
+            begin = 0 if count == 0 else first
+            pieces.append((begin, count, axis.stride, number * leap + place * step))
         parts.append(pieces)
     channel = volume * math.prod(len(p) for p in phases)
     image = channel * sizes.channels * sizes.groups
@@ -231,24 +248,28 @@ def _rows(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
     """The padded copy for lanes of features, with axes in the operand's order; or no copy."""
     if all(a.is_inside for a in sizes.axes):
         return _in_place(sizes)
-    image = sizes.groups * sizes.channels * product(a.span for a in sizes.axes)
-    together = 1
+    image = sizes.groups * sizes.channels * product(a.padded for a in sizes.axes)
+    together: Index = 1
     if isinstance(image, int) and isinstance(sizes.pixels, int):
         repaying = -(-machine.repaying_pixels // sizes.pixels)
-        together = max(machine.images_bytes // (image * itemsize), repaying, 1)
-        together = min(estimate(sizes.batch), together)
-    extents = (together, sizes.groups, sizes.channels, *(a.span for a in sizes.axes))
+        most = max(machine.images_bytes // (image * itemsize), repaying, 1)
+        together = min(estimate(sizes.batch), most)
+    elif sizes.batch != 1 and is_at_most(1, sizes.pixels):
+        together = floor_divide(machine.repaying_pixels, sizes.pixels) + 1
+    extents = (together, sizes.groups, sizes.channels, *(a.padded for a in sizes.axes))
     steps: list[Index] = [0] * 6
     size: Index = 1
     weights = [weight_of(s) for s in sizes.x]
     for a in sorted(range(6), key=lambda a: (weight_of(extents[a]) == 1, weights[a], -a)):
-        steps[a] = size
+        steps[a] = size if sizes.is_known or extents[a] != 1 else 0
         size = extents[a] * size
     taps, parts, walk = [], [], []
     for axis, step in zip(sizes.axes, steps[3:], strict=True):
-        place, first = max(0, axis.low), max(0, -axis.low)
+        place, first = axis.low, 0
         count = axis.size
-        if isinstance(axis.size, int) and isinstance(axis.span, int):
+        if isinstance(axis.low, int):
+            place, first = max(0, axis.low), max(0, -axis.low)
+        if isinstance(axis.size, int) and isinstance(axis.span, int) and isinstance(place, int):
             count = max(0, min(axis.size - first, axis.span - place))
         taps.append([t * step for t in axis.taps])
         parts.append([(first if count else 0, count, 1, place * step)])

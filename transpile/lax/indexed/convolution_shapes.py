@@ -143,10 +143,22 @@ def padtype_to_pads(
         return [(0, 0)] * len(in_shape)
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        total = max((-(-size // stride) - 1) * stride + window - size, 0)
-        first = total // 2 if name == "SAME" else total - total // 2
+        total = _same_padding(size, window, stride)
+        first = (total if name == "SAME" else total + 1) // 2
+        if isinstance(size, Dim):  # the last window ends there, so that the results are as many
+            total = (size - 1) // stride * stride + window - size
         pads.append((first, total - first))
     return pads
+
+
+def _same_padding(size: Any, window: int, stride: int) -> Any:
+    """As much padding as gives ceil(size / stride) results. The last of them begins at a multiple
+    of the stride, and a rest of the operand lies behind it."""
+    rest = (size - 1) % stride
+    if window >= stride or isinstance(size, int):
+        return max(window - 1 - rest, 0)
+    # Of a runtime size: a 1 for each number below window - 1 that is not less than the rest.
+    return sum(1 - (rest + stride - 1 - number) // stride for number in range(window - 1))
 
 
 def width_of(padding: Any) -> Index:

@@ -19,6 +19,7 @@ from transpile.ir.dims import Index
 from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.graph_rewrite import Builder
 from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import FLOAT32, FLOAT64, ArrayType
 from transpile.machine import Machine
@@ -222,7 +223,7 @@ def _is_in_library(
 
 def _knows_plan(types: Sequence[ArrayType], params: Mapping[str, Any]) -> bool:
     """True if the numbers of a plan are polynomials of runtime sizes: the number of images may be
-    one, and so may extents of images where all pixels are read, one by one."""
+    one, and so may extents of images of which no pixels in front are cut off."""
     x, w, result = types
     lhs, _, to = params["dimension_numbers"]
     is_one_group = params["batch_group_count"] == 1
@@ -231,9 +232,7 @@ def _knows_plan(types: Sequence[ArrayType], params: Mapping[str, Any]) -> bool:
     space = [(x.shape[i], result.shape[k]) for i, k in zip(lhs[2:], to[2:], strict=True)]
     if all(isinstance(d, int) for extents in space for d in extents):
         return True
-    is_padded = all(isinstance(p, int) and p >= 0 for pair in params["padding"] for p in pair)
-    is_shifted = all(isinstance(out - size, int) for size, out in space)
-    return is_padded and is_shifted and all(s == 1 for s in params["window_strides"])
+    return all(is_at_most(0, low) for low, _ in params["padding"])
 
 
 class _GroupedConv:
