@@ -53,6 +53,22 @@ def test_a_command_says_what_it_says_and_how_it_ended(tmp_path):
     assert os.listdir(tmp_path) == ["command"]  # and no file with the output
 
 
+def test_what_takes_longer_to_import_than_a_compiler_to_start_is_not_imported(tmp_path):
+    code = """
+import sys
+from pathlib import Path
+import numpy
+there = {*sys.modules}
+from transpile.build import driver
+from transpile.build.commands import run
+assert run(["/bin/sh", "-c", "echo out"], Path(sys.argv[1])) == (0, "out\\n")
+print({"lzma", "random", "shutil", "tempfile"} & ({*sys.modules} - there))
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
 def test_long_output_is_whole(tmp_path):
     status, said = run([sys.executable, "-c", "print('x' * 3_000_000)"], tmp_path)
     assert status == 0 and said == "x" * 3_000_000 + "\n"

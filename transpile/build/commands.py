@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transpile.disk_cache.cache_files import listed
+from transpile.disk_cache.cache_files import listed, unnamed_file
 from transpile.disk_cache.concurrent_steps import Steps, finished, pause
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.util.fork_safe_lock import Lock, undivided
@@ -27,11 +27,9 @@ from transpile.util.terminal.status_line import is_waiting
 if TYPE_CHECKING:
     import signal
     import subprocess
-    import tempfile
 else:
     signal = Later("signal")
     subprocess = Later("subprocess")
-    tempfile = Later("tempfile")
 
 
 _CLOCK = 20.0  # as many times the limit in seconds by the clock are too many, too
@@ -70,7 +68,7 @@ class ChildProcess:
         limit: float = 0.0,
     ) -> None:
         with undivided():
-            self._output = tempfile.TemporaryFile(dir=directory)
+            self._output = unnamed_file(directory)
         self._arguments: dict[str, Any] = {
             "args": command,
             "cwd": directory,

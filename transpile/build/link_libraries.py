@@ -6,11 +6,11 @@ directory or the time.
 
 from __future__ import annotations
 
-import shutil
 import struct
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transpile.build import toolchain
 from transpile.build.commands import output_of
@@ -22,6 +22,12 @@ from transpile.ir.graph import Equation
 from transpile.machine.platforms import platform_of
 from transpile.options import Options
 from transpile.symbols.blas import SharedLibrary
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = Later("shutil")
 
 
 def shared_library(

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from transpile.util.data_files import checkout_cache, is_checkout
 
@@ -184,6 +185,16 @@ def read_private(path: Path | str, within: int | None = None) -> bytes:
 def temporary_name(name: str) -> str:
     """The name with random digits behind it, so that no other call returns the same."""
     return f"{name}.{os.urandom(4).hex()}"
+
+
+def unnamed_file(directory: Path) -> BinaryIO:
+    """A new file in a private directory, which is gone when it is closed. `tempfile` has it, too,
+    but takes longer to import than a compiler to start: with `random` and all that unpacks files.
+    """
+    path = directory / temporary_name("unnamed")
+    file = open(path, "x+b")  # noqa: SIM115 (the caller closes it)
+    os.unlink(path)
+    return file
 
 
 def write_atomically(name: str, data: bytes, within: int) -> None:
