@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile.errors import UnsupportedError
+from transpile.errors import CarryError, UnsupportedError
 from transpile.transforms.interpret import interpret
 
 X = np.arange(5.0)
@@ -131,21 +131,117 @@ def test_changes_that_no_program_can_make_are_refused(change):
         transpile.jit(f).trace(X)
 
 
-def test_arrays_of_the_surroundings_are_as_before_where_a_change_is_refused():
-    large = np.zeros(1 << 18)
+LARGE = np.zeros(1 << 18)
+STATE = types.SimpleNamespace(list=[1.0], dict={}, set={1})
+
+
+def by_helper(x):
+    if x[0] > 100:
+        x = fill_table(x)
+    return x
+
+
+def fill_table(x):
+    memoryview(TABLE)[0] = 3.0
+    return x
+
+
+def by_method(x):
+    if x[0] > 100:
+        Filling().go()
+    return x
+
+
+class Filling:
+    def go(self):
+        TABLE.flat = 3.0
+
+
+def one_element_of_a_large_one(x):
+    if x[0] > 100:
+        memoryview(LARGE)[1 << 17] = 3.0
+    return x
+
+
+def all_of_a_large_one(x):
+    if x[0] > 100 and x[1] > 100:
+        if x[2] > 100:
+            LARGE.flat = 3.0
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [by_helper, by_method, one_element_of_a_large_one, all_of_a_large_one],
+)
+def test_arrays_of_the_surroundings_are_as_before_where_a_change_is_refused(function):
+    with pytest.raises(UnsupportedError, match="array of the function's surroundings"):
+        transpile.jit(function).trace(X)
+    assert not TABLE.any()
+    assert not LARGE.any()
+
+
+def test_conditions_of_loops_that_change_arrays_of_the_surroundings_are_refused():
+    known = np.zeros(3)
+
+    def is_below(x):
+        memoryview(known)[0] = known[0] + 1.0
+        return x[0] < 10
 
     def f(x):
-        flat(x, TABLE)
+        while is_below(x):
+            x = x + 1
         return x
 
-    def of_large(x):
-        flat(x, large)
+    with pytest.raises(UnsupportedError, match="array of the function's surroundings"):
+        transpile.jit(f).trace(X)
+
+
+def append_to_state(x):
+    STATE.list.append(2.0)
+    return x
+
+
+def enter_into_state(x):
+    STATE.dict["new"] = 1
+    return x
+
+
+def add_to_state(x):
+    STATE.set.add(2)
+    return x
+
+
+@pytest.mark.parametrize("change", [append_to_state, enter_into_state, add_to_state])
+def test_helpers_that_change_globals_are_refused_in_branches_and_loops(change):
+    def branch(x):
+        return change(x) if x[0] > 100 else x
+
+    def loop(x):
+        while x[0] > 100:
+            x = change(x) - 100
         return x
 
-    for function in (f, of_large):
-        with pytest.raises(UnsupportedError, match="array of the function's surroundings"):
+    def condition(x):
+        while x[0] > 100 and change(x)[1] > 100:
+            x = x - 100
+        return x
+
+    for function in (branch, loop, condition):
+        with pytest.raises(CarryError, match="where traced values decide what runs, or how often"):
             transpile.jit(function).trace(X)
-    assert not TABLE.any()
+    assert (STATE.list, STATE.dict, STATE.set) == ([1.0], {}, {1})
+
+
+def test_a_known_condition_may_change_what_it_sees():
+    def f(x):
+        left = [3.0, 2.0, 1.0]
+        total = np.zeros(3)
+        while left and (total.fill(left.pop()) is None):
+            x = x + total[0]
+        return x
+
+    np.testing.assert_array_equal(interpret(transpile.jit(f).trace(X).jaxpr, [X])[0], f(X))
 
 
 def test_arrays_that_arithmetic_has_made_are_named_in_the_refusal():

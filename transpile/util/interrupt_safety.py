@@ -43,6 +43,7 @@ class _Thread(threading.local):
     record: Any = None  # collects what a trace meets of the user's Python
     python: Any = None  # how functions are converted from source; None: they are not
     converts: bool = True  # whether they may be
+    copies: tuple[Any, ...] = ()  # of known arrays, which the statements around may not change
     longest: int | None = None  # of a trace in equations, beyond which conversion is tried
     checks_bounds: bool = False  # whether an index out of range ends the program
     arithmetic: Any = None  # tests numbers for what Python raises exceptions for; None: nobody does

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -22,7 +21,7 @@ from transpile.python.objects.containers import (
     held_items,
     restore,
 )
-from transpile.python.objects.known_arrays import handed
+from transpile.python.objects.known_arrays import seen
 from transpile.python.semantics.values import Maybe, Unbound
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -211,32 +210,10 @@ def with_attributes(
 
 
 def _objects(functions: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """The user's objects that functions are handed, and in their closures and globals, and of those
-    that they see in closures."""
-    pending, met = list(functions), set()
-    while pending:
-        function = pending.pop()
-        for name, value in handed(function):
-            yield from _held(name, value, _DEPTH)
-        while isinstance(function, partial):
-            pending += function.args
-            function = function.func
-        if type(function) in (list, tuple):
-            pending += function
-        if not isinstance(function, FunctionType) or id(function) in met:
-            continue
-        met.add(id(function))
-        code = function.__code__
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                value = cell.cell_contents
-            except ValueError:  # not filled
-                continue
-            pending.append(value)
-            yield from _held(name, value, _DEPTH)
-        for name in code.co_names:
-            if name in function.__globals__:
-                yield from _held(name, function.__globals__[name], _DEPTH)
+    """The user's objects that functions are handed, and in closures and among globals of these and
+    of the helpers that they see there."""
+    for name, value in seen(functions):
+        yield from _held(name, value, _DEPTH)
 
 
 def _held(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from transpile import errors
 from transpile.ir.source_info import user_source
-from transpile.python.objects.known_arrays import closed_over, leaving_arrays, variables
+from transpile.python.objects.known_arrays import closed_over, leaving_arrays, seen
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
 from transpile.trace.views.lists import flatten_lists
@@ -23,14 +23,21 @@ _DEPTH = 3  # of what is in containers and attributes
 MOST_ITEMS = 256  # of a container that is looked through
 
 
-def unchanging(run: Callable[[], T], function: Callable[..., Any]) -> T:
+def unchanging(
+    run: Callable[[], T],
+    function: Callable[..., Any],
+    is_traced: Callable[[T], bool] = lambda result: True,
+) -> T:
     """The result of `run()`, which calls a function.
 
-    Raises CarryError where that changes a container that it sees through its closure, or in an
-    object there; the container is then as before. Known arrays are, too.
+    Raises CarryError where that changes a container that it, or a helper of it, sees, or in an
+    object there; the container is then as before. Known arrays are, too. Where `is_traced` says of
+    the result that it is known, as is that of a condition, the changes are Python's.
     """
     watched = [(name, value, held_items(value)) for name, value in _seen(function)]
-    result = leaving_arrays(run, function)
+    result = leaving_arrays(run, function, is_traced)
+    if not is_traced(result):
+        return result
     for name, container, before in watched:
         after = held_items(container)
         is_variable = isinstance(container, CHANGEABLE) and len(container) <= MOST_ITEMS
@@ -40,6 +47,11 @@ def unchanging(run: Callable[[], T], function: Callable[..., Any]) -> T:
             restore(container, before)
             raise changing(name, container)
     return result
+
+
+def asking(run: Callable[[], T], condition: Callable[..., Any]) -> T:
+    """The result of `run()`, which asks a condition: it may change nothing if that is traced."""
+    return unchanging(run, condition, lambda holds: isinstance(holds, Tracer))
 
 
 def changing(name: str, container: Any) -> errors.CarryError:
@@ -131,9 +143,9 @@ def _take_ids(value: Any, depth: int, ids: set[int]) -> None:
 
 
 def _seen(function: Any) -> Iterator[tuple[str, Any]]:
-    """The containers that a function is handed, and in its closures and those of what it sees
-    there, by the names that they have."""
-    for name, value in variables(function):
+    """The containers that a function is handed, in its closures and those of what it sees there,
+    and among the globals that it and its helpers name, by the names that they have."""
+    for name, value in seen((function,)):
         yield from _held(name, value)
 
 

@@ -248,11 +248,11 @@ def _joint(
     region = Region("operand")
     attributes = Attributes([other])
     try:
-        result = region.run(partial(ending, other))
-    except EndedError:
-        result = None
-    finally:
+        result = unchanging(partial(region.run, partial(ending, other)), other)
         changes = bool(attributes.changed())
+    except EndedError:
+        result, changes = None, False
+    finally:
         attributes.restore()
     equations = region.trace.equations
     is_cheap = (

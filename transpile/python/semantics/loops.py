@@ -24,7 +24,7 @@ from transpile.primitives.control import primitives
 from transpile.primitives.rules import bind_call
 from transpile.python.loop_hints import NotUnrolled
 from transpile.python.objects.attributes import checked, with_attributes
-from transpile.python.objects.containers import keeping, unchanging
+from transpile.python.objects.containers import asking, keeping, unchanging
 from transpile.python.objects.counters import most_iterations
 from transpile.python.objects.ranges import limits_of, range_of
 from transpile.python.objects.references import Objects
@@ -108,7 +108,7 @@ def while_(
         if any(isinstance(values[k], Tracer) for k in stops):
             raise RolledError(loop.site, FLAG)
         assigned = loop.assignments()
-        holds = not any(values[k] for k in stops) and truth(condition(*values))
+        holds = not any(values[k] for k in stops) and _tested(condition, values, not count)
         if isinstance(holds, Tracer):
             if loop.assignments() > assigned:  # which it does again in the program
                 raise RolledError(loop.site, _ASSIGNING)
@@ -145,6 +145,12 @@ def while_(
         raise UnrolledError(loop.site, refused) if is_from_first else unlike from None
 
 
+def _tested(condition: Callable[..., Any], values: Sequence[Any], is_first: bool) -> Any:
+    """What a condition says. The program asks the first one, too, if it is traced."""
+    run = lambda: truth(condition(*values))  # noqa: E731
+    return asking(run, condition) if is_first else run()
+
+
 def _has_axes(value: Any) -> bool:
     return isinstance(value, Tracer | np.ndarray) and value.ndim > 0
 
@@ -168,7 +174,7 @@ class _Loop(LoopStatement):
         if any(isinstance(values[k], Tracer) or values[k] for k in self.stops):
             return False
         asked = Region("condition")  # what it may assign to is left there
-        holds = asked.run(lambda: truth(condition(*values)))
+        holds = asking(partial(asked.run, lambda: truth(condition(*values))), condition)
         return not isinstance(holds, Tracer) and bool(holds)
 
     def in_python(
@@ -433,7 +439,7 @@ class _Loop(LoopStatement):
         test = Region("condition", state.types, [var.name for var in region.trace.inputs])
         parameters = test.parameters
         asked = partial(test.run, lambda: self._goes_on(condition, state.values(parameters)))
-        holds = test.atom(checked(asked, condition))
+        holds = test.atom(checked(partial(unchanging, asked, condition), condition))
         return Regions(state, region, test, holds)
 
     def _goes_on(self, condition: Callable[..., Any], values: Sequence[Any]) -> Any:
