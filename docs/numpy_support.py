@@ -135,8 +135,8 @@ NOTES = """
   one, as in JAX. So have `repeat` by traced counts and `bincount`, where
   `total_repeat_length=` and `minlength=` give another one.
 * Functions that raise for some values (`average` with weights that sum to zero, `nanargmax` of
-  nothing but NaN, `geomspace` from zero) cannot raise in a compiled program. They give NaN, or the
-  index -1.
+  nothing but NaN, `geomspace` from zero) give NaN, or the index -1. With
+  `jit(f, check_bounds=True)` `nanargmax` and `nanargmin` raise NumPy's ValueError.
 * Functions whose dtype depends on values keep the dtype that their operand has: `real_if_close`
   stays complex, `poly` of complex zeros too, `roots` is always complex.
 * Leading zeros of traced coefficients stay in the results of `polymul` and `polydiv`.

@@ -3,6 +3,7 @@ of an array that has none, `out` at its place, casts, and what their errors are.
 
 import numpy as np
 import pytest
+from helpers import assert_same
 
 import transpile
 from transpile.errors import UnsupportedError
@@ -150,7 +151,30 @@ ERRORS = [
     (lambda x: np.full_like(x, 1000, dtype="i1"), "Python integer 1000 out of bounds for int8"),
     (lambda x: np.negative.at(x, 1, 2.0), "second operand provided"),
     (lambda x: np.divide.at(x, 1), "second operand needed"),
+    (lambda x: np.round(x, 1.0), "'float' object cannot be interpreted as an integer"),
+    (lambda x: np.nansum(x.reshape(2, 3), axis=True), "an integer is required"),
+    (lambda x: x.reshape(2, 3).var(axis=(0, True)), "an integer is required"),
+    (lambda x: x.cumsum(axis=False), "an integer is required for the axis"),
+    (lambda x: np.argsort(x, axis=False), "an integer is required for the axis"),
+    (lambda x: np.concatenate([x, x], axis=False), "an integer is required for the axis"),
+    (lambda x: np.take(x, [0], axis=False), "an integer is required for the axis"),
+    (lambda x: np.squeeze(x[:1], axis=False), "an integer is required for the axis"),
+    (lambda x: np.repeat(x, 2, axis=False), "an integer is required for the axis"),
+    (lambda x: np.add.reduceat(x, [0, 1], axis=False), "an integer is required"),
+    (lambda x: x.reshape(2, 3).transpose(True, 0), "an integer is required"),
+    (lambda x: x.reshape(True, -1), "an integer is required"),
+    (lambda x: np.broadcast_to(x, (True, 6)), "an integer is required"),
+    (lambda x: np.fft.fft(x, True), "an integer is required"),
 ]
+
+
+def test_bools_are_axes_where_numpys_are_in_python():
+    def f(x):
+        y = x.reshape(2, 3)
+        kept = np.flip(y, True), np.roll(y, True, axis=True), np.stack([y, y], axis=True)
+        return *kept, np.median(y, axis=True), np.diff(y, axis=False), np.tile(y, True)
+
+    assert_same(f, X)
 
 
 @pytest.mark.parametrize(("call", "words"), ERRORS)
@@ -168,6 +192,59 @@ def test_a_list_is_repeated_and_not_multiplied_by_a_number():
     assert transpile.jit(lambda k: k == [1])(3).item() is False
 
 
-def test_bytes_in_another_order_are_refused():
-    with pytest.raises(UnsupportedError, match="bytes in this machine's order"):
-        transpile.make_jaxpr(lambda x: x.view(">f8"))(X)
+SWAPPED = X.astype(">f8")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x,
+        lambda x: x[1:].reshape(-1, 1),
+        lambda x: x.copy(),
+        lambda x: np.sort(x)[[2, 3]],
+        lambda x: np.roll(x, 2),
+        lambda x: x * np.full_like(x, 2),
+        lambda x: transpile.lax.fori_loop(0, 3, lambda i, y: y * 2, x),
+    ],
+)
+def test_elements_in_another_byte_order_are_no_results(function):
+    jitted = transpile.jit(function)
+    jitted(X)
+    for call in (jitted, jitted.lower(X).compile()):
+        with pytest.raises(UnsupportedError, match=r"argument 'x' of .* in the byte order of"):
+            call(SWAPPED)
+
+
+def test_arrays_in_another_byte_order_are_read_and_assigned_to():
+    def f(x):
+        x[0] = 7.0
+        return x, x + 1, np.where(x > 3, x, 0), x.cumsum(), np.maximum(x, x), x.max()
+
+    swapped, expected = SWAPPED.copy(), SWAPPED.copy()
+    for ours, numpys in zip(transpile.jit(f)(swapped), f(expected), strict=True):
+        assert ours.dtype.str == numpys.dtype.str
+        np.testing.assert_array_equal(ours, numpys)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: x.view(">f8"), "bytes in this machine's order"),
+        (lambda x: x.astype(">f4"), "in the byte order of other machines"),
+        (lambda x: (x, SWAPPED), "in the byte order of other machines"),
+    ],
+)
+def test_bytes_in_another_order_are_refused(function, words):
+    with pytest.raises(UnsupportedError, match=words):
+        transpile.make_jaxpr(function)(X)
+
+
+@pytest.mark.parametrize("function", [np.nanargmax, np.nanargmin])
+def test_positions_among_nothing_but_nan(function):
+    checked = transpile.jit(lambda x: function(x, axis=1), check_bounds=True)
+    x = np.array([[np.nan, 1.0, 3.0], [2.0, np.nan, -np.inf]])
+    np.testing.assert_array_equal(checked(x), function(x, axis=1))
+    x[1] = np.nan
+    with pytest.raises(ValueError, match="All-NaN slice encountered"):
+        checked(x)
+    assert transpile.jit(lambda x: function(x, axis=1))(x)[1] == -1

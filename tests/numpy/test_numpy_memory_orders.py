@@ -356,6 +356,52 @@ def test_vectors_with_gaps_are_refused_where_it_shows_whether_they_are_copied(fu
             jitted(x)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.strides[0],
+        lambda x: x.flags.c_contiguous,
+        lambda x, y: (y + 1, x.strides[0]),
+        lambda x: (x + 1, x.strides[0]),
+    ],
+)
+def test_what_is_asked_of_an_order_is_refused_of_small_arrays_with_gaps(function):
+    jitted, x = transpile.jit(function), np.arange(12.0)
+    others = [x] if jitted.__wrapped__.__code__.co_argcount == 2 else []
+    jitted(x[:6], *others)
+    for _ in range(3):  # calls of which the program is there
+        with pytest.raises(UnsupportedError, match="does not lie in rows"):
+            jitted(x[::2], *others)
+
+
+def flat_value(x):
+    x.flat = [1.0, 2.0, 3.0]
+
+
+def flat_element(x):
+    x.flat[5] = 7.0
+    x.flat[1:3] += x.flat[0] + 1
+
+
+def put_and_place(x):
+    np.put(x, [1, -1], [7.0, 8.0])
+    np.place(x, x > 4, [1.0, 2.0])
+    np.putmask(x, x < 0, x * 2)
+
+
+@pytest.mark.parametrize("function", [flat_value, flat_element, put_and_place])
+def test_elements_in_the_order_of_rows_are_assigned_to_wherever_they_lie(function):
+    def f(x):
+        function(x)
+        return x.sum()
+
+    rows, jitted = np.arange(12.0).reshape(3, 4) - 5, transpile.jit(f)
+    for x in (rows, np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2]):
+        ours, numpys = x.copy(order="K"), x.copy(order="K")
+        assert jitted(ours) == f(numpys)
+        np.testing.assert_array_equal(ours, numpys)
+
+
 def test_rows_of_an_argument_in_columns_are_no_vectors_without_gaps():
     with pytest.raises(UnsupportedError, match="does not lie in rows"):
         transpile.jit(row_as_a_vector)(np.asfortranarray(np.ones((3, 3))))

@@ -164,9 +164,12 @@ def one_element_of_a_large_one(x):
 
 
 def all_of_a_large_one(x):
-    if x[0] > 100 and x[1] > 100:
-        if x[2] > 100:
+    if x[0] > 100:
+        y = x + 1
+        if x[1] > 100:
             LARGE.flat = 3.0
+            y = x + 2
+        x = y
     return x
 
 

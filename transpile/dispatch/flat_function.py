@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var
 from transpile.ir.source_info import shown, user_source
-from transpile.ir.types import FLOAT0, PYTHON_SCALARS
+from transpile.ir.types import FLOAT0, PYTHON_SCALARS, in_other_byte_order
 from transpile.pytree.extended_dtypes import with_parts
 from transpile.pytree.registry import NodeType, register
 from transpile.trace.call_arguments import Bound
@@ -34,7 +35,7 @@ from transpile.trace.call_signature import (
 )
 from transpile.trace.trace import constant
 from transpile.trace.tracer import Tracer
-from transpile.trace.views.arguments import in_rows_by
+from transpile.trace.views.arguments import in_rows_by, moved_by
 from transpile.trace.views.lists import TracedList, flatten_lists
 from transpile.util.interrupt_safety import THREAD
 from transpile.util.lazy.loggers import Log
@@ -195,8 +196,14 @@ class FlatFunction:
             for leaf, x in zip(self._signature.traced, tracers, strict=True)
             if x.original in in_rows
         )
-        known = {"written": written, "ordered": ordered, "rows": rows, "positions": positions}
-        return outputs, (out_tree, names, known)
+        moving = moved_by(tracers[0].owner, [leaf for leaf, _ in kept]) if tracers else ()
+        moved = tuple(
+            leaf
+            for leaf, x in zip(self._signature.traced, tracers, strict=True)
+            if x.original in moving
+        )
+        known = {"written": written, "ordered": ordered, "rows": rows, "moved": moved}
+        return outputs, (out_tree, names, {**known, "positions": positions})
 
 
 def _is_assigned_list(value: Any) -> bool:
@@ -227,6 +234,8 @@ def result_leaf(leaf: Any, path: str, function: Any) -> Any:
     if isinstance(leaf, Dim):
         return leaf.as_value()
     what = f"the result{path} of {describe(function)}"
+    if isinstance(leaf, np.ndarray) and not leaf.dtype.isnative:
+        raise UnsupportedError(f"{user_source()}: {what} has {in_other_byte_order(leaf.dtype)}")
     if type(leaf) in PYTHON_SCALARS or hasattr(leaf, "__array__"):
         return constant(leaf, what)
     raise TypeError(

@@ -39,11 +39,12 @@ from transpile.ir.types import PYTHON_SCALARS, ArrayType
 from transpile.options import Options
 from transpile.pytree.device_arrays import DeviceArray
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.runtime.mutated_arguments import layouts_of
 from transpile.stages import Lowered, Traced
 from transpile.targets import choice
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.call_arguments import Bound, Parameters
-from transpile.trace.call_key import abstract, memory_layout, ndarray
+from transpile.trace.call_key import abstract, ndarray
 from transpile.trace.call_signature import (
     TRACED,
     Signature,
@@ -137,23 +138,21 @@ class Tracing:
         lowered = traced.lower()
         if traced.jaxpr.sizes:
             return self._sized_call(traced, lowered, key, leaves)
-        layouts = [memory_layout(x) if isinstance(x, ndarray) else () for x in leaves]
+        layouts = layouts_of(traced._signature, leaves, place_of(self.function))
         if self._is_heard():
             self._log_layouts(traced, lowered, layouts)
         searched = checked_values()
         if self.config.warms_up and not searched and self._is_on_host(leaves):
-            result = warm_up.result(lowered, layouts, leaves)
-            if result is not None:
-                return result[0]
+            warm = warm_up.result(lowered, layouts, leaves)
+            if warm is not None:
+                return warm[0]
         specialization = lowered.specialization(layouts)
         if self.config.static:
             with self.table.lock:
                 self.table.keep_program(key, specialization, traced)
-        return (
-            self._searched(traced, specialization, leaves)
-            if searched
-            else (specialization.run(leaves))
-        )
+        if searched:
+            return self._searched(traced, specialization, leaves)
+        return specialization.run(leaves)
 
     def _is_on_host(self, leaves: list[Any]) -> bool:
         """True for a call that runs on the CPU."""

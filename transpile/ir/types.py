@@ -121,6 +121,14 @@ def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:
     )
 
 
+def in_other_byte_order(dtype: np.dtype[Any]) -> str:
+    """What to say of a dtype in the byte order of other machines."""
+    return (
+        f"the dtype {dtype.str!r}, in the byte order of other machines, and programs give arrays "
+        f"in this one's: convert by x.astype({dtype.newbyteorder('=').name!r})"
+    )
+
+
 _DELETED = "deleted "
 
 

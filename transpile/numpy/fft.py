@@ -26,7 +26,7 @@ from transpile.numpy.core.promotion import (
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import smaller_of
+from transpile.numpy.core.runtime_sizes import exact, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.keywords import with_dtype
 from transpile.numpy.manipulation.joins import roll
@@ -47,7 +47,7 @@ def _number(n: Any, default: Any) -> Index:
     """A length: the user's, or that of the operand."""
     if n is None:
         n = default
-    number: Index = n if isinstance(n, Dim) else index_of(n)
+    number: Index = n if isinstance(n, Dim) else index_of(exact(n))
     text = f"Invalid number of FFT data points ({number}) specified."
     if lengths_in([(number,)]):
         require(1, number, text, text)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from transpile import tree
 from transpile.ir.indices.size_solver import sizes_of, solved
 from transpile.ir.memory_layout import Layout
@@ -16,8 +14,8 @@ from transpile.pytree.device_arrays import adopted
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.treedef import TreeDef
 from transpile.runtime.dispatcher import Specialization, Specializations, finisher
-from transpile.runtime.mutated_arguments import around_program, check_rows
-from transpile.trace.call_key import Rejected, concrete, described, memory_layout
+from transpile.runtime.mutated_arguments import around_program, layouts_of, rows_check
+from transpile.trace.call_key import Rejected, concrete, described
 from transpile.trace.call_signature import (
     TRACED,
     Signature,
@@ -40,6 +38,7 @@ def specialization(
 ) -> Specialization:
     """The specialization for the `ProgramCall` of a function, or with None for the caller of
     `runner`; `kept` are the leaves of its arguments that the program takes."""
+    check = rows_check(known, kept, where)
     return Specialization(
         call,
         None if kept == tuple(range(len(known.types))) else kept,
@@ -48,8 +47,9 @@ def specialization(
         out_tree,
         layouts,
         stored,
-        call is None or call.tiers_up,
+        (call is None or call.tiers_up) and check is None,
         None if call is None else call.in_place(known, kept),
+        check,
     )
 
 
@@ -133,8 +133,7 @@ class CheckedCall:
         return self.specialize(self._solved(types))
 
     def _check_rows(self, leaves: Sequence[Any]) -> None:
-        layouts = [memory_layout(x) if isinstance(x, np.ndarray) else () for x in leaves]
-        check_rows(self._signature, layouts, self._where)
+        layouts_of(self._signature, leaves, self._where)
 
     def _solved(self, types: list[ArrayType]) -> dict[str, int]:
         """The runtime sizes of a call with leaves of these types."""

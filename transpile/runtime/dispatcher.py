@@ -63,6 +63,8 @@ class Specialization:
     tiers_up   False: C makes no calls of it
     in_place   with `around`: the outputs that are the leaves of the result, where C may do without
                the wrapper if all arguments can be changed where they lie; None where it may not
+    check      raises an error for leaves of arguments that the function cannot take; C makes no
+               calls with one
     """
 
     call: Any
@@ -74,16 +76,19 @@ class Specialization:
     stored: tuple[Order, ...] = ()
     tiers_up: bool = True
     in_place: tuple[int, ...] | None = None
+    check: Callable[[Sequence[Any]], None] | None = None
 
     def runner(self, program: Run) -> Callable[[Sequence[Any]], Any]:
         """The function from the leaves of the arguments, which it does not check, to the result.
         `program` calls the program, from Python or from C."""
-        kept, finish = self.kept, self.finish
+        kept, finish, check = self.kept, self.finish, self.check
         execute = self._in_layouts(program) if any(self.layouts + self.stored) else program
         if self.around is not None:
             execute = self.around(execute)
 
         def run(leaves: Sequence[Any]) -> Any:
+            if check is not None:
+                check(leaves)
             outputs = execute(leaves if kept is None else [leaves[i] for i in kept])
             return outputs[0] if finish is None else finish(outputs)
 

@@ -23,8 +23,9 @@ import numpy as np
 from transpile.errors import UnsupportedError
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.memory_layout import Layout
-from transpile.ir.types import deleted_dtype
+from transpile.ir.types import deleted_dtype, in_other_byte_order
 from transpile.runtime.memory.overlap import overlap, overlaps_itself
+from transpile.trace.call_key import memory_layout
 from transpile.trace.call_signature import Signature
 
 Run = Callable[[Sequence[Any]], list[Any]]
@@ -157,6 +158,42 @@ def check_target(target: np.ndarray[Any, Any], what: str) -> None:
             f"is {target.shape}, its strides are {target.strides}. Pass a copy of it, or assign to "
             f"the array that it is a view of."
         )
+
+
+def layouts_of(known: Signature, leaves: Sequence[Any], where: str) -> list[Layout]:
+    """How the leaves of the arguments of a call lie in memory.
+
+    Raises UnsupportedError for one in the byte order of other machines that a result has elements
+    of, and for one that has to lie in rows.
+    """
+    layouts = [memory_layout(x) if isinstance(x, np.ndarray) else () for x in leaves]
+    for leaf in known.moved:
+        array = leaves[leaf]
+        if isinstance(array, np.ndarray) and not array.dtype.isnative:
+            raise UnsupportedError(
+                f"argument {known.paths[leaf]!r} of {where}, whose elements results have, has "
+                f"{in_other_byte_order(array.dtype)}"
+            )
+    check_rows(known, layouts, where)
+    return layouts
+
+
+def rows_check(
+    known: Signature, kept: tuple[int, ...], where: str
+) -> Callable[[Sequence[Any]], None] | None:
+    """What raises UnsupportedError for leaves of the arguments that have to lie in rows and do not,
+    where the program would not notice: it reads a copy of them, or does not read them."""
+    unnoticed = [n for n in known.rows if n not in known.written or n not in kept]
+    if not unnoticed:
+        return None
+
+    def check(leaves: Sequence[Any]) -> None:
+        for leaf in unnoticed:
+            array = leaves[leaf]
+            if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
+                raise not_in_rows(known.paths[leaf], where)
+
+    return check
 
 
 def check_rows(known: Signature, layouts: Sequence[Layout], where: str) -> None:

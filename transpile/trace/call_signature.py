@@ -48,6 +48,7 @@ class Signature:
     ordered   pairs (written leaf, leaf) that may not alias: the second is read or written after the
               first was written
     rows      the leaves that have to lie in rows, as it was decided by that what shares memory
+    moved     the leaves of which results have elements as they are, in NumPy in their byte order
     positions the output of the graph that each leaf of the result is
     """
 
@@ -60,6 +61,7 @@ class Signature:
     written: tuple[int, ...] = ()
     ordered: tuple[tuple[int, int], ...] = ()
     rows: tuple[int, ...] = ()
+    moved: tuple[int, ...] = ()
     positions: tuple[int, ...] = ()
 
     @property

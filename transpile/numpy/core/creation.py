@@ -13,7 +13,7 @@ from transpile.ir.dims import Dim, Index, bounds, sides
 from transpile.ir.indices.requirements import is_at_most, require
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.types import BOOL, FLOAT64, INT64
-from transpile.numpy.core.memory import copied, in_order, with_own_memory
+from transpile.numpy.core.memory import copied, dtype_like, in_order, with_own_memory
 from transpile.numpy.core.promotion import (
     EXPORTS,
     Array,
@@ -128,7 +128,7 @@ def _like(a: Array, dtype: Any, shape: Any) -> tuple[Any, Any]:
     x = as_array(a)
     return (
         x.shape if shape is None else shape_argument(shape),
-        x.dtype if dtype is None else dtype_argument(dtype),
+        dtype_like(x) if dtype is None else dtype_argument(dtype),
     )
 
 

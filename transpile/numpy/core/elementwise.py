@@ -22,6 +22,7 @@ from transpile.numpy.core.promotion import (
     fit,
     fit_all,
     implements,
+    index_of,
     is_weak,
     refuse,
     result_dtype,
@@ -149,8 +150,7 @@ def round(a: Array, decimals: Any = 0, out: Any = None) -> Any:
     """
     refuse("round", out=out)
     x = as_array(a)
-    with NumpyErrors():
-        digits = int(decimals)
+    digits = index_of(decimals)
     if x.dtype.kind in "iu" and digits >= 0:
         return strengthen(x)
     if digits == 0:

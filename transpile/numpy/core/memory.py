@@ -1,14 +1,19 @@
-"""Which results share the memory of an argument, and which have their own, as in NumPy."""
+"""Which results share the memory of an argument, which have their own, and in which byte order, as
+in NumPy."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from transpile.errors import UnsupportedError
 from transpile.ir.source_info import user_source
+from transpile.ir.types import as_dtype, check_dtype, in_other_byte_order
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
-from transpile.trace.views.arguments import note_decided
+from transpile.trace.views.arguments import note_decided, note_like
 from transpile.trace.views.memory import lies_in, may_share
 from transpile.trace.views.results import note_results
 
@@ -26,6 +31,22 @@ GIVE_VIEWS = frozenset([
 # Those of them that make arrays of their own in other orders than rows.
 MAKE_ARRAYS = frozenset(["array", "asanyarray", "asarray", "asfortranarray", "einsum", "require"])
 # fmt: on
+
+
+def native_dtype(dtype: Any, what: str) -> np.dtype[Any]:
+    """The dtype that a user asks for, which has to be in the byte order of this machine."""
+    known = as_dtype(dtype)
+    if not known.isnative:
+        raise UnsupportedError(f"{what} has {in_other_byte_order(known)}")
+    return check_dtype(known, what)
+
+
+def dtype_like(x: Any) -> np.dtype[Any]:
+    """The dtype of an array, for another one."""
+    if isinstance(x, Tracer):
+        note_like(x.owner, x.variable)
+    dtype: np.dtype[Any] = x.dtype
+    return dtype
 
 
 def as_made(function: Any, args: Any, kwargs: Any, result: Any, since: int) -> Any:

@@ -35,7 +35,7 @@ from transpile.ir.types import (
     check_dtype,
     is_bfloat16,
 )
-from transpile.numpy.core.memory import as_made
+from transpile.numpy.core.memory import as_made, native_dtype
 from transpile.numpy.keywords import as_in_jax, position_of, taken_out
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
@@ -304,7 +304,7 @@ def kept_bfloat16(kinds: Sequence[Any]) -> Sequence[Any]:
 def dtype_argument(dtype: Any) -> DType:
     """The dtype that a user asks for."""
     with NumpyErrors():
-        return check_dtype(dtype, "the result")
+        return native_dtype(dtype, "the result")
 
 
 def device_argument(device: Any) -> None:

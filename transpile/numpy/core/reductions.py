@@ -48,7 +48,7 @@ from transpile.numpy.core.promotion import (
     strengthen,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import dimension_value
+from transpile.numpy.core.runtime_sizes import dimension_value, exact
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as primitives
@@ -81,7 +81,7 @@ def is_given(value: Any) -> bool:
 
 def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes of a reduction; the only one of an array without axes is none."""
-    return () if is_of_scalar(axis, ndim) else axes_of(axis, ndim)
+    return () if is_of_scalar(axis, ndim) else axes_of(exact(axis), ndim)
 
 
 def is_of_scalar(axis: Any, ndim: int) -> bool:
@@ -341,7 +341,7 @@ def _position(primitive: Primitive, a: Array, axis: Any, out: Any, keepdims: Any
         axes = tuple(range(x.ndim))
         x, axis = reshape_to(x, (product(shape),)), 0
     else:
-        axes = (axis_of(axis, x.ndim),)
+        axes = (axis_of(exact(axis), x.ndim),)
         (axis,) = axes
     left = x.shape[:axis] + x.shape[axis + 1 :]
     if x.shape[axis] == 0:
@@ -417,7 +417,7 @@ def mean(
     """
     refuse("mean", out=out)
     x = as_array(a)
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of(exact(axis), x.ndim)
     computed = _mean_dtype(x.dtype, dtype)
     # NumPy divides the sum of float16 before it is rounded, which the sum may be too large for.
     wide = FLOAT32 if x.dtype == computed == FLOAT16 and not is_given(dtype) else computed
@@ -451,7 +451,7 @@ def var(
             raise located(ValueError, "ddof and correction can't be provided simultaneously.")
         ddof = correction
     x = as_array(a)
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of(exact(axis), x.ndim)
     computed = _mean_dtype(x.dtype, dtype)
     count = _count(x.shape, axes, where)
     if mean is NOTHING:

@@ -69,6 +69,14 @@ def larger_of(a: Index, b: Index) -> Index:
     return measured(_of_two(np.maximum, a, b), most, lambda found: (found - a, found - b))
 
 
+def exact(value: Any) -> Any:
+    """An axis, a number, or a tuple of them, of which none is a bool: NumPy's functions in C take
+    none, those in Python do."""
+    if any(type(v) is bool for v in (value if type(value) is tuple else (value,))):
+        raise located(TypeError, "an integer is required")
+    return value
+
+
 def extent_of(value: Any) -> Index:
     """An extent that a user gives: an int, a runtime size, or, in a function that is converted from
     source, a traced integer. Then the program finds the extent when it runs, and ends with a

@@ -25,6 +25,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import accumulator
+from transpile.numpy.core.runtime_sizes import exact
 from transpile.primitives import reductions as primitives
 from transpile.primitives.indexing import FILL, scatter
 from transpile.trace.trace import bind
@@ -37,9 +38,9 @@ def scan(primitive: Primitive, x: Any, axis: Any) -> Any:
     if axis is None:
         x, axis = reshape_to(x, (product(x.shape),)), 0
     elif x.ndim == 0:
-        number = axis_of(axis, 1)
+        number = axis_of(exact(axis), 1)
         return bind(primitive, reshape_to(x, (1,)), axis=number, reverse=False)
-    return bind(primitive, x, axis=axis_of(axis, x.ndim), reverse=False)
+    return bind(primitive, x, axis=axis_of(exact(axis), x.ndim), reverse=False)
 
 
 @implements(np.cumsum)
@@ -71,7 +72,7 @@ def _cumulative(function: Any, x: Array, axis: Any, dtype: Any, initial: bool) -
         value = reshape_to(value, (1,))
     if axis is None and value.ndim != 1:
         raise located(ValueError, "axis must be specified for arrays of more than one dimension")
-    number = axis_of(0 if axis is None else axis, value.ndim)
+    number = axis_of(0 if axis is None else exact(axis), value.ndim)
     result = function(value, number, dtype)
     if not initial:
         return result

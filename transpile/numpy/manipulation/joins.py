@@ -35,7 +35,7 @@ from transpile.numpy.core.promotion import (
     transpose_to,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import extent_of, offset_of
+from transpile.numpy.core.runtime_sizes import exact, extent_of, offset_of
 from transpile.numpy.core.scans import added_at
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import (
@@ -85,7 +85,7 @@ def concatenate(
         parts, axis = [ravel(p) for p in parts], 0
     if any(p.ndim == 0 for p in parts):
         raise located(ValueError, "zero-dimensional arrays cannot be concatenated")
-    number = axis_of(axis, parts[0].ndim)
+    number = axis_of(exact(axis), parts[0].ndim)
     _check_joined(parts, number)
     for part in given:
         if not is_weak(part):
@@ -389,7 +389,7 @@ def repeat(a: Array, repeats: Any, axis: Any = None, *, total_repeat_length: Any
         x, axis = ravel(x), 0
     elif x.ndim == 0:
         x = ravel(x)
-    number = axis_of(axis, x.ndim)
+    number = axis_of(exact(axis), x.ndim)
     shape = x.shape
     if total_repeat_length is not None or isinstance(repeats, Tracer):
         return _repeat_by_value(x, as_array(repeats), number, total_repeat_length)
@@ -452,7 +452,7 @@ def _sum_of_counts(counts: Any) -> Any:
 def tile(A: Array, reps: Any) -> Any:
     """The whole array several times along each axis, by a broadcast and a reshape."""
     x = as_array(A)
-    counts = shape_argument(reps)
+    counts = shape_argument(+reps if type(reps) is bool else reps)
     ndim = builtins.max(x.ndim, len(counts))
     counts = (*[1] * (ndim - len(counts)), *counts)
     shape = (*[1] * (ndim - x.ndim), *x.shape)

@@ -32,6 +32,7 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.runtime_sizes import (
     dimension_value,
+    exact,
     extent_of,
     length_of,
 )
@@ -51,7 +52,7 @@ def shape_argument(shape: Any) -> Shape:
         if isinstance(shape, tuple | list)
         else (tuple(shape) if isinstance(shape, np.ndarray) and shape.ndim else (shape,))
     )
-    return tuple(map(extent_of, given))
+    return tuple(extent_of(exact(d)) for d in given)
 
 
 def shape_text(shape: Sequence[Any]) -> str:
@@ -200,7 +201,7 @@ def squeeze(a: Array, axis: Any = None) -> Any:
         return strengthen(reshape_to(x, [d for d in x.shape if d != 1]))
     if x.ndim == 0 and axis in (0, -1):  # as NumPy allows
         return strengthen(x)
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of(exact(axis), x.ndim)
     if any(x.shape[i] != 1 for i in axes):
         raise located(
             ValueError, "cannot select an axis to squeeze out which has size not equal to one"

@@ -17,6 +17,7 @@ from transpile.numpy.core.promotion import (
     transpose_to,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import exact
 from transpile.primitives import axes as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
@@ -37,7 +38,7 @@ def transpose(a: Array, axes: Any = None) -> Any:
     given = _sequence(axes)
     if len(given) != x.ndim:
         raise located(ValueError, "axes don't match array")
-    return transpose_to(x, axes_of(given, x.ndim, "repeated axis in transpose"))
+    return transpose_to(x, axes_of(exact(tuple(given)), x.ndim, "repeated axis in transpose"))
 
 
 @implements(np.swapaxes)

@@ -25,7 +25,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
-from transpile.numpy.core.runtime_sizes import larger_of, offset_of, smaller_of
+from transpile.numpy.core.runtime_sizes import exact, larger_of, offset_of, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import ravel
 from transpile.primitives.elementwise.bits import bitwise_count, count_leading_zeros
@@ -58,7 +58,7 @@ def packbits(a: Array, /, axis: Any = None, bitorder: str = "big") -> Any:
         x, axis = ravel(x), 0
     elif x.ndim == 0:
         x = ravel(x)
-    number = axis_of(axis, x.ndim)
+    number = axis_of(exact(axis), x.ndim)
     size = x.shape[number]
     count = -(-size // 8)
     bits = convert(convert(x, BOOL), UINT8)
@@ -85,7 +85,7 @@ def unpackbits(a: Array, /, axis: Any = None, count: Any = None, bitorder: str =
         x, axis = ravel(x), 0
     elif x.ndim == 0:
         x = ravel(x)
-    number = axis_of(axis, x.ndim)
+    number = axis_of(exact(axis), x.ndim)
     before, after = x.shape[:number], x.shape[number + 1 :]
     size = x.shape[number]
     wide = broadcast_in_dim(

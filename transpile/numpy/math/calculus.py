@@ -30,7 +30,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
-from transpile.numpy.core.runtime_sizes import larger_of
+from transpile.numpy.core.runtime_sizes import exact, larger_of
 from transpile.numpy.core.scans import cumsum
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.loops import scanned
@@ -227,7 +227,7 @@ def trapezoid(y: Array, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral along an axis by the trapezoidal rule, over distances `dx` or coordinates
     `x`."""
     values = as_array(y)
-    number = axis_of(axis, values.ndim)
+    number = axis_of(exact(axis), values.ndim)
     if x is None:
         width = as_operand(dx)
     else:
@@ -272,7 +272,7 @@ def unwrap(p: Array, discont: Any = None, axis: Any = -1, *, period: Any = 2 * n
     x = as_array(p)
     if x.ndim == 0:
         raise located(ValueError, "diff requires input that is at least one dimensional")
-    number = axis_of(axis, x.ndim)
+    number = axis_of(exact(axis), x.ndim)
     size = x.shape[number]
     steps = diff(x, axis=number)
     dtype = result_dtype(steps, period)

@@ -31,7 +31,9 @@ from transpile.numpy.core.reductions import (
 )
 from transpile.numpy.core.scans import cumprod, cumsum
 from transpile.numpy.core.ufuncs import call
-from transpile.trace.tracer import UFUNC_METHODS
+from transpile.primitives.effects.failures import fail_where
+from transpile.trace.tracer import UFUNC_METHODS, Tracer
+from transpile.util.interrupt_safety import THREAD
 
 
 def _without_nan(a: Array, other: Any) -> Any:
@@ -166,6 +168,13 @@ def nanmin(
     return _extreme(np.fmin, a, axis, keepdims, initial, where)
 
 
+_ALL_NAN = "All-NaN slice encountered"
+
+
+def _raise_of_nans() -> None:
+    raise ValueError(_ALL_NAN)
+
+
 def _position(function: Any, a: Array, axis: Any, keepdims: Any, worst: float) -> Any:
     x = as_array(a)
     if x.dtype.kind not in "fc":
@@ -173,13 +182,16 @@ def _position(function: Any, a: Array, axis: Any, keepdims: Any, worst: float) -
     is_nan = call(np.isnan, x)
     index = function(choose(is_nan, np.asarray(worst, x.dtype), x), axis, None, keepdims=keepdims)
     nothing = all(is_nan, axis, keepdims=keepdims)
+    if THREAD.checks_bounds and isinstance(nothing, Tracer):
+        fail_where(nothing.any(), [], _raise_of_nans, f"ValueError: {_ALL_NAN}")
     return choose(nothing, np.int64(-1), index)
 
 
 @implements(np.nanargmax)
 def nanargmax(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
     """The index of the first maximum along an axis, or in the flattened array, among the elements
-    that are not NaN; -1 where all are, where NumPy raises ValueError."""
+    that are not NaN; -1 where all are. Raises NumPy's ValueError for these with
+    `jit(f, check_bounds=True)`."""
     refuse("nanargmax", out=out)
     return _position(argmax, a, axis, keepdims, -np.inf)
 
@@ -187,7 +199,8 @@ def nanargmax(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NO
 @implements(np.nanargmin)
 def nanargmin(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
     """The index of the first minimum along an axis, or in the flattened array, among the elements
-    that are not NaN; -1 where all are, where NumPy raises ValueError."""
+    that are not NaN; -1 where all are. Raises NumPy's ValueError for these with
+    `jit(f, check_bounds=True)`."""
     refuse("nanargmin", out=out)
     return _position(argmin, a, axis, keepdims, np.inf)
 

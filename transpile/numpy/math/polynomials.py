@@ -31,7 +31,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
-from transpile.numpy.core.runtime_sizes import extent_of, larger_of, smaller_of
+from transpile.numpy.core.runtime_sizes import exact, extent_of, larger_of, smaller_of
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.loops import scanned
 from transpile.numpy.manipulation.shapes import atleast_1d
@@ -317,7 +317,7 @@ def vander(x: Array, N: Any = None, increasing: bool = False) -> Any:
     value = as_array(x)
     if value.ndim != 1:
         raise located(ValueError, "x must be a one-dimensional array or sequence.")
-    count = value.shape[0] if N is None else extent_of(N)
+    count = value.shape[0] if N is None else extent_of(exact(N))
     dtype = result_dtype(value, np.zeros((), INT64))
     column = convert(value, dtype)
     if isinstance(count, Dim) or count > _MOST_POWERS:

@@ -31,6 +31,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
+from transpile.numpy.core.runtime_sizes import exact
 from transpile.numpy.core.ufuncs import SPECIAL, call, resolve
 from transpile.numpy.manipulation.shapes import expand_dims, ravel
 from transpile.numpy.manipulation.transposes import moveaxis
@@ -314,8 +315,8 @@ def tensordot(a: Array, b: Array, axes: Any = 2) -> Any:
         pairs = [(x.shape[k], y.shape[m]) for k, m in zip(i, j, strict=False)]
     if len(i) != len(j) or any(p != q for p, q in pairs):
         raise located(ValueError, "shape-mismatch for sum")
-    x_axes = tuple(axis_of(k, x.ndim) for k in i)
-    y_axes = tuple(axis_of(k, y.ndim) for k in j)
+    x_axes = tuple(axis_of(k, x.ndim) for k in exact(i))
+    y_axes = tuple(axis_of(k, y.ndim) for k in exact(j))
     if len(set(x_axes)) < len(x_axes) or len(set(y_axes)) < len(y_axes):
         raise located(ValueError, "duplicate axes are not allowed in tensordot")
     return contract(x, y, x_axes, y_axes)

@@ -51,6 +51,7 @@ from transpile.numpy.core.reductions import (
 )
 from transpile.numpy.core.reductions import all as all_of
 from transpile.numpy.core.reductions import any as any_of
+from transpile.numpy.core.runtime_sizes import exact
 from transpile.numpy.core.scans import scan
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.take import take
@@ -289,7 +290,7 @@ def _accumulate(ufunc: Any, array: Array, axis: Any = 0, dtype: Any = None, out:
     if x.ndim == 0:
         raise located(TypeError, "cannot accumulate on a scalar")
     accumulated = accumulator(ufunc.accumulate, x.dtype, dtype)
-    number = axis_of(axis, x.ndim)
+    number = axis_of(exact(axis), x.ndim)
     x = convert(x, accumulated)
     if ufunc in _SCANS and (accumulated != BOOL or ufunc not in _SUMS):
         return scan(_SCANS[ufunc], x, number)
@@ -323,7 +324,7 @@ def _reduceat(
     if x.ndim == 0:
         raise located(TypeError, "cannot reduceat on a scalar")
     accumulated = accumulator(ufunc.reduce, x.dtype, dtype)
-    number = axis_of(axis, x.ndim)
+    number = axis_of(exact(axis), x.ndim)
     size = _size(x, number, f"numpy.{ufunc.__name__}.reduceat")
     if isinstance(segments, Tracer):
         return _reduceat_traced(ufunc, x, segments, number, accumulated)

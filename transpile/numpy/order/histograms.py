@@ -25,7 +25,7 @@ from transpile.numpy.core.promotion import (
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import extent_of
+from transpile.numpy.core.runtime_sizes import exact, extent_of
 from transpile.numpy.core.scans import added_at
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.order.searching import searchsorted, take
@@ -50,7 +50,7 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
     than `minlength`, which NumPy would make; TypeError for weights that float64 does not hold.
     """
     numbers = as_array(x)
-    minlength = extent_of(minlength)
+    minlength = extent_of(exact(minlength))
     if numbers.ndim != 1 or numbers.dtype.kind not in "biu" or minlength < 0:
         raise located(ValueError, "bincount takes one axis of whole numbers")
     if weights is not None and as_array(weights).shape != numbers.shape:

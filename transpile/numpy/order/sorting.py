@@ -30,6 +30,7 @@ from transpile.numpy.core.promotion import (
     strengthen,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import exact
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import sorting as primitives
 from transpile.trace.trace import bind
@@ -122,7 +123,7 @@ def argsort(
     _check(kind, order, stable)
     if as_array(a).ndim == 0 and axis in (0, -1):
         axis = None
-    x, axis = _along(a, axis)
+    x, axis = _along(a, exact(axis))
     if not descending:
         return argsort_along(axis, x)
     order = reverse(argsort_along(axis, reverse(x, axis)), axis)
@@ -212,7 +213,7 @@ def argpartition(
 ) -> Any:
     """The indices of a partition along an axis; errors and the order of the others as for
     `partition`."""
-    x, axis = _along(a, axis)
+    x, axis = _along(a, exact(axis))
     _check_kth(np.argpartition, x, kth, axis, kind, order)
     if ranks := _ranks(x, axis, kth):
         return bind(primitives.argpartition, x, axis=axis, ranks=ranks)

@@ -41,6 +41,7 @@ from transpile.numpy.subscripts.advanced import iota_of
 from transpile.numpy.subscripts.basic import content, get_item, set_item
 from transpile.numpy.subscripts.take import along, as_indices, bounded, take, traced
 from transpile.primitives import axes as primitives
+from transpile.primitives.elementwise import copy as primitive_copy
 from transpile.primitives.indexing import FILL, scatter
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer
@@ -67,6 +68,11 @@ def _cycled(values: Any, count: int) -> Any:
     return take(flat, np.arange(count) % size)
 
 
+def _elements(a: Tracer) -> Any:
+    """The elements in row-major order, of a copy: how the array lies in memory does not show."""
+    return ravel(bind(primitive_copy, a))
+
+
 @_in_place(np.put)
 def put(a: Array, ind: Array, v: Array, mode: str = "raise") -> None:
     """Assign values, repeated cyclically, to the elements at positions of the flattened array.
@@ -80,7 +86,7 @@ def put(a: Array, ind: Array, v: Array, mode: str = "raise") -> None:
         return
     indices = bounded(indices, a.size, mode)
     values = convert(_cycled(v, count), a.dtype)
-    a[...] = reshape_to(set_item(ravel(a), indices, values), a.shape)
+    a[...] = reshape_to(set_item(_elements(a), indices, values), a.shape)
 
 
 @_in_place(np.place)
@@ -101,7 +107,8 @@ def place(arr: Array, mask: Array, vals: Array) -> None:
     if not is_at_most(values.shape[0], 1):
         number = call(np.subtract, cumsum(marks), 1)
         values = take(values, np.remainder(number, values.shape[0]))
-    arr[...] = elementwise.where(marks, convert(values, arr.dtype), ravel(arr)).reshape(arr.shape)
+    chosen = convert(values, arr.dtype)
+    arr[...] = elementwise.where(marks, chosen, _elements(arr)).reshape(arr.shape)
 
 
 @_in_place(np.putmask)
@@ -117,7 +124,7 @@ def putmask(a: Array, /, mask: Array, values: Array) -> None:
     if as_array(values).size == 0:
         return
     chosen = convert(_cycled(values, a.size), a.dtype)
-    a[...] = elementwise.where(marks, chosen, ravel(a)).reshape(a.shape)
+    a[...] = elementwise.where(marks, chosen, _elements(a)).reshape(a.shape)
 
 
 @_in_place(np.copyto)

@@ -32,6 +32,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import is_of_scalar
+from transpile.numpy.core.runtime_sizes import exact
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.joins import stack
 from transpile.numpy.manipulation.shapes import ravel, shape_argument
@@ -86,7 +87,7 @@ def take(a: Array, indices: Array, axis: Any = None, out: Any = None, mode: str 
     x = traced(a)
     if axis is None or is_of_scalar(axis, x.ndim):
         x, axis = ravel(x), 0
-    number = axis_of(axis, x.ndim)
+    number = axis_of(exact(axis), x.ndim)
     numbers = as_indices(indices)
     if x.shape[number] == 0 and numbers.size:
         raise located(IndexError, "cannot do a non-empty take from an empty axes.")
@@ -235,7 +236,7 @@ def compress(
         raise located(ValueError, "condition must be a 1-d array")
     if axis is None:
         x, axis = ravel(x), 0
-    number = axis_of(axis, x.ndim)
+    number = axis_of(exact(axis), x.ndim)
     before = (slice(None),) * number
     count = length_of(size)
     if not isinstance(mask, Tracer):

@@ -17,6 +17,8 @@ from transpile.util.interrupt_safety import THREAD
 if TYPE_CHECKING:
     from transpile.trace.trace import Trace
 
+# Kinds and names of what puts elements in other places, as NumPy does in their byte order.
+_MOVING = frozenset(["view", "sort", "copy", "gather", "dynamic_slice", "pad", "compact"])
 _IN_ROWS = "contract"  # the kind of products, which lie in rows however their operands lie
 
 
@@ -28,10 +30,36 @@ def note_decided(trace: Trace, base: Var, result: Var) -> None:
         THREAD.traces[0].layouts.decided.append((trace, base, result, since))
 
 
+def note_like(trace: Trace, var: Var) -> None:
+    """Record that an array has been made with the dtype of another one."""
+    if THREAD.traces:
+        THREAD.traces[0].layouts.likes.append((trace, var))
+
+
 def note_asked(trace: Trace, var: Var) -> None:
     """Record that a value follows from how an array lies in memory."""
     if var.type.shape and THREAD.traces:
         THREAD.traces[0].layouts.asked.append((trace, var))
+
+
+def moved_by(trace: Trace, outputs: Sequence[Any]) -> set[Var]:
+    """The inputs of a trace whose elements one of these outputs has as they are, or of which it has
+    the dtype (`zeros_like`)."""
+    origins: dict[Any, Any] = {var: var for var in trace.inputs}
+    for equation in trace.equations:
+        arrays = [a for a in equation.inputs if isinstance(a, Var)]
+        found = {origins.get(a) for a in arrays}
+        kind, name = equation.primitive.kind, equation.primitive.name
+        if kind in _MOVING or name in _MOVING:
+            origins[equation.outputs[0]] = origins.get(equation.inputs[0])
+        elif name == "concatenate" and len(found) == 1:  # as `roll` has it
+            origins[equation.outputs[0]] = found.pop()
+        elif equation.primitive.has_graphs:
+            by_type = {a.type: origins[a] for a in arrays if origins.get(a) is not None}
+            origins |= {y: by_type[y.type] for y in equation.outputs if y.type in by_type}
+    likes = (var for owner, var in trace.layouts.likes if owner is trace)
+    shown = (*(x.variable for x in outputs if isinstance(x, Tracer)), *likes)
+    return {origins[y] for y in shown if origins.get(y) is not None}
 
 
 def in_rows_by(trace: Trace, outputs: Sequence[Any]) -> set[Var]:

@@ -246,6 +246,9 @@ def may_share(trace: Trace, one: Var, other: Var, reason: Undecided | str) -> No
 
 def is_view(trace: Trace, var: Var) -> None:
     """Record that a reshape is a view also where NumPy's would be a copy."""
+    if THREAD.traces:
+        decided = THREAD.traces[0].layouts.decided
+        decided[:] = [d for d in decided if d[2] is not var]
     if var in trace.layouts.own:
         for other, _ in trace.copies.pop(var, ()):
             trace.copies[other] = [pair for pair in trace.copies[other] if pair[0] is not var]

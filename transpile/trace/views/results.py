@@ -121,7 +121,7 @@ class Layouts:
     unknown   arrays of which nobody knows how they lie, and why
     decided   of all traces, the arrays whose memory decided what is a view: the trace, the array,
               what was made of it and since which equation; asked: those whose order in memory a
-              value follows from
+              value follows from; likes: those whose dtype others have been given
     results   for arrays that may lie otherwise than in rows: the call of NumPy's that made them
     memories  how arrays lie, by the runtime sizes that have certain values
     strided   for some views: what they are views of, and how their strides follow from its
@@ -137,6 +137,7 @@ class Layouts:
     unknown: dict[Var, str] = field(default_factory=dict)
     decided: list[tuple[Any, Var, Var, int]] = field(default_factory=list)
     asked: list[tuple[Any, Var]] = field(default_factory=list)
+    likes: list[tuple[Any, Var]] = field(default_factory=list)
     results: dict[Var, Made] = field(default_factory=dict)
     memories: dict[Var, dict[Any, Memory | None]] = field(default_factory=dict)
     strided: dict[Var, tuple[Tracer, Callable[..., Any]]] = field(default_factory=dict)
