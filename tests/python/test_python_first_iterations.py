@@ -81,3 +81,24 @@ def test_first_iterations_that_are_unlike_the_others_are_run_by_python():
     text = transpile.jit(from_nothing).lower(1.0).as_text("control_flow")
     assert "`if best is None:`: no branch of the program: it is True while tracing" in text
     assert "`while k < 4:`: a loop of the program, as its condition is traced" in text
+
+
+def compared_with_the_first(x):
+    n = 0
+    while n < 20:
+        energy = x.sum() / (n + 1)
+        if n == 0:
+            first = energy
+            previous = energy
+        else:
+            if previous - energy < 0.01 * first:
+                break
+            previous = energy
+        n += 1
+    return n, previous
+
+
+def test_values_of_the_first_iteration_are_there_where_several_are_asked_for():
+    x = np.arange(6.0)
+    n, previous = transpile.jit(compared_with_the_first)(x)
+    assert (n, previous) == compared_with_the_first(x)

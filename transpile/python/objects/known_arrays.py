@@ -180,7 +180,7 @@ def seen(functions: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """The variables that functions of the user's are handed, those in their closures, and the
     globals that they name, and so for all functions among these: helpers, which may change what
     they name."""
-    pending, met = list(functions), set()
+    pending, met = list(functions), set[int]()
     while pending and len(met) < _MOST_FUNCTIONS:
         function = pending.pop()
         yield from handed(function)

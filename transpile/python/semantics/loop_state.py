@@ -215,7 +215,11 @@ class State:
 
     def _joins(self, part: _Carried, result: Any) -> bool:
         """Widen what the body binds first: another variable, of which it is made, may be wider than
-        in the first iteration."""
+        in the first iteration. It is carried from one iteration to the next where a path asks for
+        it that was not traced before, as an exception ended it."""
+        if part.unbound is not None and (part.unbound.is_used or type(result) is Maybe):
+            part.unbound = None
+            return True
         leaves, structure = flatten_lists(result.value if type(result) is Maybe else result)
         if structure != part.structure:
             return False

@@ -147,7 +147,7 @@ def while_(
 
 def _tested(condition: Callable[..., Any], values: Sequence[Any], is_first: bool) -> Any:
     """What a condition says. The program asks the first one, too, if it is traced."""
-    run = lambda: truth(condition(*values))  # noqa: E731
+    run: Callable[[], Any] = lambda: truth(condition(*values))  # noqa: E731
     return asking(run, condition) if is_first else run()
 
 

@@ -9,6 +9,7 @@ from types import BuiltinFunctionType
 from typing import Any
 
 from transpile.scipy.calls.choice import if_traced
+from transpile.trace.bytecode.call_resolution import wanted_by
 from transpile.trace.tracer import Tracer
 
 __all__ = ["compiled"]
@@ -22,10 +23,8 @@ def compiled(callee: Any) -> Callable[..., Any] | None:
 
 def _with_values(callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A call with the values of traced arguments; a TracerError where these are not known."""
-    name = getattr(callee, "__qualname__", callee.__name__)
-    wanted = f"an argument of {callee.__module__}.{name}, which is compiled,"
 
     def value(given: Any) -> Any:
-        return given.known("array", wanted) if isinstance(given, Tracer) else given
+        return wanted_by(callee, given) if isinstance(given, Tracer) else given
 
     return callee(*map(value, args), **{key: value(x) for key, x in kwargs.items()})

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.errors import TracerError
 from transpile.trace.bytecode.made_arrays import (
     check_assignment,
     check_subscript,
@@ -160,6 +161,8 @@ def resolved(callee: Any) -> Any:
     method = in_class(kind, "__call__")
     if type(method) is FunctionType and _is_copied(method):
         return MethodType(_copy(method), callee)
+    if "cython" in kind.__name__ or kind.__name__ == "fortran":
+        return functools.partial(_compiled, callee)
     return callee
 
 
@@ -281,6 +284,38 @@ def _integer(value: Any) -> Any:
     return operator.index(value) if isinstance(value, Tracer) else value
 
 
+def _compiled(callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """A call of a function in Cython or Fortran. What it raises of a traced value, which it does
+    not know, is a TracerError."""
+    try:
+        return callee(*args, **kwargs)
+    except TracerError:
+        raise
+    except (TypeError, ValueError, IndexError, AttributeError, BufferError):
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, Tracer):
+                wanted_by(callee, value)
+        raise
+
+
+def wanted_by(callee: Any, value: Any) -> Any:
+    """The values of an array, for a compiled function; a TracerError where they are not known."""
+    name = getattr(callee, "__qualname__", None) or getattr(callee, "__name__", repr(callee))
+    module = getattr(callee, "__module__", None)
+    place = f"{module}.{name}" if module else name
+    return value.known("array", f"an argument of {place}, which is compiled,")
+
+
+# By which libraries ask whether something is an array.
+_INTERFACES = ("__array_interface__", "__array_struct__")
+
+
+def _has_attribute(value: Any, name: str, /) -> bool:
+    """`hasattr`, of an array that has no memory yet."""
+    return hasattr(value, name) or (isinstance(value, Tracer) and name in _INTERFACES)
+
+
 SUBSTITUTES[id(pow)] = (pow, _power)
+SUBSTITUTES[id(hasattr)] = (hasattr, _has_attribute)
 for _function in _CALLERS:
     SUBSTITUTES[id(_function)] = (_function, _calling(_function))
