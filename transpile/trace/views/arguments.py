@@ -17,8 +17,7 @@ from transpile.util.interrupt_safety import THREAD
 if TYPE_CHECKING:
     from transpile.trace.trace import Trace
 
-# Kinds and names of what puts elements in other places, as NumPy does in their byte order.
-_MOVING = frozenset(["view", "sort", "copy", "gather", "dynamic_slice", "pad", "compact"])
+_MOVING = ("sort", "length")  # the kinds of what gives elements other places
 _IN_ROWS = "contract"  # the kind of products, which lie in rows however their operands lie
 
 
@@ -48,13 +47,16 @@ def moved_by(trace: Trace, outputs: Sequence[Any]) -> set[Var]:
     origins: dict[Any, Any] = {var: var for var in trace.inputs}
     for equation in trace.equations:
         arrays = [a for a in equation.inputs if isinstance(a, Var)]
+        if not arrays or not equation.outputs:
+            continue
         found = {origins.get(a) for a in arrays}
-        kind, name = equation.primitive.kind, equation.primitive.name
-        if kind in _MOVING or name in _MOVING:
-            origins[equation.outputs[0]] = origins.get(equation.inputs[0])
-        elif name == "concatenate" and len(found) == 1:  # as `roll` has it
+        primitive = equation.primitive
+        is_moved = primitive.picks or primitive.identity or primitive.kind in _MOVING
+        if is_moved or trace.viewed(equation.outputs[0]) is not None:
+            origins[equation.outputs[0]] = origins.get(arrays[0])
+        elif primitive.kind == "piecewise" and len(found) == 1:  # as `roll` and `pad` have it
             origins[equation.outputs[0]] = found.pop()
-        elif equation.primitive.has_graphs:
+        elif primitive.has_graphs:
             by_type = {a.type: origins[a] for a in arrays if origins.get(a) is not None}
             origins |= {y: by_type[y.type] for y in equation.outputs if y.type in by_type}
     likes = (var for owner, var in trace.layouts.likes if owner is trace)
