@@ -130,6 +130,19 @@ def test_calls_refuse_what_numpy_refuses():
             elements(x[:n], x[:m])
 
 
+def pairs(x):
+    return np.concatenate([x, x[:1]]).reshape(-1, 2)
+
+
+def test_calls_refuse_sizes_that_a_number_does_not_divide():
+    of_all = transpile.jit(pairs).lower(struct("n")).compile()
+    for f in of_all, transpile.jit(pairs, dynamic_shapes=True):
+        for n in 5, 1, 7:
+            np.testing.assert_array_equal(f(np.arange(n) * 1.0), pairs(np.arange(n) * 1.0))
+        with pytest.raises(ValueError, match=r"cannot reshape array of size n\w* \+ 1 into shape"):
+            f(np.ones(4))
+
+
 def in_statements(x, y):
     total = x[5] if len(x) > 5 else x[0] + x[-1]
     for k in range(len(y)):

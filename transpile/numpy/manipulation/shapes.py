@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Shape, Symbol, floor_divide, terms_of
-from transpile.ir.indices.lengths import are_equal_later, lengths_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, floor_divide, terms_of
+from transpile.ir.indices.lengths import are_equal_later, is_refused_by_call, lengths_of
 from transpile.ir.indices.row_major import product
 from transpile.numpy.core.memory import in_order
 from transpile.numpy.core.promotion import (
@@ -122,9 +122,20 @@ def _infer(wanted: Shape, size: Any) -> Shape:
         raise located(ValueError, refusal)
     missing = _quotient(size, known)
     whole = missing * known
-    if whole != size and not are_equal_later(whole, size, refusal):
+    if (
+        whole != size
+        and not are_equal_later(whole, size, refusal)
+        and not _is_divided_in_call(size, known, refusal)
+    ):
         raise located(ValueError, refusal + _divisible(size, known))
     return (*wanted[: unknown[0]], missing, *wanted[unknown[0] + 1 :])
+
+
+def _is_divided_in_call(size: Index, known: Index, refusal: str) -> bool:
+    """True if calls end with an error in which a number does not divide a runtime size."""
+    if not (isinstance(size, Dim) and isinstance(known, int)):
+        return False
+    return is_refused_by_call(size, floor_divide(size, known) * known, refusal)
 
 
 def _divisible(size: Any, known: Any) -> str:
