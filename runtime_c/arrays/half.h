@@ -197,3 +197,15 @@ static inline uint16_t negative_bf16(uint16_t x)
 {
     return x ^ 0x8000;
 }
+
+/* numpy.copysign, of the bits. */
+static inline uint16_t copysign_f16(uint16_t x, uint16_t y)
+{
+    return (uint16_t)((x & 0x7fff) | (y & 0x8000));
+}
+
+/* numpy.copysign of bfloat16, of the bits. */
+static inline uint16_t copysign_bf16(uint16_t x, uint16_t y)
+{
+    return (uint16_t)((x & 0x7fff) | (y & 0x8000));
+}

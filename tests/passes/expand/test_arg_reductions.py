@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
-from helpers import assert_equal_values
+from helpers import assert_equal_values, trace_to_graph
+from passes import names
 from thorough import each, one_in
 
 import transpile
 from transpile.machine import USUAL
+from transpile.passes.expand.decompose import decompose
 from transpile.primitives.elementwise.bits import order_key
 from transpile.trace.trace import bind
+from transpile.transforms.interpret import interpret
 
 BLOCK = USUAL.search_block
 DTYPES = ["?", "i1", "u1", "i4", "u8", "f2", "f4", "f8"]
@@ -99,6 +102,24 @@ def test_short_rows_are_compared_as_integers(dtype, length, shared_cache):
     x[1::3] = random.choice([-least, least, 2 * least, 0.0, -0.0], (67, length))
     assert_as_numpy(x.astype(dtype), 1)
     assert_as_numpy(x[1::3].astype(dtype).T.copy(), 0)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "f2"])
+def test_short_rows_of_small_integers_are_reduced_once(dtype):
+    kind = np.dtype(dtype)
+    info = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+    longest = USUAL.longest_row_of_keys // kind.itemsize
+    random = np.random.default_rng(0)
+    for length in (2, 7, longest, longest + 1):
+        x = np.array([info.min, 0, 1, info.max], kind)[random.integers(0, 4, (60, length))]
+        x[:4], x[4, -1] = info.min, info.max
+        if kind.kind == "f":
+            x[-5:, -2:] = np.nan
+        for f in (np.argmax, np.argmin):
+            graph = decompose(trace_to_graph(lambda x, f=f: f(x, axis=1), x))
+            np.testing.assert_array_equal(interpret(graph, [x])[0], f(x, axis=1))
+            is_once = names(graph).count("reduce_max") + names(graph).count("reduce_min") == 1
+            assert is_once == (length <= longest)
 
 
 @each("dtype", ["f2", "f4", "f8"], ordinary=("f2",))

@@ -7,7 +7,8 @@ that has that of all, and the position in this block alone. In others it ends ea
 
 Of short rows of floats, and of all halves, integers in the order of the numbers are compared, with
 NaNs above all others: lanes of integers are combined by a few instructions, and those of floats
-that may be NaN one after the other.
+that may be NaN one after the other. Short rows of integers of 8 and 16 bits are reduced once, of
+numbers that have the element in front and the position behind.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ def expand_arg_reduction(builder: Builder, equation: Equation) -> Var:
     if _has_keys(x, axis, builder.machine):
         x = x if is_max else builder.apply(elementwise.negative, x)
         x, is_max = builder.apply(bits.order_key, x), True
+    if _fits_beside_position(x, axis, builder.machine):
+        return _with_position(builder, x, axis, is_max)
     if _is_cut(x, axis, builder.machine):
         return _in_blocks(builder, x, axis, is_max)
     if _goes_by_parts(x, axis, builder.machine):
@@ -52,6 +55,33 @@ def _has_keys(x: Atom, axis: int, machine: Machine) -> bool:
     is_row = product(x.type.shape[axis + 1 :]) == 1
     is_short = is_row and isinstance(row, int) and row <= machine.longest_row_of_keys
     return is_half(dtype) or (dtype.kind == "f" and is_short)
+
+
+def _fits_beside_position(x: Atom, axis: int, machine: Machine) -> bool:
+    """True for short rows of integers of 8 and 16 bits."""
+    dtype, row = x.type.dtype, x.type.shape[axis]
+    is_last = product(x.type.shape[axis + 1 :]) == 1
+    is_short = isinstance(row, int) and row * dtype.itemsize <= machine.longest_row_of_keys
+    return is_last and is_short and dtype.kind in "iu" and dtype.itemsize < INT32.itemsize
+
+
+def _with_position(builder: Builder, x: Atom, axis: int, is_max: bool) -> Var:
+    """One reduction, of numbers twice as wide: the element, and behind it how far it is from the
+    end of the row. The largest of them has the first of the largest elements."""
+    if not is_max:
+        x = builder.apply(bits.invert, x)
+    narrow, last = x.type.dtype, x.type.shape[axis] - 1
+    dtype: np.dtype[Any] = np.dtype(f"{narrow.kind}{2 * narrow.itemsize}")
+    shift = 1 << 8 * narrow.itemsize
+    wide = builder.apply(elementwise.convert, x, dtype=dtype)
+    wide = builder.apply(elementwise.multiply, wide, Const(dtype.type(shift)))
+    position = builder.apply(axes.iota, shape=x.type.shape, dimension=axis, dtype=dtype)
+    behind = builder.apply(elementwise.subtract, Const(dtype.type(last)), position)
+    code = builder.apply(elementwise.add, wide, behind)
+    best = builder.apply(reductions.reduce_max, code, axes=(axis,))
+    behind = builder.apply(bits.bitwise_and, best, Const(dtype.type(shift - 1)))
+    first = builder.apply(elementwise.subtract, Const(dtype.type(last)), behind)
+    return builder.apply(elementwise.convert, first, dtype=INT64)
 
 
 def _is_cut(x: Atom, axis: int, machine: Machine) -> bool:

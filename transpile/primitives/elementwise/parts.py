@@ -24,6 +24,7 @@ copysign = elementwise(
     "copysign",
     np.copysign,
     "copysign(x, y)",
+    e="copysign(x, y)",
     dtypes="f",
     jvp=(d.copysign, flat),
     exact=True,
