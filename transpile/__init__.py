@@ -102,6 +102,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile.parallel.mesh import make_mesh
     from transpile.parallel.pmap import pmap
     from transpile.parallel.shard_map import shard_map
+    from transpile.python.growing.rooms import with_room
     from transpile.python.loop_hints import no_unroll, unroll
     from transpile.ref import Ref, empty_ref, free_ref, freeze, new_ref
     from transpile.runtime.arrays import (
@@ -197,6 +198,7 @@ __getattr__, __dir__ = on_demand(
         "transpile.parallel.pmap": "pmap",
         "transpile.parallel.shard_map": "shard_map",
         "transpile.python.loop_hints": "no_unroll unroll",
+        "transpile.python.growing.rooms": "with_room",
         "transpile.trace.trace": "ensure_compile_time_eval",
     },
 )
@@ -324,6 +326,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "with_room",
     "xla_computation",
     "xpr",
 ]

@@ -386,14 +386,6 @@ def collected(n, scale):
     return np.array(steps) * scale
 
 
-def divisors(n):
-    out = []
-    for i in range(1, n + 1):
-        if n % i == 0:
-            out.append(i)
-    return np.array(out)
-
-
 def odd_ones(x, n, most):
     out = []
     for i in range(2, n):
@@ -417,7 +409,6 @@ def remembered(n, known):
 PATHS = [
     (with_sum, [((X,), {"full": True}), ((X, False), {})], "full"),
     (collected, [((6, 1.5), {}), ((4, 2.5), {})], "n"),
-    (divisors, [((12,), {}), ((7,), {})], "n"),
     (odd_ones, [((X, 6, 20), {}), ((X, 9, 7), {})], "n"),
     (of_a_name, [((X, 3), {}), ((X, 1), {})], "n"),
     (remembered, [((9, {}), {})], "n"),

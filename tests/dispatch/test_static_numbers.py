@@ -21,5 +21,5 @@ def test_arrays_without_axes_are_refused_behind_integers_as_before_them():
     jitted = transpile.jit(multiples)
     assert len(jitted(X, np.int64(2))) == 2
     for function in (jitted, transpile.jit(multiples)):
-        with pytest.raises(CarryError, match="changes the list 'out'"):
+        with pytest.raises(CarryError, match="adds to a list, where traced values decide"):
             function(X, np.array(2))

@@ -325,12 +325,15 @@ def adds_a_key(x, n):
 
 def appends_in_an_operand(x, n):
     met = []
-    return n > 1 and met.append(x[0]) is None, len(met)
+    return n > 1 and met.append("a") is None, len(met)
 
 
 @pytest.mark.parametrize(
     ("function", "text"),
-    [(adds_a_key, "changes the dict 'best'"), (appends_in_an_operand, "changes the list 'met'")],
+    [
+        (adds_a_key, "changes the dict 'best'"),
+        (appends_in_an_operand, "to a list, .* no tuple of numbers"),
+    ],
 )
 def test_a_container_keeps_its_elements(function, text):
     with pytest.raises(errors.CarryError, match=text):

@@ -117,7 +117,7 @@ class FlatFunction:
         before = {name: flatten_lists(value) for name, value in self._containers(args, kwargs)}
         result = function(*args, **kwargs)
         self._warn_of_changes(before, self._containers(args, kwargs), result)
-        results, out_tree = without_float0(*flatten_lists(result))
+        results, out_tree = without_float0(*flatten_lists(result, are_results=True))
         paths = out_tree.paths("")
         results = [
             result_leaf(leaf, path, self._function)

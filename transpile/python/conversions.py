@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import CodeType, FunctionType
@@ -11,8 +12,11 @@ from transpile import errors
 from transpile.ir.dims import Dim
 from transpile.ir.indices.lengths import refused
 from transpile.ir.source_info import user_source
-from transpile.ir.types import ArrayType
 from transpile.python import operations
+from transpile.python.growing import heaps
+from transpile.python.growing.deques import GrowingDeque
+from transpile.python.growing.growth import Growing, RoomError
+from transpile.python.growing.lists import GrowingList
 from transpile.python.objects.containers import Lent
 from transpile.python.objects.number_lists import ListedError, is_in, made_of, type_in
 from transpile.python.rolling import RolledError, UnrolledError
@@ -28,12 +32,13 @@ from transpile.python.syntax.definitions import NoSourceError
 from transpile.trace.bytecode.call_resolution import resolving
 from transpile.trace.bytecode.rewriting import original
 from transpile.trace.captured_arrays import passed_over
+from transpile.trace.trace import current_trace
 from transpile.util.interrupt_safety import THREAD, as_before, between
 
 T = TypeVar("T")
 _SUBSTITUTES: dict[int, tuple[Any, Any]] = {
     id(function): (function, ours)
-    for table in (builtins.TABLE, math_functions.TABLE)
+    for table in (builtins.TABLE, math_functions.TABLE, heaps.TABLE)
     for function, ours in table.items()
 }
 
@@ -43,6 +48,7 @@ _REQUESTS = (
     UnrolledError,
     bounds.CountedError,
     ListedError,
+    RoomError,
     HandledError,
     EndedError,
     errors.TracerError,
@@ -64,9 +70,16 @@ class _Taken:
         return self._item
 
 
-def _wide(one: ArrayType | None, other: ArrayType | None) -> ArrayType | None:
+def _wide(one: Any, other: Any) -> Any:
     """The type of numbers of two types; None: of any."""
+    if _GROWING in (one, other):
+        return _GROWING
     return joined(one, other) if one is not None and other is not None else one or other
+
+
+# Of a list that statements of the program make longer, or shorter.
+_GROWING: Any = object()
+_CHANGING_LENGTH = ("append", "extend", "insert", "pop", "clear", "remove", "popleft")
 
 
 class Conversions:
@@ -80,7 +93,9 @@ class Conversions:
     handlers     of the `try` statements that are being traced: functions that give their classes
     lent         what traced values have chosen of the user's lists and objects, which are copies
     lists        where lists are made that are arrays, and a type that their elements hold, if any
-    made         the lists that the trace has made, and where
+    made         the lists that the trace has made, and where; by id, of which trace
+    growing      those that statements of the program make longer
+    rooms        by their sites: how long they may be at least, and of what elements
     chosen       those inside of them that traced values have chosen, which are copies
     """
 
@@ -94,7 +109,10 @@ class Conversions:
         self.handlers: list[Callable[[], Any]] = []
         self.lent: list[tuple[str, Lent]] = []
         self.lists: dict[Any, Any] = {}
-        self.made: list[tuple[list[Any], Any]] = []
+        self.made: list[tuple[Any, Any]] = []
+        self.owners: dict[int, Any] = {}
+        self.growing: list[Growing] = []
+        self.rooms: dict[Any, tuple[int, Any]] = {}
         self.chosen: list[tuple[list[Any], Any]] = []
         self.refused: dict[str, None] = {}
 
@@ -113,6 +131,8 @@ class Conversions:
         """The result of an attempt, which changes no copy in the place of what it stands for."""
         self.lent.clear()
         self.made.clear()
+        self.owners.clear()
+        self.growing.clear()
         self.chosen.clear()
         result = attempt()
         for what, lent in self.lent:
@@ -139,6 +159,12 @@ class Conversions:
                 self.lists |= {each: _wide(before.get(each), kind) for each in sites}
                 if self.lists == before:
                     raise errors.InternalError(f"the list that is made at {site}")
+            case RoomError(site=site):
+                needed, elements = self.rooms.get(site, (0, None))
+                found = max(needed, request.needed or 0), request.elements or elements
+                if found == (needed, elements):
+                    raise errors.InternalError(f"the room of the list that is made at {site}")
+                self.rooms[site] = found
             case HandledError() | EndedError():
                 raise request.error from None
             case errors.TracerError():
@@ -198,13 +224,20 @@ class Conversions:
         found = bounds.greatest(count, site)
         return None if found is None else found[0]
 
-    def made_list(self, values: list[Any], site: Any) -> Any:
+    def made_list(self, values: Any, site: Any) -> Any:
         """What a list is that the function has just made: an array, where an earlier trace has
         asked for that; else it is noted."""
-        made = made_of(values, self.lists[site]) if site in self.lists else None
-        if made is None:
-            self.made.append((values, site))
-        return values if made is None else made
+        if self.lists.get(site) is _GROWING:
+            is_deque = type(values) is deque
+            growing = GrowingDeque(list(values)) if is_deque else GrowingList(values)
+            growing.site = site
+            return growing
+        is_asked_for = site in self.lists and type(values) is list
+        made = made_of(values, self.lists[site]) if is_asked_for else None
+        result = values if made is None else made
+        self.made.append((result, site))
+        self.owners[id(result)] = current_trace()
+        return result
 
     def check_list(self, target: list[Any], keys: tuple[Any, ...]) -> None:
         """Raise ListedError where an element of a list at a traced index is assigned to, and the
@@ -216,15 +249,31 @@ class Conversions:
         """Raise ListedError where a list is sorted by traced numbers, or one is changed that traced
         values have chosen."""
         target = method.__self__
+        if method.__name__ in _CHANGING_LENGTH:
+            self.grows(target)
         self._list(target, method.__name__ == "sort" and any(map(is_unknown, target)))
+
+    def grows(self, target: Any, *, is_needed: bool = False) -> None:
+        """Raise ListedError where a statement of the program changes the length of a list that the
+        function has made before it, or where it is needed."""
+        trace = current_trace()
+        is_here = (
+            trace is None or not trace.is_region or self.owners.get(id(target), trace) is trace
+        )
+        if is_here and not is_needed:
+            return
+        for values, site in self.made:
+            if values is target and site[0]:
+                raise ListedError(site, _GROWING)
 
     def _list(self, target: list[Any], is_needed: bool) -> None:
         """Raise ListedError for a list that is to be an array, if it may: for one that is a copy of
         it, as a variable of a loop is, for all lists that the function makes."""
-        for values, site in [*self.chosen, *(self.made if is_needed else ())]:
+        made = [(x, site) for x, site in self.made if type(x) is list and site not in self.lists]
+        for values, site in [*self.chosen, *(made if is_needed else ())]:
             if site not in self.lists and is_in(values, target):
                 raise ListedError(site, type_in(target))
-        further = [site for values, site in self.made if site not in self.lists and values]
+        further = [site for values, site in made if values]
         if is_needed and further and type_in(target) is not None:
             raise ListedError(further[0], None)
 

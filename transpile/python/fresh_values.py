@@ -4,6 +4,7 @@ of the program."""
 from __future__ import annotations
 
 import sys
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ def fresh(value: Any) -> Any:
     as it may be assigned to."""
     if type(value) is np.ndarray:
         return as_traced(value) if note_fresh(value) else value
-    if type(value) is list and _references(value) <= _ONLY_VARIABLE:
+    is_list = type(value) is list or (type(value) is deque and value.maxlen is None)
+    if is_list and _references(value) <= _ONLY_VARIABLE:
         source = user_source()
         return THREAD.python.made_list(value, (source.file, source.line))
     return value

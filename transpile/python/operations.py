@@ -20,8 +20,15 @@ from transpile.python.semantics.branches import (
     not_,
     or_,
 )
-from transpile.python.semantics.exceptions import goes_on, handled, raise_, text
-from transpile.python.semantics.generators import Generated, listed, loop_over
+from transpile.python.semantics.exceptions import (
+    format_,
+    goes_on,
+    handled,
+    percent,
+    raise_,
+    text,
+)
+from transpile.python.semantics.generators import Generated, listed, loop_over, selected
 from transpile.python.semantics.values import Unbound, here, is_sequence, only_here, returned
 
 __all__ = [
@@ -33,6 +40,7 @@ __all__ = [
     "choose",
     "compare",
     "for_",
+    "format_",
     "fresh",
     "goes_on",
     "handled",
@@ -44,8 +52,10 @@ __all__ = [
     "not_",
     "only_here",
     "or_",
+    "percent",
     "raise_",
     "returned",
+    "selected",
     "text",
     "until",
     "updating",

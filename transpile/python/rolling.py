@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Self
+
+import numpy as np
 
 from transpile import errors
 from transpile.ir.graph import Equation, graphs_in
 from transpile.ir.source_info import user_source
 from transpile.python.loop_hints import Unrolled
+from transpile.python.objects.containers import asking
 from transpile.python.semantics.iterables import ENDLESS, Items, behind_endless
+from transpile.python.semantics.values import truth
 from transpile.trace.trace import current_trace
+from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
 
 # Equations of a loop that Python runs, beyond which it becomes one of the program: what C compilers
@@ -46,6 +52,27 @@ def times(count: int) -> str:
 def _length(equation: Equation) -> int:
     """The number of equations that C is made of: with those of the loops and branches inside."""
     return 1 + sum(_length(inner) for graph in graphs_in(equation) for inner in graph.equations)
+
+
+def has_axes(value: Any) -> bool:
+    """True for an array that is no number."""
+    return isinstance(value, Tracer | np.ndarray) and value.ndim > 0
+
+
+def unchanged(*values: Any) -> tuple[Any, ...]:
+    """What an iteration behind the end of a loop gives."""
+    return values
+
+
+def same(number: Any) -> Any:
+    """The item of an iteration that is its number."""
+    return number
+
+
+def tested(condition: Callable[..., Any], values: Sequence[Any], is_first: bool) -> Any:
+    """What a condition says. The program asks the first one, too, if it is traced."""
+    run: Callable[[], Any] = lambda: truth(condition(*values))  # noqa: E731
+    return asking(run, condition) if is_first else run()
 
 
 class LoopStatement:

@@ -5,18 +5,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
+
+import numpy as np
 
 from transpile import errors
 from transpile.ir.source_info import user_source
 from transpile.python.objects.known_arrays import closed_over, leaving_arrays, seen
+from transpile.python.semantics.values import is_array, truth
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
-from transpile.trace.views.lists import flatten_lists
+from transpile.trace.views.lists import TracedList, flatten_lists
 
 T = TypeVar("T")
-_OWN = (Trace, Tracer)
+_OWN = (Trace, Tracer, TracedList)
 _CONTAINERS = (list, dict, set, deque, bytearray)
 CHANGEABLE = (list, deque, dict)  # whose elements are variables of statements
 _DEPTH = 3  # of what is in containers and attributes
@@ -120,7 +124,10 @@ def lent_by_choice(
     for branch in branches:
         for _, value in closed_over(branch):
             _take_ids(value, _DEPTH, before)
-    return [(n, Lent(v)) for n, v, pair in chosen if before & {*map(id, pair)}]
+    lent = [(n, Lent(v)) for n, v, pair in chosen if before & {*map(id, pair)}]
+    # One that changes later is unlike its copy then.
+    sources = [(n, x) for n, _, pair in chosen for x in pair if isinstance(x, CHANGEABLE)]
+    return lent + [(n, Lent(x)) for n, x in sources if id(x) in before]
 
 
 def _may_change(value: Any) -> bool:
@@ -153,7 +160,7 @@ def _held(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """A value, or what it has in its attributes, if these are containers."""
     if isinstance(value, _CONTAINERS):
         yield name, value
-    elif not isinstance(value, type | FunctionType | ModuleType) and type(value) not in _OWN:
+    elif not isinstance(value, (*_OWN, type, FunctionType, ModuleType)):
         for field, held in list(getattr(value, "__dict__", {}).items()):
             if isinstance(held, _CONTAINERS):
                 yield f"{name}.{field}", held
@@ -175,3 +182,25 @@ def restore(container: Any, items: Sequence[Any]) -> None:
         container.update(items)
     else:
         container.extend(items)
+
+
+def contains(container: Any, value: Any) -> Any:
+    """`value in container`, of traced values."""
+    if isinstance(container, TracedList):
+        return container.contains(value)
+    if isinstance(container, Tracer):
+        return np.any(np.equal(container, value))
+    if isinstance(container, np.ndarray) and isinstance(value, Tracer):
+        return np.any(value == container)
+    traced = isinstance(value, Tracer)
+    if type(container) is range and traced:
+        inside = np.logical_and(value >= container.start, value < container.stop)
+        if container.step < 0:
+            inside = np.logical_and(value <= container.start, value > container.stop)
+        return np.logical_and(inside, (value - container.start) % container.step == 0)
+    if isinstance(container, list | tuple | set | frozenset | dict):
+        items = list(container)
+        if traced or any(isinstance(item, Tracer) for item in items):
+            tests = [item == value for item in items if is_array(item)]
+            return reduce(np.logical_or, map(truth, tests), False)
+    return value in container

@@ -21,18 +21,71 @@ def most_iterations(
     are the limits of the constants, and of the carry before the loop."""
     given = dict(zip(condition.inputs, operands, strict=True))
     found = []
+    further: dict[Atom, tuple[int, int]] = {}
     for less, more, extra in _bounds_of(condition):
         for counter, limit, sign in ((less, more, 1), (more, less, -1)):
-            change = _change(condition, body, consts, counter)
-            if change is None or change * sign <= 0:
-                continue
-            begin, end = _limits(given, counter), _limits(given, limit)
             if limit in condition.inputs[consts:] and _change(condition, body, consts, limit) != 0:
                 continue
+            begin, end = _limits(given, counter), _limits(given, limit)
             first, last = (begin[0], end[1]) if sign > 0 else (end[0], begin[1])
-            if isinstance(first, int) and isinstance(last, int):
-                found.append(max(-(-(last - first + extra) // abs(change)), 0))
+            if not isinstance(first, int) or not isinstance(last, int):
+                continue
+            distance = max(last - first + extra, 0)
+            change = _change(condition, body, consts, counter)
+            if change is not None and change * sign > 0:
+                found.append(-(-distance // abs(change)))
+            elif _is_counter(condition, consts, counter):
+                further[counter] = sign, distance
+    least = _least_change(condition, body, consts, {c: sign for c, (sign, _) in further.items()})
+    if least:
+        found.append(sum(distance for _, distance in further.values()))
     return min(found, default=None)
+
+
+def _least_change(condition: Graph, body: Graph, consts: int, signs: dict[Atom, int]) -> int | None:
+    """How much nearer to their limits counters come together in each iteration, at least; None
+    where one may come to be farther away, or nobody knows."""
+    places = {counter: condition.inputs.index(counter) for counter in signs}
+    known = {body.inputs[place]: 0 for place in places.values()}
+    return least_change(
+        body, [(body.outputs[places[c] - consts], s) for c, s in signs.items()], known
+    )
+
+
+def least_change(
+    graph: Graph, counters: list[tuple[Atom, int]], known: dict[Var, int]
+) -> int | None:
+    """The least sum of what these are more than before, whichever way is taken."""
+    total = 0
+    chosen: dict[Var, tuple[Equation, list[tuple[int, int]]]] = {}
+    for atom, sign in counters:
+        change = _added(graph, atom, known)
+        if change is not None and change * sign >= 0:
+            total += change * sign
+            continue
+        equation = next((e for e in graph.equations if atom in e.outputs), None)
+        if change is not None or equation is None or equation.primitive.name != "cond":
+            return None
+        outputs = chosen.setdefault(equation.outputs[0], (equation, []))[1]
+        outputs.append((equation.outputs.index(atom), sign))
+    for equation, outputs in chosen.values():
+        given = [(k, _added(graph, a, known)) for k, a in enumerate(equation.inputs[1:])]
+        ways = [
+            least_change(
+                branch,
+                [(branch.outputs[number], sign) for number, sign in outputs],
+                {branch.inputs[k]: x for k, x in given if x is not None},
+            )
+            for branch in equation.params["branches"]
+        ]
+        if any(way is None for way in ways):
+            return None
+        total += min(way for way in ways if way is not None)
+    return total
+
+
+def _is_counter(condition: Graph, consts: int, atom: Atom) -> bool:
+    return atom in condition.inputs[consts:] and atom.type.dtype.kind in "iu"
 
 
 def _bounds_of(condition: Graph) -> Iterator[tuple[Atom, Atom, int]]:

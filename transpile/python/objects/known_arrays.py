@@ -20,6 +20,7 @@ from transpile.python.semantics.values import EndedError
 from transpile.trace.bytecode.made_arrays import refuse_change
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.lists import TracedList
 from transpile.util.interrupt_safety import THREAD, between
 
 T = TypeVar("T")
@@ -29,7 +30,10 @@ _MOST = 256  # arrays, and items of a container
 _MOST_FUNCTIONS = 1024  # that are looked through
 _LIBRARIES = ("transpile", "numpy", "scipy")
 _CALLED = ("__init__", "__call__")  # methods that code calls without their names
-_OTHERS = (type, FunctionType, ModuleType, Trace, Tracer, str, bytes, int, float, complex)
+_OTHERS = (
+    *(type, FunctionType, ModuleType, Trace, Tracer, TracedList),
+    *(str, bytes, int, float, complex),
+)
 
 
 class _State(NamedTuple):

@@ -11,22 +11,24 @@ from transpile import tree
 from transpile.numpy.core.coercion import is_instance
 from transpile.numpy.core.promotion import weaken
 from transpile.python.objects.number_lists import NumberList
+from transpile.trace.views.lists import TracedList
 
 Function = Callable[..., Any]
 
 
 def isinstance_(value: Any, kinds: Any, /) -> bool:
     """`isinstance`."""
-    return is_instance([] if isinstance(value, NumberList) else value, kinds)
+    return is_instance(value.like() if isinstance(value, TracedList) else value, kinds)
 
 
 def list_(*values: Any) -> Any:
     """`list`, of which one of numbers is a copy."""
-    is_flat = len(values) == 1 and isinstance(values[0], NumberList) and values[0].values.ndim == 1
-    return values[0].copy() if is_flat else list(*values)
+    if len(values) == 1 and isinstance(values[0], TracedList):
+        return values[0].copy() if not values[0].is_nested else [*values[0]]
+    return list(*values)
 
 
-def sorted_numbers(values: NumberList, reverse: bool) -> NumberList:
+def sorted_numbers(values: TracedList, reverse: bool) -> Any:
     """`sorted`, without a key."""
     result = values.copy()
     result.sort(reverse=reverse)
@@ -41,8 +43,8 @@ def extreme_of(values: NumberList, of_row: Function) -> Any:
 
 def opened(value: Any) -> Any:
     """What is printed, or in a message, with lists of elements in the place of such lists."""
-    parts, _ = tree.flatten(value, is_leaf=lambda x: isinstance(x, NumberList))
-    if not any(isinstance(x, NumberList) for x in parts):
+    parts, _ = tree.flatten(value, is_leaf=lambda x: isinstance(x, TracedList))
+    if not any(isinstance(x, TracedList) for x in parts):
         return value
     leaves, structure = tree.flatten(value)
     return structure.unflatten(leaves)

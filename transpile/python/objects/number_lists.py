@@ -26,6 +26,7 @@ from transpile.pytree.registry import register_as
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import UNKNOWN, Tracer
 from transpile.trace.views.lists import TracedList
+from transpile.util.interrupt_safety import THREAD
 
 Site = tuple[Any, ...]
 _MOST = 2**63  # beyond the integers that an array holds
@@ -180,6 +181,8 @@ class NumberList(TracedList):
         """Let it have other elements, the last ones of which may be `further` ones, as long as no
         statement of the program runs."""
         trace = current_trace()
+        if trace is not None and trace is not self.values.owner and self.values.ndim == 1:
+            THREAD.python.grows(self)
         if trace is None or trace is not self.values.owner or self.values.ndim > 1 or not items:
             raise changing("", list(items))
         made = made_of([*items], self._type) if further is None else made_of([*further], self._type)

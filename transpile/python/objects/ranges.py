@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
-from transpile.ir.graph import Atom, Const
+from transpile.ir.graph import Atom, Const, Equation
+from transpile.python.objects.counters import least_change
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
 
@@ -67,7 +68,11 @@ def _of_constant(atom: Const) -> Limits:
 
 def _of_equation(trace: Trace, atom: Any, steps: int, root: Trace | None) -> Limits:
     equation = trace.producers.get(atom)
-    if equation is None or atom.type.dtype.kind not in "iu" or len(equation.inputs) > 2:
+    if equation is None or atom.type.dtype.kind not in "iu":
+        return _UNKNOWN
+    if equation.primitive.name == "while":
+        return _of_loop(trace, equation, equation.outputs.index(atom), steps)
+    if len(equation.inputs) > 2:
         return _UNKNOWN
     parts = [_limits(trace, a, steps // 2, root) for a in equation.inputs]
     match equation.primitive.name, parts:
@@ -95,6 +100,15 @@ def _of_equation(trace: Trace, atom: Any, steps: int, root: Trace | None) -> Lim
             products = a * c, a * d, b * c, b * d
             return min(products), max(products)
     return _UNKNOWN
+
+
+def _of_loop(trace: Trace, equation: Equation, number: int, steps: int) -> Limits:
+    """What is known of a number that each iteration makes larger, or smaller, if it changes it."""
+    body, consts = equation.params["body"], equation.params["consts"]
+    before = _limits(trace, equation.inputs[consts + number], steps // 2, None)
+    known = {body.inputs[consts + number]: 0}
+    signs = [least_change(body, [(body.outputs[number], sign)], known) for sign in (1, -1)]
+    return tuple(None if s is None else x for s, x in zip(signs, before, strict=True))  # type: ignore[return-value]  # two
 
 
 def _both(function: Any, of_least: Limits, of_greatest: Limits) -> Limits:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from transpile.ir.types import INT64
 from transpile.numpy.core.runtime_sizes import length_of, size_of
 from transpile.primitives import axes
 from transpile.primitives.effects.failures import fail
+from transpile.python.growing.growth import fitted
 from transpile.python.objects.attributes import Attributes
 from transpile.python.objects.ranges import limits_of
 from transpile.python.semantics.regions import Region
@@ -85,7 +87,11 @@ def is_counted(site: Site) -> bool:
 
 def within(outermost: Any, functions: Iterable[Any], run: Callable[[], T]) -> T:
     """The result of `run()`, which traces a statement of these functions, after counting what it
-    needs."""
+    needs, and as often as its lists grow."""
+    return fitted(partial(_within, outermost, functions, run))
+
+
+def _within(outermost: Any, functions: Iterable[Any], run: Callable[[], T]) -> T:
     counting: Counting = THREAD.python.counting
     trace = current_trace()
     if counting.outermost is not None or trace is None or _root() is not trace:
@@ -223,6 +229,15 @@ def greatest(number: Any, site: Site) -> tuple[Index, bool] | None:
         return found
     counted = most_counted(site)
     return None if counted is None else (counted, False)
+
+
+def most_of(number: Any, site: Site) -> Index | None:
+    """A size that a number is at most, as it is known without counting; None where it is not."""
+    try:
+        found = greatest(number, site)
+    except CountedError:
+        return None
+    return None if found is None else found[0]
 
 
 def most_counted(site: Site) -> Index | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from transpile.lax.control.branches import bind_cond
 from transpile.numpy.core.promotion import weaken
 from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives.effects.failures import fail
+from transpile.python.growing import growth
 from transpile.python.objects.attributes import Attribute, Attributes, unlike_ones
-from transpile.python.objects.containers import lent_by_choice, unchanging
+from transpile.python.objects.containers import contains, lent_by_choice, unchanging
 from transpile.python.objects.known_arrays import handing
 from transpile.python.objects.references import (
     Row,
@@ -176,13 +177,28 @@ def _chain(value: Any, others: Sequence[Later], combine: Callable[[Any, Any], An
         if not isinstance(holds, Tracer):
             value = other()
             continue
-        joint = _joint(holds, other, value, combine, budget)
+        if isinstance(value, TracedList):  # as a condition
+            value, other = holds, partial(_as_condition, other)
+        joint = growth.fitted(partial(_joint, holds, other, value, combine, budget))
         if joint is None:
-            first, rest = partial(_same, value, None), partial(_rest, others[number:], combine)
+            later = [other, *others[number + 1 :]]
+            first, rest = partial(_same, value, None), partial(_rest, later, combine)
             return choose(holds, *((first, rest) if ends else (rest, first)))
         value, equations = joint
         budget -= equations
     return value
+
+
+def _as_condition(other: Later) -> Any:
+    """An operand behind a list, whose place a truth takes: it is one, too, or an error."""
+    value = other()
+    holds = truth(value)
+    if isinstance(value, bool | np.bool_ | TracedList) or getattr(value, "dtype", None) == BOOL:
+        return holds
+    raise errors.UnsupportedError(
+        f"{user_source()}: `{user_source().text}` chooses between a list which the program adds "
+        f"elements to and another value. Compare its length: len(values) > 0"
+    )
 
 
 def _rest(others: Sequence[Later], combine: Callable[[Any, Any], Any]) -> Any:
@@ -200,7 +216,7 @@ def compare(left: Any, *parts: Any) -> Any:
     sign, later, *rest = parts
     right = later()
     if sign in ("in", "not in"):
-        result = weaken(_contains(right, left))  # a bool of Python's, also of NumPy's numbers
+        result = weaken(contains(right, left))  # a bool of Python's, also of NumPy's numbers
         result = not_(result) if sign == "not in" else result
     else:
         result = _COMPARISONS[sign](left, right)
@@ -218,26 +234,6 @@ def is_singleton(value: Any, constant: Any, is_rest: bool = False) -> Any:
     if is_rest:
         return True
     return truth(value) if constant else not_(value)
-
-
-def _contains(container: Any, value: Any) -> Any:
-    """`value in container`, of traced values."""
-    if isinstance(container, Tracer | TracedList):
-        return np.any(np.equal(container, value))  # type: ignore[arg-type]  # NumPy asks it
-    if isinstance(container, np.ndarray) and isinstance(value, Tracer):
-        return np.any(value == container)
-    traced = isinstance(value, Tracer)
-    if type(container) is range and traced:
-        inside = np.logical_and(value >= container.start, value < container.stop)
-        if container.step < 0:
-            inside = np.logical_and(value <= container.start, value > container.stop)
-        return np.logical_and(inside, (value - container.start) % container.step == 0)
-    if isinstance(container, list | tuple | set | frozenset | dict):
-        items = list(container)
-        if traced or any(isinstance(item, Tracer) for item in items):
-            tests = [item == value for item in items if is_array(item)]
-            return reduce(np.logical_or, map(truth, tests), False)
-    return value in container
 
 
 def _joint(
@@ -333,6 +329,7 @@ def _chosen(
         outputs += [region.final(var, tracer) for var, tracer in assigned.items()]
         region.settle_views(assigned)
         bodies.append(region.body(outputs, []))
+    growth.chosen([r.trace for r, e in zip(regions, ended, strict=True) if not e])
     since = len(the_trace().equations)
     values = bind_cond(holds, bodies[::-1], [])
     for tracer, value in zip(assigned.values(), values[len(columns.pairs) :], strict=True):

@@ -20,11 +20,12 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import as_array, strengthen, weaken
 from transpile.primitives import elementwise
+from transpile.python.growing.arrays import GrowingArrays
+from transpile.python.growing.lists import GrowingList
 from transpile.python.objects.list_functions import (
     extreme_of,
     is_long,
     isinstance_,
-    list_,
     numbers_in,
     opened,
     sorted_numbers,
@@ -38,7 +39,15 @@ from transpile.python.semantics.exceptions import (
     weak_values,
     with_values,
 )
-from transpile.python.semantics.generators import Generated, Generating
+from transpile.python.semantics.generators import (
+    Generated,
+    Generating,
+    TakenWhile,
+    filter_,
+    list_of,
+    next_,
+    takewhile,
+)
 from transpile.python.semantics.iterables import (
     Chosen,
     Items,
@@ -185,6 +194,8 @@ def _raised(name: str) -> tuple[()]:
 def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """`sorted`, by numbers: a list of as many values. Equal ones stay in their order."""
     key = None if key is None else resolved(key)
+    if isinstance(iterable, GrowingList) and not iterable.is_plain:
+        return iterable.ordered(key, reverse)
     if key is None and numbers_in(iterable):
         return sorted_numbers(iterable, reverse)
     values = list(iterable)
@@ -248,7 +259,7 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
     if isinstance(iterable, Tracer) and iterable.ndim and iterable.dtype != BOOL:
         total = np.sum(iterable, axis=0, dtype=iterable.dtype)
         return total if type(start) is int and not start else start + total
-    if isinstance(iterable, Generated | Generating):
+    if isinstance(iterable, Generated | Generating | TakenWhile):
         return iterable.folded(lambda item, total: total + item, "the sum", start)
     items = _unknown_items(iterable)
     if items is None and is_long(iterable, MOST_UNROLLED):
@@ -316,6 +327,8 @@ def _until(iterable: Any, ends: bool) -> Any:
 
 def len_(value: Any, /) -> Any:
     """`len`, also of what has a length that only the program knows."""
+    if isinstance(value, GrowingArrays):
+        return value.length()
     if isinstance(value, Tracer) and value.ndim and isinstance(value.shape[0], Dim):
         return value.shape[0].as_value()
     items = _unknown_items(value)
@@ -477,7 +490,10 @@ TABLE: dict[Function, Function] = {
     pow: pow_,
     print: print_,
     isinstance: isinstance_,
-    list: list_,
+    list: list_of,
+    next: next_,
+    filter: filter_,
+    itertools.takewhile: takewhile,
     sorted: sorted_,
     bisect.bisect_left: _bisected(bisect.bisect_left, "left"),
     bisect.bisect_right: _bisected(bisect.bisect_right, "right"),

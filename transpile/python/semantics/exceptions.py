@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 import dis
 import os
+import re
+import string
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -59,7 +61,7 @@ class Text:
                 value, conversion, spec = piece
                 own = [next(given) for _ in traced_values(value)]
                 value = with_values(value, own) if own else value
-                parts.append(format(_CONVERSIONS[conversion](value), spec))
+                parts.append(_formatted(value, conversion, spec))
             else:
                 parts.append(piece)
         return "".join(parts)
@@ -71,6 +73,61 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {
     ord("r"): repr,
     ord("a"): ascii,
 }
+
+
+_PERCENT = -2  # a conversion: the format is one of `%`
+_FORMATS = re.compile(r"%(?:\((\w+)\))?([-+ #0]*\d*(?:\.\d+)?)([diouxXeEfFgGcrsa%])")
+
+
+def _formatted(value: Any, conversion: int, spec: str) -> str:
+    if conversion != _PERCENT:
+        return format(_CONVERSIONS[conversion](value), spec)
+    return repr(value) if isinstance(value, _Blank) else spec % (value,)
+
+
+def percent(template: str, values: Any) -> Any:
+    """`template % values`, of traced ones too, whose texts are made when they are there."""
+    if not traced_values(opened(values)):
+        return template % values
+    given = values if isinstance(values, tuple) else (values,)
+    pieces: list[Any] = []
+    end = number = 0
+    for found in _FORMATS.finditer(template):
+        name, flags, kind = found.groups()
+        pieces.append(template[end : found.start()])
+        end = found.end()
+        if kind == "%":
+            pieces.append("%")
+            continue
+        if name is None and number >= len(given):
+            raise TypeError("not enough arguments for format string")
+        value = values[name] if name is not None else given[number]
+        number += name is None
+        pieces.append((value, _PERCENT, f"%{flags}{kind}"))
+    if number < len(given) and not isinstance(values, dict):
+        raise TypeError("not all arguments converted during string formatting")
+    if "%" in "".join([piece for piece in pieces if piece != "%" and isinstance(piece, str)]):
+        return template % values
+    return text(*pieces, template[end:])
+
+
+def format_(template: str, *args: Any, **kwargs: Any) -> Any:
+    """`template.format(...)`, of traced values too, whose texts are made when they are there."""
+    if not traced_values(opened((args, kwargs))):
+        return template.format(*args, **kwargs)
+    pieces: list[Any] = []
+    number = 0
+    for literal, field, spec, conversion in string.Formatter().parse(template):
+        pieces.append(literal)
+        if field is None:
+            continue
+        if not re.fullmatch(r"\w*", field) or "{" in (spec or ""):
+            return template.format(*args, **kwargs)
+        place: Any = int(field) if field.isdigit() else field or number
+        number += not field
+        value = args[place] if isinstance(place, int) else kwargs[place]
+        pieces.append((value, ord(conversion) if conversion else -1, spec))
+    return text(*pieces)
 
 
 def text(*pieces: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,13 +14,20 @@ from transpile.ir.types import INT64, ArrayType
 from transpile.lax.control.loops import bind_scan
 from transpile.numpy.core.runtime_sizes import length_of
 from transpile.primitives import axes
+from transpile.python.growing.growth import fitted
+from transpile.python.growing.lists import GrowingList
+from transpile.python.objects.list_functions import list_
+from transpile.python.rolling import MOST_UNROLLED
 from transpile.python.semantics.branches import if_
+from transpile.python.semantics.exceptions import raise_
 from transpile.python.semantics.iterables import Items, Iterator, behind_endless, items_of
 from transpile.python.semantics.loops import for_
 from transpile.python.semantics.regions import Region
-from transpile.python.semantics.values import Maybe, Unbound, is_array, record
+from transpile.python.semantics.values import Maybe, Unbound, is_array, record, truth
+from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.lengths import own_lengths, with_outer_lengths
 from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
 
 Function = Callable[..., Any]
@@ -49,6 +57,37 @@ class Generated(Iterator):
         for item in self._iterable:
             if self._holds is None or self._holds(item):
                 yield self._element(item)
+
+    def chooses(self) -> bool:
+        """True where a traced value says whether an item is one of them."""
+        items = items_of(self._iterable)
+        if self.is_begun or self._holds is None or items is None or not THREAD.traces:
+            return False
+        if not items.is_known:
+            return True
+        holds, count = self._holds, min(items.length, MOST_UNROLLED)
+
+        def asked() -> bool:
+            items.prepare()
+            return any(isinstance(truth(holds(items.item(k))), Tracer) for k in range(count))
+
+        return bool(Region("conditions").run(asked))
+
+    def consumed(
+        self, body: Function, stops: tuple[int, ...], names: tuple[str, ...], values: Any
+    ) -> tuple[Any, ...]:
+        """A `for` statement over the items: the values of the variables behind it."""
+        if self.is_begun or self._holds is None:
+            return for_(self, body, stops, names, values)
+        plain = tuple(name.lstrip("+") for name in names)
+
+        def each(item: Any, *now: Any) -> tuple[Any, ...]:
+            def then(*given: Any) -> tuple[Any, ...]:
+                return tuple(body(self._element(item), *given))
+
+            return if_(self._holds(item), then, lambda *same: same, plain, now)  # type: ignore[misc]  # as above
+
+        return for_(self._iterable, each, stops, plain, values)
 
     def folded(self, step: Function, name: str, start: Any, *, ends: bool = False) -> Any:
         """The state behind all items, or behind the first one that makes it true.
@@ -82,7 +121,8 @@ class Generated(Iterator):
         region = Region("elements", [_INDEX], ["i"])
         region.trace.counters[region.trace.inputs[0]] = items.length
         number = region.parameters[0]
-        value, kept = region.run(lambda: self._kept(items.item(number)))
+        kept_of = partial(region.run, lambda: self._kept(items.item(number)))
+        value, kept = fitted(kept_of)
         if not is_array(value) or region.assigned():
             return None
         outputs = [region.atom(value)] + ([] if kept is None else [region.atom(kept)])
@@ -105,6 +145,43 @@ class Generated(Iterator):
         if type(value) is Maybe:
             return value.value, value.is_bound
         return value, np.bool_(True)
+
+
+class TakenWhile(Iterator):
+    """`itertools.takewhile`, of a condition that traced values decide."""
+
+    def __init__(self, holds: Function, iterable: Any) -> None:
+        super().__init__(None, lambda: itertools.takewhile(holds, iterable))
+        self._holds = holds
+        self._iterable = iterable
+
+    def consumed(
+        self, body: Function, stops: tuple[int, ...], names: tuple[str, ...], values: Any
+    ) -> tuple[Any, ...]:
+        """A `for` statement over the items: the values of the variables behind it."""
+        if self.is_begun:
+            return for_(self, body, stops, names, values)
+        plain = tuple(name.lstrip("+") for name in names)
+
+        def each(item: Any, *now: Any) -> tuple[Any, ...]:
+            def then(*given: Any) -> tuple[Any, ...]:
+                return (*body(item, *given[:-1]), False)
+
+            def ended(*given: Any) -> tuple[Any, ...]:
+                return (*given[:-1], True)
+
+            return if_(self._holds(item), then, ended, (*plain, "the end"), now)
+
+        flags, all_names = (*stops, len(names)), (*plain, "the end")
+        return for_(self._iterable, each, flags, all_names, (*values, False))[:-1]
+
+    def folded(self, step: Function, name: str, start: Any, *, ends: bool = False) -> Any:
+        """The state behind all items, or behind the first one that makes it true."""
+
+        def each(item: Any, state: Any) -> tuple[Any, ...]:
+            return (step(item, state),)
+
+        return self.consumed(each, (0,) if ends else (), (name,), (start,))[0]
 
 
 class Generating(Iterator):
@@ -150,7 +227,8 @@ class Generating(Iterator):
 def loop_over(iterable: Any) -> Function:
     """The `for` statement over an iterable: a function of its body, the positions of its flags, and
     the names and the values of its variables."""
-    return iterable.consumed if type(iterable) is Generating else partial(for_, iterable)
+    is_consumed = isinstance(iterable, Generating | Generated | TakenWhile)
+    return iterable.consumed if is_consumed else partial(for_, iterable)
 
 
 def listed(generated: Generated, natively: Function) -> Any:
@@ -158,6 +236,72 @@ def listed(generated: Generated, natively: Function) -> Any:
     where only the program has its length."""
     stacked = generated.stacked()
     return natively() if stacked is None else stacked
+
+
+def selected(generated: Generated, natively: Function) -> Any:
+    """`[element for ... in iterable if holds]`: a list of the program, where traced values say
+    which elements it has."""
+    return collected(generated) if generated.chooses() else natively()
+
+
+def collected(items: Any) -> Any:
+    """The list of items that traced values choose."""
+    made = GrowingList([])
+
+    def add(item: Any) -> tuple[()]:
+        made.append(item)
+        return ()
+
+    items.consumed(add, (), (), ())
+    return made if made.items is None else made.items
+
+
+def list_of(*values: Any) -> Any:
+    """`list`."""
+    if len(values) == 1 and isinstance(values[0], TakenWhile):
+        return collected(values[0])
+    if len(values) == 1 and isinstance(values[0], Generated) and values[0].chooses():
+        return collected(values[0])
+    return list_(*values)
+
+
+def filter_(function: Any, iterable: Any, /) -> Any:
+    """`filter`."""
+    holds = truth if function is None else resolved(function)
+    found = Filtered(iterable, lambda item: item, holds, False)
+    return found if found.chooses() else filter(function and holds, iterable)
+
+
+class Filtered(Generated):
+    """`filter`, of a condition that traced values decide."""
+
+
+def takewhile(function: Any, iterable: Any, /) -> Any:
+    """`itertools.takewhile`."""
+    holds = resolved(function)
+    chooses = Filtered(iterable, lambda item: item, holds, False).chooses()
+    return TakenWhile(holds, iterable) if chooses else itertools.takewhile(holds, iterable)
+
+
+def next_(iterator: Any, /, *default: Any) -> Any:
+    """`next`, of a generator that is written in its place: of an item that traced values choose."""
+    if type(iterator) is not Generated or not iterator.chooses():
+        return next(iterator, *default)
+    names = "it is found", "the item"
+    begin = (False, *default) if default else (False, Unbound("the item"))
+
+    def take(item: Any, *_: Any) -> tuple[Any, ...]:
+        return True, item
+
+    is_found, found = iterator.consumed(take, (0,), names, begin)
+    if not default:
+        if_(is_found, lambda: (), _stopped, (), ())
+    return found.value if type(found) is Maybe else found
+
+
+def _stopped() -> tuple[()]:
+    raise_(StopIteration, None)
+    return ()
 
 
 def _of_item(function: Function, is_unpacked: bool) -> Function:

@@ -21,6 +21,7 @@ from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import weaken
 from transpile.numpy.subscripts.assignment import share
 from transpile.primitives import elementwise
+from transpile.python.growing.arrays import GrowingArrays
 from transpile.python.objects.containers import Lent
 from transpile.python.objects.number_lists import NumberList
 from transpile.python.semantics.branches import if_
@@ -46,6 +47,7 @@ class Items:
 
     length   an int, or a traced integer
     prepare  what is traced before the loop, once it is one of the program
+    lists    the lists whose elements they are
     """
 
     def __init__(
@@ -53,10 +55,16 @@ class Items:
         length: Any,
         item: Callable[[Any], Any],
         prepare: Callable[[], object] = lambda: None,
+        lists: Sequence[GrowingArrays] = (),
     ) -> None:
         self.length = length
         self.item = item
         self.prepare = prepare
+        self.lists = lists
+
+    def watched(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """The body of a loop, which may not change the length of a list whose items they are."""
+        return partial(_watching, self.lists, body) if self.lists else body
 
     @property
     def is_known(self) -> bool:
@@ -65,6 +73,16 @@ class Items:
 
     def __iter__(self) -> Any:
         return map(self.item, range(self.length))
+
+
+def _watching(lists: Sequence[GrowingArrays], body: Callable[..., Any], *values: Any) -> Any:
+    for one in lists:
+        one.iterating += 1
+    try:
+        return body(*values)
+    finally:
+        for one in lists:
+            one.iterating -= 1
 
 
 class Range:
@@ -128,6 +146,13 @@ def items_of(iterable: Any) -> Items | None:
         return iterable
     if isinstance(iterable, Range | Iterator):
         return iterable.items()
+    if isinstance(iterable, GrowingArrays):
+        if iterable.items is not None:
+            found = items_of(list(iterable.items))
+            if found is not None:
+                found.lists = (iterable,)
+            return found
+        return Items(iterable.length(), iterable.at, lists=(iterable,))
     if isinstance(iterable, NumberList):
         return Items(len(iterable), lambda k: iterable[k])
     if isinstance(iterable, Tracer) and iterable.ndim:
@@ -251,6 +276,7 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
             _least(lengths),
             lambda k: tuple(part.item(k) for part in known),
             lambda: [part.prepare() for part in known],
+            [one for part in known for one in part.lists],
         ),
         begin,
     )
@@ -281,7 +307,7 @@ def enumerate_(iterable: Any, start: Any = 0) -> Any:
         return enumerate(iterable, start)
     item = part.item
     return Iterator(
-        Items(part.length, lambda k: (_shifted(k, start), item(k)), part.prepare),
+        Items(part.length, lambda k: (_shifted(k, start), item(k)), part.prepare, part.lists),
         lambda: zip(_counted(start), iterable, strict=False),
     )
 
@@ -314,7 +340,7 @@ def reversed_(sequence: Any) -> Any:
     item = part.item
     last = part.length.as_value() - 1 if isinstance(part.length, Dim) else part.length - 1
     return Iterator(
-        Items(part.length, lambda k: item(last - k), part.prepare),
+        Items(part.length, lambda k: item(last - k), part.prepare, part.lists),
         lambda: _backwards(sequence),
     )
 

@@ -15,7 +15,14 @@ from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
 from transpile.lax.control.bodies import merged
 from transpile.numpy.core.promotion import convert
 from transpile.primitives import axes
-from transpile.python.objects.references import Object, Objects, Row, outer_of, row_of
+from transpile.python.objects.references import (
+    Object,
+    Objects,
+    Row,
+    is_object,
+    outer_of,
+    row_of,
+)
 from transpile.python.semantics.branches import described
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import (
@@ -27,7 +34,7 @@ from transpile.python.semantics.values import (
 )
 from transpile.trace.trace import bind, constant
 from transpile.trace.tracer import Tracer
-from transpile.trace.views.lists import flatten_lists
+from transpile.trace.views.lists import TracedList, flatten_lists
 from transpile.trace.views.results import lies_in_rows
 
 _TURNED = "a loop carries it, and it does not lie in rows before or behind each iteration"
@@ -67,7 +74,7 @@ class State:
     def _part(self, name: str, value: Any, is_updated: bool) -> Any:
         if type(value) is Unbound:
             return Unbound(value.name)
-        if is_updated and isinstance(value, Tracer) and value.ndim:
+        if is_updated and (isinstance(value, TracedList) or is_object(value)):
             return _Same(value)
         flag = None
         if type(value) is Maybe:
@@ -327,9 +334,9 @@ class Regions:
 
 
 class _Same:
-    """A variable that stays the array that it is."""
+    """A variable that stays the array, or the list, that it is."""
 
-    def __init__(self, value: Tracer) -> None:
+    def __init__(self, value: Any) -> None:
         self.value = value
 
 

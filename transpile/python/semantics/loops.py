@@ -22,13 +22,25 @@ from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives import axes
 from transpile.primitives.control import primitives
 from transpile.primitives.rules import bind_call
+from transpile.python.growing import growth
 from transpile.python.loop_hints import NotUnrolled
 from transpile.python.objects.attributes import checked, with_attributes
 from transpile.python.objects.containers import asking, keeping, unchanging
 from transpile.python.objects.counters import most_iterations
 from transpile.python.objects.ranges import limits_of, range_of
 from transpile.python.objects.references import Objects
-from transpile.python.rolling import FLAG, REFUSED, LoopStatement, RolledError, UnrolledError, times
+from transpile.python.rolling import (
+    FLAG,
+    REFUSED,
+    LoopStatement,
+    RolledError,
+    UnrolledError,
+    has_axes,
+    same,
+    tested,
+    times,
+    unchanged,
+)
 from transpile.python.semantics import bounds, exceptions
 from transpile.python.semantics.branches import and_, as_result, if_, not_
 from transpile.python.semantics.iterables import Items, items_of
@@ -64,6 +76,7 @@ def for_(
         iterable = iterable.iterable
         loop.is_asked_for = True
     items = items_of(iterable)
+    body = body if items is None else items.watched(body)
     if items is None or (items.is_known and not loop.is_rolled):
         may_roll = items is not None and loop.site not in THREAD.python.unrolled
         record("for", loop.why_unrolled(iterable, items))
@@ -108,7 +121,7 @@ def while_(
         if any(isinstance(values[k], Tracer) for k in stops):
             raise RolledError(loop.site, FLAG)
         assigned = loop.assignments()
-        holds = not any(values[k] for k in stops) and _tested(condition, values, not count)
+        holds = not any(values[k] for k in stops) and tested(condition, values, not count)
         if isinstance(holds, Tracer):
             if loop.assignments() > assigned:  # which it does again in the program
                 raise RolledError(loop.site, _ASSIGNING)
@@ -145,27 +158,8 @@ def while_(
         raise UnrolledError(loop.site, refused) if is_from_first else unlike from None
 
 
-def _tested(condition: Callable[..., Any], values: Sequence[Any], is_first: bool) -> Any:
-    """What a condition says. The program asks the first one, too, if it is traced."""
-    run: Callable[[], Any] = lambda: truth(condition(*values))  # noqa: E731
-    return asking(run, condition) if is_first else run()
-
-
-def _has_axes(value: Any) -> bool:
-    return isinstance(value, Tracer | np.ndarray) and value.ndim > 0
-
-
-def _unchanged(*values: Any) -> tuple[Any, ...]:
-    return values
-
-
-def _same(number: Any) -> Any:
-    return number
-
-
 class _Loop(LoopStatement):
-    """A loop statement, and how it is run; `most`: its last variable counts its iterations, which
-    are so many at most."""
+    """A loop statement, and how it is run; `most`: iterations, which its last variable counts."""
 
     most: Any = None
 
@@ -174,7 +168,8 @@ class _Loop(LoopStatement):
         if any(isinstance(values[k], Tracer) or values[k] for k in self.stops):
             return False
         asked = Region("condition")  # what it may assign to is left there
-        holds = asking(partial(asked.run, lambda: truth(condition(*values))), condition)
+        run = partial(asked.run, lambda: truth(condition(*values)))
+        holds = growth.fitted(partial(asking, run, condition))
         return not isinstance(holds, Tracer) and bool(holds)
 
     def in_python(
@@ -186,7 +181,7 @@ class _Loop(LoopStatement):
         for item in iterable:
             goes_on = self._is_running(values)
             if isinstance(goes_on, Tracer):
-                values = if_(goes_on, partial(body, item), _unchanged, names, values)
+                values = if_(goes_on, partial(body, item), unchanged, names, values)
             else:
                 values = body(item, *values)
             goes_on = self._is_running(values)
@@ -230,6 +225,8 @@ class _Loop(LoopStatement):
         traced = region.body(outputs, [number, *carry])
         count = len(traced.captured)
         graph = traced.graph
+        times_at_most = partial(bounds.most_of, items.length, self.site)
+        growth.repeated(region.trace, times_at_most, items.length if items.is_known else None)
         initial = [*state.initial(), *assigned.values()]
         since = self.equations()
         if isinstance(items.length, int | Dim):
@@ -274,7 +271,7 @@ class _Loop(LoopStatement):
             goes_on = self._is_running(now)
             if not items.is_known:
                 goes_on = and_(number < items.length, lambda: self._is_running(now))
-            return if_(goes_on, lambda *x: body(items.item(number), *x), _unchanged, names, now)
+            return if_(goes_on, lambda *x: body(items.item(number), *x), unchanged, names, now)
 
         return self._so_often(most, each, values)
 
@@ -314,7 +311,7 @@ class _Loop(LoopStatement):
         by_counter = self._most_iterations(condition, body, values)
         if counted is not None and not the_trace().is_region:
             whole = _Loop(self._names, ())
-            return whole.counted(Items(counted, _same), lambda _, *now: body(*now), values)
+            return whole.counted(Items(counted, same), lambda _, *now: body(*now), values)
         most = by_counter if counted is None else counted
         return None if most is None else self._as_often(most, condition, body, values)
 
@@ -322,7 +319,7 @@ class _Loop(LoopStatement):
         self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         pairs = zip(values, self.is_updated, strict=True)
-        is_exchanging = any(_has_axes(x) and not is_updated for x, is_updated in pairs)
+        is_exchanging = any(has_axes(x) and not is_updated for x, is_updated in pairs)
         if is_exchanging or bounds.is_counted(self.site):
             asked, done = condition, body
             condition = lambda *now: asked(*now[:-1])  # noqa: E731
@@ -356,7 +353,7 @@ class _Loop(LoopStatement):
 
     def _so_often(self, most: Index, each: Body, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """As a loop of so many iterations, each of which is given its number."""
-        items, whole = Items(most, _same), _Loop(tuple(self.names), ())
+        items, whole = Items(most, same), _Loop(tuple(self.names), ())
         return whole.counted(items, each, values) if most != 0 else values
 
     def _moves(self, body: Body, values: tuple[Any, ...]) -> bool:
@@ -371,7 +368,9 @@ class _Loop(LoopStatement):
         self, condition: Callable[..., Any], body: Body, values: tuple[Any, ...]
     ) -> int | None:
         """How often the loop runs at most, by a counter in its condition."""
-        traced = self._regions(condition, body, values)
+        return self._most(self._regions(condition, body, values))
+
+    def _most(self, traced: Regions) -> int | None:
         (test, step), captured = traced.graphs()
         operands = [*captured, *traced.initial()]
         return most_iterations(test, step, len(captured), [limits_of(x, None) for x in operands])
@@ -386,7 +385,7 @@ class _Loop(LoopStatement):
         """As a loop of so many iterations, of which those behind its end do nothing."""
 
         def each(_: Any, *now: Any) -> tuple[Any, ...]:
-            return if_(self._goes_on(condition, now), body, _unchanged, tuple(self.names), now)
+            return if_(self._goes_on(condition, now), body, unchanged, tuple(self.names), now)
 
         return self._so_often(most, each, values)
 
@@ -417,6 +416,7 @@ class _Loop(LoopStatement):
     ) -> tuple[Any, ...]:
         parts = self._regions(condition, body, values)
         graphs, captured = parts.graphs()
+        growth.repeated(parts.region.trace, partial(self._most, parts), None, parts.test.trace)
         since = self.equations()
         state, assigned, objects = parts.state, parts.assigned, parts.objects
         results = bind_call(

@@ -13,6 +13,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType, type_of
 from transpile.trace.trace import Trace, current_trace
 from transpile.trace.tracer import UNKNOWN, Tracer
+from transpile.trace.views.lists import TracedList
 from transpile.util.interrupt_safety import THREAD
 
 
@@ -82,7 +83,7 @@ def truth(value: Any) -> Any:
     if isinstance(value, Dim):
         return True if (bounds(value)[0] or 0) > 0 else value.as_value() != 0
     if not isinstance(value, Tracer):
-        return bool(value)
+        return value.truth() if isinstance(value, TracedList) else bool(value)
     known = value.owner.value(value.variable)
     if known is not UNKNOWN:
         return bool(known)

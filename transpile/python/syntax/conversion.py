@@ -117,10 +117,11 @@ def converted(function: FunctionType, made: Conversion, ops: Any) -> FunctionTyp
 
 
 def _assigns_to_list(node: ast.AST) -> bool:
-    """True where a list is made, and an element is assigned to, perhaps of that list."""
+    """True where a list is made, and an element is assigned to, perhaps of that list, or an
+    attribute, which it may be."""
     is_made = any(isinstance(inner, ast.List) for inner in ast.walk(node))
     return is_made and any(
-        isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store)
+        isinstance(inner, ast.Subscript | ast.Attribute) and isinstance(inner.ctx, ast.Store)
         for inner in ast.walk(node)
     )
 

@@ -23,7 +23,7 @@ _OPERATORS = {
     ast.NotIn: "not in",
 }
 # What takes a generator, and can be a loop over its items.
-_REDUCTIONS = ("sum", "min", "max", "any", "all")
+_REDUCTIONS = ("sum", "min", "max", "any", "all", "next", "list")
 # The functions of NumPy for which a list is an array, by their names.
 _OF_LISTS = "array asarray sum mean prod max min std var median cumsum cumprod sort argmax argmin"
 
@@ -35,6 +35,7 @@ class Expressions(ast.NodeTransformer):
     def __init__(self, ops: str, unbound: set[int]) -> None:
         self.ops = ops
         self.unbound = unbound
+        self._native: list[ast.expr] = []  # lists that Python makes
 
     def call(self, function: str, *arguments: ast.expr, at: ast.AST) -> ast.Call:
         """A call of one of the operations."""
@@ -74,6 +75,14 @@ class Expressions(ast.NodeTransformer):
             case ast.Call(ast.Attribute(ast.Name(), name), [ast.ListComp(), *_]):
                 if name in _OF_LISTS.split() and _is_simple(node.args[0]):
                     node.args[0] = self._listed(node.args[0])
+            case ast.ListComp(generators=[ast.comprehension(ifs=[_, *_])]):
+                if _is_simple(node) and not any(node is made for made in self._native):
+                    return self.generic_visit(self._listed(node, "selected"))
+            case ast.BinOp(ast.Constant(str()), ast.Mod(), values):
+                return self.call("percent", node.left, self.visit(values), at=node)
+            case ast.Call(ast.Attribute(ast.Constant(str()), "format")):
+                node.args.insert(0, node.func.value)  # type: ignore[attr-defined]  # matched
+                node.func = self.call("format_", at=node).func
             case ast.FunctionDef() | ast.ClassDef():
                 return node
         return self.generic_visit(node)
@@ -108,10 +117,12 @@ class Expressions(ast.NodeTransformer):
             parts += [placed(ast.Constant(operator), node), _later(other)]
         return self.call("compare", left, *parts, at=node)
 
-    def _listed(self, node: Any) -> ast.expr:
+    def _listed(self, node: Any, function: str = "listed") -> ast.expr:
         """A list as a call, of its generator, and of a function that makes it as Python does."""
-        natively = _later(ast.copy_location(ast.ListComp(node.elt, node.generators), node))
-        return self.call("listed", self._generated(copied(node)), natively, at=node)
+        natively = ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+        if function == "selected":
+            self._native.append(natively)
+        return self.call(function, self._generated(copied(node)), _later(natively), at=node)
 
     def _generated(self, node: Any) -> ast.expr:
         """A generator as a call, of its iterable, and functions of an item."""

@@ -151,6 +151,14 @@ class Statements:
     def _made(self, node: ast.stmt) -> Iterator[ast.stmt]:
         """What follows an assignment that may make arrays: each is one of the function's own."""
         for target, value in _pairs(node):
+            if isinstance(target, ast.Attribute) and isinstance(value, ast.List):
+                if isinstance(target.value, ast.Name) and isinstance(target.value.ctx, ast.Load):
+                    of = target.value.id
+                    held = ast.Attribute(_load(of), target.attr, ast.Load())
+                    made = self._expressions.call("fresh", held, at=node)
+                    place = ast.Attribute(_load(of), target.attr, ast.Store())
+                    yield placed(ast.Assign([place], made), node)
+                continue
             if not (isinstance(target, ast.Name) and isinstance(value, _MAKING)):
                 continue
             if target.id not in self._outer:

@@ -13,6 +13,7 @@ not copied; transpile asks here for the functions that users hand to it.
 
 from __future__ import annotations
 
+import collections
 import functools
 import inspect
 import itertools
@@ -51,6 +52,7 @@ _OF_PACKAGES = {"scipy": "transpile.scipy.calls"}
 # By the name of a class in C that names no module: its package. `splu` gives such an object.
 _NOT_PYTHONS = {"SuperLU": "scipy"}
 
+_LISTS = (list, collections.deque)
 _WRAPPERS = frozenset(("contextlib", "functools"))
 _NOT_COPIED = (sys.stdlib_module_names - _WRAPPERS - {"__main__"}) | {"numpy", "transpile"}
 # Functions that call the functions which they are given.
@@ -69,7 +71,7 @@ class Resolver(Marker):
     def __matmul__(self, callee: Any) -> Any:
         """What is called in the place of a callable."""
         found = resolved(callee)
-        if THREAD.python is not None and type(getattr(callee, "__self__", None)) is list:
+        if THREAD.python is not None and type(getattr(callee, "__self__", None)) in _LISTS:
             THREAD.python.check_method(callee)
         if not THREAD.traces or not THREAD.traces[-1].is_region or _is_replaced(callee):
             return found

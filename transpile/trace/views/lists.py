@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,49 @@ class TracedList:
         self.values = values
         self.is_weak = is_weak
 
+    @property
+    def is_plain(self) -> bool:
+        """True while its elements are those of a list of Python's."""
+        return False
+
+    def like(self) -> Any:
+        """An object of the class that it stands for."""
+        return []
+
+    @property
+    def is_nested(self) -> bool:
+        """True for a list of lists."""
+        return bool(self.values.ndim > 1)
+
+    @classmethod
+    def of(cls, is_weak: bool, arrays: Sequence[Any]) -> TracedList:
+        """The list, of what it is made of."""
+        (values,) = arrays
+        return cls(values, is_weak)
+
+    def parts(self) -> tuple[Any, list[Any]]:
+        """Its class, what it is known by, and the arrays that it is made of."""
+        return (type(self), self.is_weak), [self.values]
+
+    def results(self) -> tuple[Any, list[Any]]:
+        """The same, where it is a result of the function."""
+        return self.parts()
+
+    def truth(self) -> Any:
+        """True if it has elements."""
+        return len(self.values) > 0
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def contains(self, value: Any) -> Any:
+        """`value in list`."""
+        return np.any(np.equal(self.values, value))
+
+    def copy(self) -> Any:
+        """A list of the same elements."""
+        raise NotImplementedError
+
     def as_value(self) -> Any:
         """An array of its elements."""
         return self.values.copy()
@@ -44,18 +87,20 @@ class TracedList:
 # ------------------------------------------------------------------------------- as containers
 
 
-def flatten_lists(value: Any) -> tuple[list[Any], tree.TreeDef]:
-    """As `flatten_arrays`, which takes a list apart; here it is a container of its array. Of an
-    array of values, it is rebuilt as a list of Python's."""
-    leaves, structure = tree.flatten(value, is_leaf=_is_list)
-    if not any(map(_is_list, leaves)):
+def flatten_lists(value: Any, *, are_results: bool = False) -> tuple[list[Any], tree.TreeDef]:
+    """As `flatten_arrays`, which takes a list apart; here it is a container of its arrays. Of
+    arrays of values, it is rebuilt as a list of Python's."""
+    is_list = _is_traced if are_results else _is_list
+    leaves, structure = tree.flatten(value, is_leaf=is_list)
+    if not any(map(is_list, leaves)):
         return flatten_arrays(value)
     held: list[Any] = []
     parts = []
     for leaf in leaves:
-        if isinstance(leaf, TracedList):
-            held.append(leaf.values)
-            parts.append(tree.TreeDef(_NODE, (type(leaf), leaf.is_weak), (tree.LEAF,)))
+        if is_list(leaf):
+            data, arrays = leaf.results() if are_results else leaf.parts()
+            held += arrays
+            parts.append(tree.TreeDef(_NODE, data, (tree.LEAF,) * len(arrays)))
         else:
             own, part = flatten_arrays(leaf)
             held += own
@@ -67,15 +112,22 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, TracedList)
 
 
+def _is_traced(value: Any) -> bool:
+    """True for a list whose elements are in arrays."""
+    return isinstance(value, TracedList) and not value.is_plain
+
+
 class ArrayOfList:
     """The class, in structures, of lists that are arrays."""
 
 
 def _unflattened(data: Any, children: Sequence[Any]) -> Any:
+    cls, static = data
+    if all(isinstance(part, Tracer) for part in children):
+        return cls.of(static, children)
+    if hasattr(cls, "listed"):
+        return cls.listed(static, children)
     (values,) = children
-    if isinstance(values, Tracer):
-        cls, is_weak = data
-        return cls(values, is_weak)
     if isinstance(values, ShapeDtypeStruct):
         return _structs(values.shape, values.dtype)
     return _plain(values) if isinstance(values, np.ndarray) else values
@@ -95,9 +147,11 @@ def _plain(values: Any) -> Any:
     return [values[k, ...] for k in range(len(values))]
 
 
-_NODE = NodeType(
-    "list", ArrayOfList, lambda _: ((), ()), _unflattened, lambda *_: (SequenceKey(0),)
-)
+def _keys(_: Any, count: int) -> tuple[SequenceKey, ...]:
+    return tuple(map(SequenceKey, range(count)))
+
+
+_NODE = NodeType("list", ArrayOfList, lambda _: ((), ()), _unflattened, _keys)
 register(_NODE)
 
 

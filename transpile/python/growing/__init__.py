@@ -1,0 +1,1 @@
+"""Lists that statements of the program add elements to, and take them from."""

@@ -1,0 +1,148 @@
+"""Deques that statements of the program add elements to: lists whose first element has a place."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import Index
+from transpile.ir.source_info import user_source
+from transpile.ir.types import INT64
+from transpile.numpy.core.coercion import as_traced
+from transpile.primitives import axes, elementwise
+from transpile.python.growing.arrays import GrowingArrays, fail_if, is_unknown
+from transpile.python.growing.elements import Elements
+from transpile.python.growing.growth import Change
+from transpile.trace.trace import bind
+
+
+class GrowingDeque(GrowingArrays):
+    """A deque that elements are taken from at both ends, and added to at its end. There is room for
+    all that are ever added.
+
+    first  the array of the place of its first element
+    """
+
+    kind = "deque"
+    first: Any = None
+
+    def _take(self, arrays: Sequence[Any]) -> None:
+        *self.columns, self.number, self.first = arrays
+
+    def _arrays(self) -> list[Any]:
+        return [*self.columns, self.number, self.first]
+
+    def _become_arrays(self, needed: Index | None, elements: Elements | None) -> None:
+        super()._become_arrays(needed, elements)
+        self.first = as_traced(np.zeros(1, INT64))
+
+    def _in_column(self, place: Any) -> Any:
+        return self.first[0] + place
+
+    def __getitem__(self, k: Any) -> Any:
+        if self.items is not None and not is_unknown(k):
+            return self.items[k]
+        self._in_arrays()
+        return self.at(self._place(k, "deque index out of range"))
+
+    def __setitem__(self, k: Any, value: Any) -> None:
+        if self.is_plain and not is_unknown(k):
+            assert self.items is not None
+            self.items[k] = value
+            return
+        self._in_arrays(self._elements(value))
+        self.put(self._place(k, "deque index out of range"), value)
+
+    def append(self, value: Any) -> None:
+        """Add an element at the end."""
+        if self.is_plain:
+            assert self.items is not None
+            self.items.append(value)
+            return
+        self._check_iterated()
+        self._in_arrays(self._elements(value))
+        end = self.length()
+        self._grow(1, 1)
+        self.put(end, value)
+        self.number[0] = end + 1
+
+    def _check_room(self) -> None:
+        raise self._refused("adds to")
+
+    def extend(self, values: Any) -> None:
+        """Add elements at the end."""
+        if not isinstance(values, Iterable) or isinstance(values, GrowingArrays):
+            raise self._refused("adds elements of what only the program has the length of to")
+        for value in list(values):
+            self.append(value)
+
+    def pop(self) -> Any:
+        """Take the last element."""
+        return self._taken(-1)
+
+    def popleft(self) -> Any:
+        """Take the first element."""
+        return self._taken(0)
+
+    def _taken(self, place: int) -> Any:
+        if self.is_plain or not (self.items is None or self.items):
+            assert self.items is not None
+            if not self.items:
+                raise IndexError("pop from an empty deque")
+            return self.items.pop(place)
+        self._check_iterated()
+        self._in_arrays()
+        count = self.length()
+        fail_if(count == 0, lambda: IndexError("pop from an empty deque"))
+        taken = self.at(count - 1 if place else 0)
+        self.change_by(Change(0, -1, user_source()))
+        self.number[0] = count - 1
+        if not place:
+            self.first[0] = self.first[0] + 1
+        return taken
+
+    def clear(self) -> None:
+        """Remove all elements."""
+        if self.is_plain:
+            assert self.items is not None
+            self.items.clear()
+            return
+        self._check_iterated()
+        self._in_arrays()
+        self.change_by(Change(0, None, user_source()))
+        self.first[0] = self.first[0] + self.number[0]
+        self.number[0] = 0
+
+    def contains(self, value: Any) -> Any:
+        """`value in deque`."""
+        raise self._refused("searches")
+
+    def cut(self) -> list[Any]:
+        """The columns of its elements."""
+        numbers = bind(axes.iota, shape=(self._size(),), dimension=0, dtype=INT64)
+        return [bind(elementwise.copy, column[self.first[0] + numbers]) for column in self.columns]
+
+    def like(self) -> Any:
+        """An object of the class that it stands for."""
+        return deque()
+
+    def copy(self) -> Any:
+        """A deque of the same elements."""
+        raise self._refused("copies")
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.items is not None:
+            return iter(self.items)
+        return (self.at(k) for k in range(len(self)))
+
+    def __iadd__(self, other: Any) -> GrowingDeque:
+        self.extend(other)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(deque, name) and not name.startswith("_"):
+            raise self._refused(f"calls {name!r} of")
+        raise AttributeError(f"'collections.deque' object has no attribute {name!r}")
