@@ -14,10 +14,12 @@ from transpile.numpy.core.creation import linspace
 from transpile.numpy.core.elementwise import where
 from transpile.numpy.core.promotion import (
     Array,
+    DType,
     as_array,
     axis_of,
     broadcast_in_dim,
     broadcast_to,
+    cast,
     concatenate_along,
     convert,
     implements,
@@ -152,16 +154,21 @@ def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
         if not any(map(any, widths)):
             return strengthen(x)
         padding = tuple((low, high, 0) for low, high in widths)
-        return bind(primitives.pad, x, convert(given, x.dtype), padding=padding)
+        return bind(primitives.pad, x, _filling(given, x.dtype), padding=padding)
     for axis, pair in enumerate(_value_pairs(values, x.ndim)):
         for side, value in enumerate(pair):
             one_side = [(0, 0, 0)] * x.ndim
             one_side[axis] = (widths[axis][0], 0, 0) if side == 0 else (0, widths[axis][1], 0)
             if any(map(any, one_side)):
-                x = bind(
-                    primitives.pad, x, convert(as_array(value), x.dtype), padding=tuple(one_side)
-                )
+                x = bind(primitives.pad, x, _filling(value, x.dtype), padding=tuple(one_side))
     return strengthen(x)
+
+
+def _filling(value: Any, dtype: DType) -> Any:
+    """A constant in the dtype of the array; OverflowError for an integer that is too large."""
+    if isinstance(value, Tracer):
+        return convert(value, dtype)
+    return cast(np.asarray(value).item(), dtype)
 
 
 def _pad_by_function(x: Any, widths: list[tuple[int, int]], function: Any, kwargs: Any) -> Any:

@@ -19,6 +19,7 @@ from transpile.numpy.core import elementwise
 from transpile.numpy.core.promotion import (
     EXPORTS,
     Array,
+    NumpyErrors,
     as_array,
     axis_of,
     broadcast_to,
@@ -26,6 +27,7 @@ from transpile.numpy.core.promotion import (
     convert,
     dispatching,
     fill,
+    has_tracer,
     implements,
     reshape_to,
     shape_of,
@@ -241,6 +243,9 @@ def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
     """
     x, number = _flat_axis(arr, axis)
     size = x.shape[number]
+    if not has_tracer(values):  # a Python int that is too large is an error
+        with NumpyErrors(), np.errstate(all="ignore"):
+            values = np.array(values, x.dtype)
     added = convert(traced(values), x.dtype)
     if isinstance(obj, Tracer) and obj.ndim and obj.dtype == BOOL:
         (obj,) = np.nonzero(obj)
