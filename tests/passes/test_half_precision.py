@@ -502,3 +502,11 @@ def test_without_ml_dtypes_all_but_bfloat16_works():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "transpile[bfloat16]" in done.stdout
+
+
+def test_only_running_folds_that_round_keep_halves():
+    x = np.ones((3, 4), np.float16)
+    for f, dtype in ((np.maximum, "f4"), (np.minimum, "f4"), (np.add, "f2"), (np.multiply, "f2")):
+        graph = widen_halves(trace_to_graph(lambda x, f=f: f.accumulate(x, axis=1), x))
+        (scan,) = [e for e in graph.equations if e.primitive.kind == "scan"]
+        assert scan.output.type.dtype == dtype and graph.outputs[0].type.dtype == np.float16

@@ -4,7 +4,8 @@ Halves are storage formats here. NumPy and ml_dtypes round after each operation 
 element. Where the operation is exact (a comparison, a maximum, a negation), readers take the
 float32 result itself. What only changes bits, such as a sign, is computed on the half as well, for
 those that read that; what nobody reads is dead code. Primitives that only move elements move
-halves; scans and scatters keep theirs, because they round at every iteration.
+halves; scans and scatters keep theirs, because they round at every iteration, unless there is
+nothing to round: running maxima are those of the float32 numbers.
 
     y = sqrt(x): float16   ->   wide = convert(x): float32; root = sqrt(wide); y = convert(root)
 """
@@ -61,7 +62,10 @@ class _WidenHalves:
         primitive = equation.primitive
         if not any(is_half(a.type.dtype) for a in (*equation.inputs, *equation.outputs)):
             return None
-        if primitive.kind in _OWN_FORMAT or primitive.own_format:
+        folds = primitive.kind in ("reduce", "scan")
+        is_exact = TABLE[primitive.combine].exact if folds else primitive.exact
+        rounds_in_turn = primitive.kind in _OWN_FORMAT and not (folds and is_exact)
+        if rounds_in_turn or primitive.own_format:
             return None
         if primitive is elementwise.convert:
             return self._convert(builder, equation)
@@ -76,7 +80,6 @@ class _WidenHalves:
             half = builder.apply(primitive, *equation.inputs)
             self._relate(half, results[0])
             return [half]
-        is_exact = TABLE[primitive.combine].exact if primitive.kind == "reduce" else primitive.exact
         return [
             self._round(builder, result, var.type.dtype, is_exact)
             for result, var in zip(results, equation.outputs, strict=True)
