@@ -521,10 +521,22 @@ def test_names_of_lists():
     check(in_an_attribute, *CASES)
 
 
+def read_behind_a_branch(x):
+    """A list of numbers that a branch has made is none that is read behind it."""
+    n = int(abs(x[0])) % 2
+    if x[1] < x[2]:
+        pair = [x[0], x[1]]
+        pair[n] = 5.0
+        x[0] = pair[0]
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    return rows[n][1], x
+
+
 def test_lists_in_loops_and_branches():
     check(returned_early, *CASES)
     check(lambda x: (made_in_a_loop(x), in_branches(x), of_numbers(x)), *CASES)
     check(several_at_once, *CASES)
+    check(read_behind_a_branch, *CASES)
 
 
 def trajectory(x):

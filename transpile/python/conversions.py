@@ -93,7 +93,8 @@ class Conversions:
     handlers     of the `try` statements that are being traced: functions that give their classes
     lent         what traced values have chosen of the user's lists and objects, which are copies
     lists        where lists are made that are arrays, and a type that their elements hold, if any
-    made         the lists that the trace has made, and where; by id, of which trace
+    made         the lists that the trace has made, and where
+    arrays       those of them that are arrays; owners: of which trace, by ids
     growing      those that statements of the program make longer
     rooms        by their sites: how long they may be at least, and of what elements
     chosen       those inside of them that traced values have chosen, which are copies
@@ -110,6 +111,7 @@ class Conversions:
         self.lent: list[tuple[str, Lent]] = []
         self.lists: dict[Any, Any] = {}
         self.made: list[tuple[Any, Any]] = []
+        self.arrays: list[tuple[Any, Any]] = []
         self.owners: dict[int, Any] = {}
         self.growing: list[Growing] = []
         self.rooms: dict[Any, tuple[int, Any]] = {}
@@ -131,6 +133,7 @@ class Conversions:
         """The result of an attempt, which changes no copy in the place of what it stands for."""
         self.lent.clear()
         self.made.clear()
+        self.arrays.clear()
         self.owners.clear()
         self.growing.clear()
         self.chosen.clear()
@@ -235,7 +238,7 @@ class Conversions:
         is_asked_for = site in self.lists and type(values) is list
         made = made_of(values, self.lists[site]) if is_asked_for else None
         result = values if made is None else made
-        self.made.append((result, site))
+        (self.made if made is None else self.arrays).append((result, site))
         self.owners[id(result)] = current_trace()
         return result
 
@@ -262,14 +265,14 @@ class Conversions:
         )
         if is_here and not is_needed:
             return
-        for values, site in self.made:
+        for values, site in [*self.made, *self.arrays]:
             if values is target and site[0]:
                 raise ListedError(site, _GROWING)
 
     def _list(self, target: list[Any], is_needed: bool) -> None:
         """Raise ListedError for a list that is to be an array, if it may: for one that is a copy of
         it, as a variable of a loop is, for all lists that the function makes."""
-        made = [(x, site) for x, site in self.made if type(x) is list and site not in self.lists]
+        made = [(x, site) for x, site in self.made if site not in self.lists]
         for values, site in [*self.chosen, *(made if is_needed else ())]:
             if site not in self.lists and is_in(values, target):
                 raise ListedError(site, type_in(target))
