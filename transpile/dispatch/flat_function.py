@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var
 from transpile.ir.source_info import shown, user_source
-from transpile.ir.types import FLOAT0, PYTHON_SCALARS, in_other_byte_order
+from transpile.ir.types import FLOAT0, PYTHON_SCALARS, refuse_byte_order
 from transpile.pytree.extended_dtypes import with_parts
 from transpile.pytree.registry import NodeType, register
 from transpile.trace.call_arguments import Bound
@@ -235,7 +234,7 @@ def result_leaf(leaf: Any, path: str, function: Any) -> Any:
         return leaf.as_value()
     what = f"the result{path} of {describe(function)}"
     if isinstance(leaf, np.ndarray) and not leaf.dtype.isnative:
-        raise UnsupportedError(f"{user_source()}: {what} has {in_other_byte_order(leaf.dtype)}")
+        refuse_byte_order(leaf.dtype, f"{user_source()}: {what}")
     if type(leaf) in PYTHON_SCALARS or hasattr(leaf, "__array__"):
         return constant(leaf, what)
     raise TypeError(

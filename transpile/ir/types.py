@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -121,11 +121,11 @@ def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:
     )
 
 
-def in_other_byte_order(dtype: np.dtype[Any]) -> str:
-    """What to say of a dtype in the byte order of other machines."""
-    return (
-        f"the dtype {dtype.str!r}, in the byte order of other machines, and programs give arrays "
-        f"in this one's: convert by x.astype({dtype.newbyteorder('=').name!r})"
+def refuse_byte_order(dtype: np.dtype[Any], what: str) -> NoReturn:
+    """Raise an UnsupportedError for a dtype in the byte order of other machines."""
+    raise UnsupportedError(
+        f"{what} has the dtype {dtype.str!r}, in the byte order of other machines, and programs "
+        f"give arrays in this one's: convert by x.astype({dtype.newbyteorder('=').name!r})"
     )
 
 

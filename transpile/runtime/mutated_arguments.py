@@ -23,7 +23,7 @@ import numpy as np
 from transpile.errors import UnsupportedError
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.memory_layout import Layout
-from transpile.ir.types import deleted_dtype, in_other_byte_order
+from transpile.ir.types import deleted_dtype, refuse_byte_order
 from transpile.runtime.memory.overlap import overlap, overlaps_itself
 from transpile.trace.call_key import memory_layout
 from transpile.trace.call_signature import Signature
@@ -170,10 +170,8 @@ def layouts_of(known: Signature, leaves: Sequence[Any], where: str) -> list[Layo
     for leaf in known.moved:
         array = leaves[leaf]
         if isinstance(array, np.ndarray) and not array.dtype.isnative:
-            raise UnsupportedError(
-                f"argument {known.paths[leaf]!r} of {where}, whose elements results have, has "
-                f"{in_other_byte_order(array.dtype)}"
-            )
+            what = f"argument {known.paths[leaf]!r} of {where}, whose elements results have,"
+            refuse_byte_order(array.dtype, what)
     check_rows(known, layouts, where)
     return layouts
 

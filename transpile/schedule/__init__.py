@@ -19,9 +19,11 @@ from transpile.schedule.blocking.half_blocks import call_conversions, stage_halv
 from transpile.schedule.blocking.interchange import interchange
 from transpile.schedule.blocking.pack_operands import pack_operands
 from transpile.schedule.blocking.tile import tile
+from transpile.schedule.cleanup.choices.chosen_elements import keep_chosen_elements
+from transpile.schedule.cleanup.choices.eager_conditions import compute_conditions
+from transpile.schedule.cleanup.choices.invariant_choices import hoist_choices
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
 from transpile.schedule.cleanup.early_exits import branch_on_exits
-from transpile.schedule.cleanup.invariant_choices import hoist_choices
 from transpile.schedule.cleanup.kept_rows import skip_kept_rows
 from transpile.schedule.cleanup.licm import hoist_invariants
 from transpile.schedule.cleanup.local_cse import local_cse
@@ -147,6 +149,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "dependence tests: a user's loop whose iterations do not meet is as those of arrays are",
     ),
     (
+        compute_conditions,
+        "cheap operands of `and` and `or` are computed in any case, without branches",
+    ),
+    (
         vectorize_columns,
         "reductions over a leading axis read memory in order, a strip of columns in lanes",
     ),
@@ -247,6 +253,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "what is divided into row and column and put together again is one number",
     ),
     (narrow_divisions, "divisions in lanes of integers whose ranges are small have 32 bits"),
+    (
+        keep_chosen_elements,
+        "scalar replacement: the element at the place of the best so far is a variable",
+    ),
     (remove_dead_scalars, "what only choices read that were settled is dead code"),
     (
         branch_on_exits,

@@ -23,7 +23,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import subexpressions
 from transpile.options import Options
 from transpile.schedule import SCHEDULE
-from transpile.schedule.cleanup.invariant_choices import hoist_choices
+from transpile.schedule.cleanup.choices.invariant_choices import hoist_choices
 
 HALVES = np.linspace(-2, 2, 6).reshape(6, 1).astype(np.float16)
 X = np.linspace(0.1, 3, 6 * 40).reshape(6, 40)

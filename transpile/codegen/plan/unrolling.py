@@ -45,7 +45,9 @@ def _adds_to_a_float(statement: Statement) -> bool:
 
 
 def _does_one_thing(statements: Iterable[Statement]) -> bool:
-    """True if branches have one arm, and change one variable or element in all."""
+    """True if branches have one arm, and there is one of them, or all change one variable or
+    element."""
     branches = [s for s in statements if isinstance(s, If)]
     changes = {id(c) for b in branches for c in walk(b.body) if isinstance(c, Store | Update)}
-    return len(changes) <= 1 and not any(b.orelse for b in branches)
+    is_one = len(branches) <= 1 or len(changes) <= 1
+    return is_one and not any(b.orelse for b in branches)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.errors import UnsupportedError
 from transpile.ir.source_info import user_source
-from transpile.ir.types import as_dtype, check_dtype, in_other_byte_order
+from transpile.ir.types import as_dtype, check_dtype, refuse_byte_order
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
@@ -37,7 +36,7 @@ def native_dtype(dtype: Any, what: str) -> np.dtype[Any]:
     """The dtype that a user asks for, which has to be in the byte order of this machine."""
     known = as_dtype(dtype)
     if not known.isnative:
-        raise UnsupportedError(f"{what} has {in_other_byte_order(known)}")
+        refuse_byte_order(known, what)
     return check_dtype(known, what)
 
 

@@ -208,6 +208,27 @@ def _cell(x: Any, n: Any, m: Any) -> Any:
 # is positive: x itself where there is such a row. The schedule makes it (`cells`).
 cell = elementwise("cell", _cell, "cell(x, y, z)", dtypes="i", interval=intervals.cell)
 
+# Conditions whose second operand is computed where the first one leaves it open, behind a branch.
+# The schedule makes them (`eager_conditions`).
+and_then = elementwise(
+    "and_then",
+    np.logical_and,
+    "x and y",
+    dtypes="b",
+    result="bool",
+    hlo="and",
+    interval=intervals.logical_and,
+)
+or_else = elementwise(
+    "or_else",
+    np.logical_or,
+    "x or y",
+    dtypes="b",
+    result="bool",
+    hlo="or",
+    interval=intervals.logical_or,
+)
+
 # The number itself, computed where it stands: a compiler makes no choice of the branch around it.
 # The schedule makes it (`scalar_choices`).
 behind_branch = elementwise(
