@@ -163,6 +163,23 @@ def test_elements_behind_a_condition_are_not_read_out_of_range():
         agrees(runs, rng.random(7), rng.integers(-9, 16, 7))
 
 
+def test_places_of_both_sides_of_a_condition_are_apart():
+    """Each subscript has the name of its scope, and other scopes have the same names."""
+
+    def f(x, one, other, third):
+        s = 0.0
+        for i in range(len(one)):
+            u = x[one[i]]
+            if u > 0.25 and x[other[i]] < 0.75:
+                s += x[third[i]]
+            if (u < 0.75 and x[third[i]] > 0.5) or x[other[i]] > 0.5:
+                s += u
+            s += x[other[i]] * x[one[i]]
+        return s
+
+    agrees(f, rng.random(9), *rng.integers(-9, 9, (3, 7)))
+
+
 operand = st.sampled_from(
     ["x[i] > 0.5", "y[i] < 0.25", "at[i] > 2", "x[at[i]] < y[i]", "i > 3", "mask[i]", "best < 0"]
 )

@@ -14,6 +14,7 @@ counters that are out of range keep their branch.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -41,7 +42,9 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import (
+    declared_name,
     loads_of,
+    map_expr,
     names_in,
     parts,
     subexpressions,
@@ -69,16 +72,22 @@ def compute_conditions(program: Program, options: Options) -> Program:
 
 
 def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
-    flattener = _Flattener(arrays_of(program, kernel), names)
+    counts = Counter(filter(None, map(declared_name, walk(kernel.body))))
+    repeated = frozenset(name for name, count in counts.items() if count > 1)
+    flattener = _Flattener(arrays_of(program, kernel), names, repeated)
     return changed(kernel, body=flattener.body(kernel.body, OUTSIDE))
 
 
 @dataclass(frozen=True)
 class _Flattener:
-    """Rewrites the loops of a kernel, which sees these arrays."""
+    """Rewrites the loops of a kernel, which sees these arrays.
+
+    repeated  the names that it declares several times, for different scalars
+    """
 
     arrays: Mapping[str, Buffer]
     names: Names
+    repeated: frozenset[str]
 
     def body(self, body: Body, ranges: Ranges) -> Body:
         """Statements with the conditions of the innermost loops among them computed."""
@@ -115,10 +124,13 @@ class _Flattener:
                         else:
                             result.append(changed(statement, value=value, constant=True))
                         continue
-            inner = with_bodies(statement, lambda b: self._flat(b, ranges, independent))
-            result.append(inner)
-        after = same(body, tuple(result))
-        return after if after is body else with_own_names(after, self.names)
+            if isinstance(statement, If):
+                condition = map_expr(statement.condition, _simpler)
+                if condition is not statement.condition and not independent:
+                    condition = one_by_one(condition)
+                statement = changed(statement, condition=condition)
+            result.append(with_bodies(statement, lambda b: self._flat(b, ranges, independent)))
+        return same(body, tuple(result))
 
     def _with_narrow_stores(self, loop: For, ranges: Ranges) -> For:
         """The loop, where it ends in the store of a byte or two under a condition, if each
@@ -156,14 +168,18 @@ class _Flattener:
         if None in declared:
             return None
         own = tuple(d for d in declared if d is not None)
-        values = [p for d in (*own, Declare(name, found[1])) for p in parts(d)]
+        taken = self.repeated.intersection(d.name for d in own)
+        *named, last = with_own_names((*own, Declare(name, found[1])), self.names, taken)
+        own = tuple(d for d in named if isinstance(d, Declare))
+        value = last.value if isinstance(last, Declare) else found[1]
+        values = [p for d in (*named, last) for p in parts(d)]
         loads = [p for p in values if isinstance(p, Load)]
         applied = [p for p in values if isinstance(p, Apply)]
         is_cheap = len(applied) <= _MOST_OPERATIONS and len(loads) <= _MOST_LOADS
         is_safe = all(p.primitive.speculatable for p in applied) and all(
             load.buffer in self.arrays and is_in_bounds(load, self.arrays, ranges) for load in loads
         )
-        return (own, found[1]) if is_cheap and is_safe else None
+        return (own, value) if is_cheap and is_safe else None
 
 
 def _is_read_once(name: str, behind: Sequence[Statement]) -> bool:
@@ -208,6 +224,13 @@ def _set_to(arm: Body, name: str) -> tuple[tuple[Declare, ...], Expr] | None:
             case _:
                 return None
     return None
+
+
+def _simpler(expr: Expr) -> Expr:
+    """A choice between truths, where it is a conjunction or a disjunction."""
+    if isinstance(expr, Apply) and expr.op == "select" and expr.dtype == BOOL:
+        return _chosen(*expr.args)
+    return expr
 
 
 def _chosen(test: Expr, x: Expr, y: Expr) -> Expr:
