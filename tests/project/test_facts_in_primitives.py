@@ -44,7 +44,7 @@ JUSTIFIED = {
     ): RULES,
     ("python.semantics.builtins", "real imag"): API,
     (
-        "python.semantics.math_functions",
+        "python.mathematics.functions",
         "erf erfc gamma lgamma floor ceil trunc log remainder ldexp hypot gcd lcm",
     ): API,
     ("random.normals", "svd eigh cholesky"): API,

@@ -17,10 +17,11 @@ from transpile.python.growing import heaps
 from transpile.python.growing.deques import GrowingDeque
 from transpile.python.growing.growth import Growing, RoomError
 from transpile.python.growing.lists import GrowingList
+from transpile.python.mathematics import functions
 from transpile.python.objects.containers import Lent
 from transpile.python.objects.number_lists import ListedError, is_in, made_of, type_in
 from transpile.python.rolling import RolledError, UnrolledError
-from transpile.python.semantics import bounds, builtins, math_functions
+from transpile.python.semantics import bounds, builtins
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import HandledError, raise_
 from transpile.python.semantics.generators import Generating
@@ -38,7 +39,7 @@ from transpile.util.interrupt_safety import THREAD, as_before, between
 T = TypeVar("T")
 _SUBSTITUTES: dict[int, tuple[Any, Any]] = {
     id(function): (function, ours)
-    for table in (builtins.TABLE, math_functions.TABLE, heaps.TABLE)
+    for table in (builtins.TABLE, functions.TABLE, heaps.TABLE)
     for function, ours in table.items()
 }
 

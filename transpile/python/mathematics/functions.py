@@ -17,10 +17,12 @@ import numpy as np
 from transpile import lax
 from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import weaken
+from transpile.python.mathematics.exact_sums import exact_sum
 from transpile.python.semantics.iterables import range_, traced_array
 from transpile.python.semantics.loops import for_
 from transpile.python.semantics.numbers import any_unknown, as_complex, as_float, as_integer
 from transpile.scipy.special.gammas import gamma, gammaln
+from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
 
 Function = Callable[..., Any]
@@ -194,6 +196,15 @@ def _prod(iterable: Any, *, start: Any = 1) -> Any:
     return product
 
 
+def _fsum(iterable: Any) -> Any:
+    if not isinstance(iterable, Tracer):
+        items = list(iterable)
+        if not any_unknown(items):
+            return math.fsum(items)
+        iterable = np.stack([as_float(item) for item in items])
+    return weaken(exact_sum(np.reshape(iterable.astype(np.float64), -1)))
+
+
 # ---------------------------------------------------------------------------------- complex numbers
 
 
@@ -288,3 +299,4 @@ TABLE: dict[Function, Function] = {
     for module, functions in ((math, _MATH), (cmath, _CMATH))
     for name, ours in functions.items()
 }
+TABLE[math.fsum] = _fsum  # generators are no values, and may hold traced ones

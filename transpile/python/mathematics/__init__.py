@@ -1,0 +1,1 @@
+"""Functions of `math` and `cmath` of traced numbers."""
