@@ -102,6 +102,18 @@ def test_a_zero_among_blocks_that_overflow():
     assert transpile.jit(np.prod)(x) == -np.inf
 
 
+def test_all_blocks_of_rows_of_runtime_sizes_are_multiplied_and_no_more():
+    """How many there are was an estimate, which is too small for long rows and too large for
+    short ones: those took seconds where the extent was a quotient of sizes."""
+    spec = transpile.ShapeDtypeStruct(("m", "n"), np.float64)
+    lowering = transpile.jit(lambda x: np.prod(x, axis=1)).lower(spec)
+    x = np.ones((2, (1 << 20) + 1000))
+    x[:, 0], x[1, -1] = np.inf, 0
+    np.testing.assert_array_equal(lowering.compile()(x), [np.inf, np.nan])
+    repeated = lowering.as_text().split("if (!(")[1]
+    assert "for (int64_t block = 0; block < (n + 255) / 256; block++)" in repeated
+
+
 def in_lanes(f, *args, options=Options()):
     return vectorize_loops(lowered(f, *args), options)
 

@@ -30,6 +30,7 @@ from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import INNERMOST_LANES, LANES_BOUND, ONE_VERSION, STACK_BOUNDED
 from transpile.ir.dims import Dim, Symbol
+from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -278,7 +279,7 @@ def _in_order(
         return _with_lanes_after(in_order, statement, target, names)
     if statement.limit is not None or trips(statement) <= machine.product_block:
         return in_order
-    number = -(-trips(statement) // machine.product_block)
+    number = blocks_of(statement.extent, machine.product_block)
     block = Symbol(names.inner().new("block"), 0, number)
     first = Dim.of(block) * machine.product_block + statement.start
     piece = {"start": first, "stop": first + machine.product_block, "limit": statement.stop}
