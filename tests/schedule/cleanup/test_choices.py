@@ -141,6 +141,37 @@ def test_the_element_is_none_where_the_loop_stores():
     assert "nearest" not in agrees(twice, rng.random(9))
 
 
+@pytest.mark.parametrize("place", ["min(best, 3)", "np.minimum(best, 2)", "best & 1", "best % 4"])
+def test_what_is_compared_with_is_at_the_place_itself(place):
+    """No variable is kept for an element at what is computed of the best place."""
+    source = f"""
+def f(x, n):
+    best = 0
+    for i in range(n):
+        if x[i] > x[{place}]:
+            best = i
+    return best
+"""
+    x = np.array([3.0, 1.0, 2.0, 0.0, 4.0, 3.5, 2.5])
+    assert "nearest" not in agrees(function_of(source, f"a search at {place}"), x, np.int64(7))
+
+
+def test_a_test_is_computed_before_what_changes_its_operands():
+    def stored_between(x, n):
+        best = 0
+        w = np.zeros(20)
+        for i in range(n):
+            is_less = x[i] * w[i] < x[best]
+            w[i + 1] = 0.5
+            w[i] = 2.0
+            if is_less:
+                best = i
+        return best, w
+
+    x = np.linspace(1.0, 0.5, 12)
+    assert "nearest" in agrees(stored_between, x, np.int64(12))
+
+
 def test_bools_are_stored_in_any_case_where_iterations_have_their_own():
     text = agrees(eroded, rng.random((9, 11)) > 0.3)
     assert "if (" not in text[: text.index("_workspace_size")]

@@ -181,6 +181,23 @@ def test_shadowed_names_are_no_symbols_of_the_test():
         assert_same_results(run(after, args), run(before, args))
 
 
+def test_the_test_reads_no_element_that_a_condition_guards():
+    def f(y, to, of, rounds):
+        for _ in range(rounds):
+            for e in range(len(to)):
+                if to[e] >= 0 and to[e] < 6:
+                    y[of[to[e]]] += 0.5
+        return y
+
+    y = np.linspace(0.1, 1.0, N)
+    before, after = versioned(f, y, *INSIDE, np.int64(3))
+    assert arms(after)
+    for to in (INSIDE[0], np.array([0, -9, 2, 7, -1, 3]), np.full(E, -(2**63))):
+        args = [y, to, INSIDE[1], np.int64(2)]
+        assert_same_results(run(after, args), run(before, args))
+        np.testing.assert_array_equal(run(after, args)[0], f(y.copy(), to, INSIDE[1], 2))
+
+
 def test_python_says_the_same():
     rng = np.random.default_rng(0)
     f = transpile.jit(edges)

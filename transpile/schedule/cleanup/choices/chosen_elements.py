@@ -131,18 +131,23 @@ class _Keeper:
         varying = declared_names(loop.body) | {loop.symbol.name}
         stored = {name for s in all_inside for name in written(s)}
         read = {load for s in loop.body for load in loads(s)}  # whatever the iteration does
-        for update in loop.body:
+        for position, update in enumerate(loop.body):
             chosen = _choice(update)
             if chosen is None or sum(_is_of(s, chosen[0]) for s in all_inside) != 1:
                 continue
-            for at in loop.body:
+            for before, at in enumerate(loop.body):
                 if not isinstance(at, Declare) or at.symbol is None:
                     continue
                 element = _element_at(at.symbol, all_inside)
-                if element is None or element.buffer in stored or not _follows(at, chosen[0]):
+                if element is None or element.buffer in stored:
                     continue
+                behind = walk(loop.body[position + 1 :])
+                if before < position and any(element in loads(s) for s in behind):
+                    continue  # of the place before it changed
                 axis = element.index.index(Dim.of(at.symbol))
                 search = _Search(*chosen, at.symbol, at.value, element, axis)
+                if not _follows(at.value, chosen[0].target, self._extent(search)):
+                    continue
                 others = {s.name for i in element.index for s in symbols_of(i)} - {at.name}
                 other = search.element_at(search.place)
                 is_there = other in read or is_in_bounds(other, self.arrays, ranges)
@@ -165,7 +170,7 @@ class _Keeper:
         def with_kept(expr: Expr) -> Expr:
             return kept if expr == element else expr
 
-        test, own_body = _inlined(search.test, loop.body)
+        test, own_body = _inlined(search, loop.body)
         changes = If(
             map_expr(one_by_one(test), with_kept),
             (
@@ -183,13 +188,32 @@ class _Keeper:
         )
 
 
-def _inlined(test: Expr, body: Body) -> tuple[Expr, Body]:
-    """The value of a test that has a name which is read once, and the statements without it."""
+def _inlined(search: _Search, body: Body) -> tuple[Expr, Body]:
+    """The value of a test that has a name which is read once, if nothing changes it before the
+    place does, and the statements without it."""
+    test = search.test
     declared = [s for s in body if isinstance(s, Declare) and test == Ref(s.name, BOOL)]
     reads = sum(p == test for s in walk(body) for p in parts(s))
     if len(declared) != 1 or reads != 1 or not declared[0].constant:
         return test, body
-    return declared[0].value, tuple(s for s in body if s is not declared[0])
+    value = declared[0].value
+    between = walk(body[body.index(declared[0]) : body.index(search.update)])
+    changes = {name for s in between for name in _changed_by(s)}
+    if any(isinstance(p, Load | Ref) and _name_of(p) in changes for p in subexpressions(value)):
+        return test, body
+    return value, tuple(s for s in body if s is not declared[0])
+
+
+def _changed_by(statement: Statement) -> tuple[str, ...]:
+    """The arrays and scalars that a statement itself changes."""
+    match statement:
+        case Update(target=Ref(name=name)):
+            return (name,)
+    return written(statement)
+
+
+def _name_of(value: Load | Ref) -> str:
+    return value.buffer if isinstance(value, Load) else value.name
 
 
 def _clamped(value: Expr, extent: Index) -> Expr:
@@ -219,10 +243,20 @@ def _is_of(statement: Statement, update: Update) -> bool:
     return isinstance(statement, Update) and statement.target == update.target
 
 
-def _follows(at: Declare, update: Update) -> bool:
-    """True for a subscript that is computed of the scalar of an update, and of nothing else."""
-    leaves = [p for p in subexpressions(at.value) if not isinstance(p, Apply | Literal)]
-    return bool(leaves) and all(leaf == update.target for leaf in leaves)
+def _follows(value: Expr, place: Expr, extent: Index) -> bool:
+    """True for a subscript that is this place, wherever there is an element."""
+    match value:
+        case Apply(op="subscript", args=(x, n)):
+            return as_index(n) == extent and _follows(x, place, extent)
+        case Apply(op="maximum", args=(x, Literal(value=low))) if low <= 0:
+            return _follows(x, place, extent)
+        case Apply(op="minimum", args=(x, most)):
+            high = as_index(most)
+            beyond = None if high is None else bounds(high - extent + 1)[0]
+            return beyond is not None and beyond >= 0 and _follows(x, place, extent)
+        case Apply(op="select", args=(Apply(op="less", args=(x, Literal(value=0))), _, other)):
+            return x == other and _follows(other, place, extent)
+    return value == place
 
 
 def _element_at(at: Symbol, inside: Body) -> Load | None:

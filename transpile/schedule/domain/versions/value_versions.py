@@ -25,7 +25,8 @@ import numpy as np
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_DEAD_SCALARS, SUBEXPRESSIONS_SHARED
-from transpile.ir.dims import Shape, bounds, is_within, symbols_of
+from transpile.ir.dims import Shape, Symbol, bounds, is_within, symbols_of
+from transpile.ir.indices.values import as_value
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -132,6 +133,23 @@ class _Versions:
         return (inside, *test, If(flag, (fast,), (loop,)))
 
 
+def _in_range(value: Expr, symbol: Symbol) -> Expr:
+    """What a place is, whatever the conditions around it: these may have saved a clamp."""
+    if symbol.extent is None:
+        return value
+    low, high = as_value(symbol.lower), as_value(symbol.extent - 1)
+    match value:
+        case Apply(op="minimum", args=(Apply(op="maximum", args=(_, least)), most)):
+            is_clamped = (least, most) == (low, high)
+        case Apply(op="maximum", args=(Apply(op="minimum", args=(_, most)), least)):
+            is_clamped = (least, most) == (low, high)
+        case _:
+            is_clamped = False
+    if is_clamped:
+        return value
+    return Apply("maximum", (Apply("minimum", (value, high), INT64), low), INT64)
+
+
 def _tests(clamp: Clamp) -> Iterator[Expr]:
     """What is true where a clamp does nothing."""
     yield compared("greater_equal", clamp.inner, clamp.least)
@@ -201,7 +219,7 @@ class _Slices:
                         continue
                     if symbol.name in self.constants.values:
                         own |= {symbol.name}
-                        result.append(changed(statement, value=value))
+                        result.append(changed(statement, value=_in_range(value, symbol)))
                     clamp = self.constants.clamped(statement.value)
                     if clamp is not None and _is_of_elements(clamp.inner, own):
                         self.clamps[statement] = (clamp.inner, clamp.inner)
