@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_DEAD_SCALARS, SUBEXPRESSIONS_SHARED, THREADS_BOUND
-from transpile.ir.dims import Symbol, symbols_of
+from transpile.ir.dims import Symbol, bounds, symbols_of
+from transpile.ir.indices.values import as_value
 from transpile.ir.loop_ir import (
+    Apply,
     Declare,
     Expr,
     For,
@@ -32,6 +34,7 @@ from transpile.ir.loop_ir import (
     Within,
 )
 from transpile.ir.loop_rewrite import (
+    loads_of,
     map_kernels,
     names_in,
     parts,
@@ -40,6 +43,7 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
+from transpile.ir.types import INT64
 from transpile.options import Options
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
 from transpile.schedule.domain.index_set_split import unique_names
@@ -87,7 +91,7 @@ def _hoisted(
                 inner = _hoisted(statement.body, written_buffers, names)
             if not statement.parallel or statement.ordered:
                 invariant, inner = _split(statement.symbol, inner)
-                for declaration in invariant:
+                for declaration in _in_any_case(invariant, statement):
                     if not (
                         _is_kernel_invariant(declaration, written_buffers)
                         and declared.get(declaration.name) == declaration
@@ -104,6 +108,38 @@ def _hoisted(
             if isinstance(statement, Declare):
                 declared[statement.name] = statement
     return unique_names(same(body, tuple(result)), names)
+
+
+def _in_any_case(moved: list[Declare], loop: For) -> list[Declare]:
+    """What a loop declared, where it may have no iterations: the places at which other
+    declarations read are in range all the same."""
+    if (bounds(loop.extent)[0] or 0) > 0:
+        return moved
+    indices = [i for d in moved for load in loads_of(d.value) for i in load.index]
+    read = {symbol for index in indices for symbol in symbols_of(index)}
+    return [
+        changed(d, value=in_range(d.value, d.symbol)) if d.symbol and d.symbol in read else d
+        for d in moved
+    ]
+
+
+def in_range(value: Expr, symbol: Symbol) -> Expr:
+    """What a place is, whatever the conditions around it: these may have saved a clamp."""
+    if symbol.extent is None:
+        return value
+    low, high = as_value(symbol.lower), as_value(symbol.extent - 1)
+    match value:
+        case Apply(op="subscript", args=(_, n)):
+            is_clamped = n == as_value(symbol.extent) and symbol.lower == 0
+        case Apply(op="minimum", args=(Apply(op="maximum", args=(_, least)), most)):
+            is_clamped = (least, most) == (low, high)
+        case Apply(op="maximum", args=(Apply(op="minimum", args=(_, most)), least)):
+            is_clamped = (least, most) == (low, high)
+        case _:
+            is_clamped = False
+    if is_clamped:
+        return value
+    return Apply("maximum", (Apply("minimum", (value, high), INT64), low), INT64)
 
 
 def _is_kernel_invariant(statement: Statement, written_buffers: set[str]) -> bool:

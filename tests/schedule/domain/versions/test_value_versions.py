@@ -198,6 +198,35 @@ def test_the_test_reads_no_element_that_a_condition_guards():
         np.testing.assert_array_equal(run(after, args)[0], f(y.copy(), to, INSIDE[1], 2))
 
 
+def test_loops_without_iterations_read_nothing_out_of_range():
+    """Elements that do not depend on a counter are read before its loop, and so are places."""
+
+    def chosen(y, to, of, rounds):
+        for _ in range(4):
+            for _ in range(rounds):
+                y[to[of[0]]] += 1.0
+        return y
+
+    def counted(y, to, of, rounds):
+        for _ in range(to[0]):
+            for e in range(len(of)):
+                y[to[to[0] - 1]] += 1.0
+                y[to[to[0]]] += of[e]
+        return y
+
+    far = np.array([-(10**12), 10**12, 7])
+    shapes = {"y": ("n",), "to": ("e",), "of": ("m",)}
+    for f in (chosen, counted):
+        y = np.linspace(0.1, 1.0, N)
+        jitted = transpile.jit(f, dynamic_shapes=shapes, compiler_options={"opt_level": 1})
+        program = jitted.lower(y, far, far, 0)._lowering.program()
+        cases = [(INSIDE[1], INSIDE[0], 1), (far, INSIDE[0], 0), (far, far, 0)]
+        for to, of, rounds in (*cases, (np.array([-1, 0, 2]), INSIDE[0], 0)):
+            named = {"y": y.copy(), "to": to, "of": of, "rounds": np.int64(rounds)}
+            results = run(program, [named[b.name] for b in program.inputs])
+            np.testing.assert_array_equal(results[0], f(y.copy(), to, of, rounds))
+
+
 def test_python_says_the_same():
     rng = np.random.default_rng(0)
     f = transpile.jit(edges)

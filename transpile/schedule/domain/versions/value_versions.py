@@ -26,7 +26,6 @@ import numpy as np
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_DEAD_SCALARS, SUBEXPRESSIONS_SHARED
 from transpile.ir.dims import Shape, Symbol, bounds, is_within, symbols_of
-from transpile.ir.indices.values import as_value
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -53,6 +52,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
+from transpile.schedule.cleanup.licm import in_range
 from transpile.schedule.cleanup.ranges.settled_comparisons import settle_branches
 from transpile.schedule.domain.versions.clamped_subscripts import (
     Clamp,
@@ -133,21 +133,20 @@ class _Versions:
         return (inside, *test, If(flag, (fast,), (loop,)))
 
 
-def _in_range(value: Expr, symbol: Symbol) -> Expr:
-    """What a place is, whatever the conditions around it: these may have saved a clamp."""
-    if symbol.extent is None:
-        return value
-    low, high = as_value(symbol.lower), as_value(symbol.extent - 1)
-    match value:
-        case Apply(op="minimum", args=(Apply(op="maximum", args=(_, least)), most)):
-            is_clamped = (least, most) == (low, high)
-        case Apply(op="maximum", args=(Apply(op="minimum", args=(_, most)), least)):
-            is_clamped = (least, most) == (low, high)
-        case _:
-            is_clamped = False
-    if is_clamped:
-        return value
-    return Apply("maximum", (Apply("minimum", (value, high), INT64), low), INT64)
+def _names_in(value: Expr) -> set[str]:
+    """The scalars, counters and places that an expression asks for."""
+    names = {p.name for p in subexpressions(value) if isinstance(p, Ref)}
+    return names | {s.name for i in indices_in(value) for s in symbols_of(i)}
+
+
+def _joined(body: list[Statement]) -> Body:
+    """Statements with one test, behind the others, of all that they test."""
+    tests = [s for s in body if isinstance(s, Update)]
+    if len(tests) < 2:
+        return tuple(body)
+    test = reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), (t.value for t in tests))
+    others = [s for s in body if not isinstance(s, Update)]
+    return (*others, changed(tests[0], value=test))
 
 
 def _tests(clamp: Clamp) -> Iterator[Expr]:
@@ -201,6 +200,12 @@ class _Slices:
             match statement:
                 case For() if repeats and self._is_counted(statement, own):
                     inner = self.of(statement.body, own | {statement.symbol.name})
+                    before, inner = self._without_invariants(statement.symbol, inner)
+                    for part in before:
+                        if isinstance(part, Update):
+                            tests |= dict.fromkeys(_conjuncts(part.value))
+                        else:
+                            result.append(part)
                     if any(not isinstance(s, Declare) for s in inner):
                         result.append(For(statement.symbol, statement.stop, inner, statement.start))
                 case If():
@@ -219,7 +224,7 @@ class _Slices:
                         continue
                     if symbol.name in self.constants.values:
                         own |= {symbol.name}
-                        result.append(changed(statement, value=_in_range(value, symbol)))
+                        result.append(changed(statement, value=in_range(value, symbol)))
                     clamp = self.constants.clamped(statement.value)
                     if clamp is not None and _is_of_elements(clamp.inner, own):
                         self.clamps[statement] = (clamp.inner, clamp.inner)
@@ -228,6 +233,29 @@ class _Slices:
             test = reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), tests)
             result.append(Update(self._flag, "logical_and", test))
         return tuple(dict.fromkeys(result))
+
+    def _without_invariants(self, symbol: Symbol, body: Body) -> tuple[list[Statement], Body]:
+        """What a loop computes and tests that does not depend on its counter, and the rest. This
+        is tested whether there are iterations or not: later passes read such elements before the
+        loop."""
+        before: list[Statement] = []
+        rest: list[Statement] = []
+        varying = {symbol.name}
+        for statement in body:
+            match statement:
+                case Declare(name=name, value=value):
+                    is_invariant = varying.isdisjoint(_names_in(value))
+                    (before if is_invariant else rest).append(statement)
+                    if not is_invariant:
+                        varying.add(name)
+                case Update(value=value):
+                    for part in _conjuncts(value):
+                        is_invariant = varying.isdisjoint(_names_in(part))
+                        own = Update(self._flag, "logical_and", part)
+                        (before if is_invariant else rest).append(own)
+                case _:
+                    rest.append(statement)
+        return before, _joined(rest)
 
     def _is_counted(self, loop: For, own: frozenset[str]) -> bool:
         """True for a loop whose trip count is the same in each iteration of the outer one."""
