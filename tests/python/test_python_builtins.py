@@ -120,7 +120,7 @@ def of_traced_ranges(n, x):
 def test_ranges_of_traced_length_in_builtins():
     x = np.array([3.0, -1.0, 4.0, 0.5])
     check(of_traced_ranges, (4, x), (0, x), (1, x), (2, x))
-    with pytest.raises(ValueError, match=r"max\(\) iterable argument is empty"):
+    with pytest.raises(ValueError, match=r"^max\(\) .* empty"):
         transpile.jit(lambda n: max(range(n)))(0)
 
 

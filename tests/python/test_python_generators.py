@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -59,7 +60,9 @@ def test_long_generators_are_loops_of_the_program():
 
 
 def test_empty_ones_raise():
-    with pytest.raises(ValueError, match=r"min\(\) iterable argument is empty"):
+    with pytest.raises(ValueError, match=r"min") as wanted:
+        min(())
+    with pytest.raises(ValueError, match=f"^{re.escape(str(wanted.value))}"):
         transpile.jit(lambda x, n: min(x[i] for i in range(n)))(A, 0)
     with pytest.raises(errors.TracerBoolConversionError):
         transpile.jit(lambda x: min(v for v in x if v > 2))(A)

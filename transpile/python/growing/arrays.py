@@ -145,6 +145,8 @@ class GrowingArrays(TracedList, Growing):
         if self.items is None and elements is None:
             return
         if current_trace() is not self.owner:
+            if self.owner is not None and not self.owner.active:  # which cannot be traced again
+                raise self._refused("reads, where its iteration or branch has ended,")
             raise GrownError(self, None, elements)
         self.fit(None, elements)
 

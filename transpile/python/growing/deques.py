@@ -16,6 +16,7 @@ from transpile.primitives import axes, elementwise
 from transpile.python.growing.arrays import GrowingArrays, fail_if, is_unknown
 from transpile.python.growing.elements import Elements
 from transpile.python.growing.growth import Change
+from transpile.python.growing.lists import GrowingList
 from transpile.trace.trace import bind
 
 
@@ -128,6 +129,26 @@ class GrowingDeque(GrowingArrays):
     def like(self) -> Any:
         """An object of the class that it stands for."""
         return deque()
+
+    def results(self) -> tuple[Any, list[Any]]:
+        """It is no result of the function, as is no deque."""
+        raise TypeError(
+            f"{user_source()}: a deque is no result of a traced function, which returns arrays, "
+            f"numbers, or tuples, lists and dicts of them. Return a list: list(queue)."
+        )
+
+    def as_list(self) -> Any:
+        """A list of its elements."""
+        if self.items is not None:
+            return list(self.items)
+        places = bind(axes.iota, shape=(self.room,), dimension=0, dtype=INT64)
+        last = self.room - 1 if isinstance(self.room, int) else self.room.as_value() - 1
+        places = np.minimum(self.first[0] + places, last)
+        made = GrowingList(None)
+        made.elements, made.room, made.most = self.elements, self.room, self.room
+        made.columns = [column[places] for column in self.columns]
+        made._set_count(self.length())
+        return made
 
     def copy(self) -> Any:
         """A deque of the same elements."""

@@ -18,6 +18,7 @@ from transpile.python.semantics.values import is_array, truth
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
 from transpile.trace.views.lists import TracedList, flatten_lists
+from transpile.util.interrupt_safety import THREAD
 
 T = TypeVar("T")
 _OWN = (Trace, Tracer, TracedList)
@@ -99,12 +100,12 @@ class Lent:
     """A value that stands for one of the user's, and how it was."""
 
     def __init__(self, value: Any) -> None:
-        self._value = value
+        self.value = value
         self._leaves, self._structure = flatten_lists(value)
 
     def is_changed(self) -> bool:
         """True where something else is in it by now."""
-        leaves, structure = flatten_lists(self._value)
+        leaves, structure = flatten_lists(self.value)
         pairs = zip(leaves, self._leaves, strict=False)
         return structure != self._structure or any(a is not b for a, b in pairs)
 
@@ -115,19 +116,33 @@ def lent_by_choice(
     results: Sequence[Sequence[Any]],
     branches: Sequence[Callable[..., Any]],
 ) -> list[tuple[str, Lent]]:
-    """The values behind two branches that stand for lists or objects which were there before."""
+    """The values behind two branches, or behind a loop of no iterations or more, that stand for
+    lists or objects which were there before."""
     triples = zip(names, values, *results, strict=True)
-    chosen = [(n, v, pair) for n, v, *pair in triples if _may_change(v) and pair[0] is not pair[1]]
+    chosen = [
+        (n, v, pair)
+        for n, v, *pair in triples
+        if any(map(_may_change, _inside(v))) and not (v is pair[0] and v is pair[1])
+    ]
     if not chosen:
         return []
-    before: set[int] = set()
+    before = {id(x.value) for _, x in THREAD.python.lent}  # what stands for such ones itself
     for branch in branches:
         for _, value in closed_over(branch):
             _take_ids(value, _DEPTH, before)
-    lent = [(n, Lent(v)) for n, v, pair in chosen if before & {*map(id, pair)}]
+    held = [(n, v, [x for part in pair for x in _inside(part)]) for n, v, pair in chosen]
+    lent = [(n, Lent(v)) for n, v, parts in held if before & {*map(id, parts)}]
     # One that changes later is unlike its copy then.
-    sources = [(n, x) for n, _, pair in chosen for x in pair if isinstance(x, CHANGEABLE)]
+    sources = [(n, x) for n, _, parts in held for x in parts if isinstance(x, CHANGEABLE)]
     return lent + [(n, Lent(x)) for n, x in sources if id(x) in before]
+
+
+def _inside(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
+    """A value, and what is in it if it is a list or tuple."""
+    yield value
+    if depth and type(value) in (list, tuple) and len(value) <= MOST_ITEMS:
+        for item in value:
+            yield from _inside(item, depth - 1)
 
 
 def _may_change(value: Any) -> bool:

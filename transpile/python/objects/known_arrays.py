@@ -209,6 +209,7 @@ def closed_over(function: Any) -> Iterator[tuple[str, Any]]:
     while pending:
         function = pending.pop()
         while isinstance(function, partial):
+            pending += function.args
             function = function.func
         if isinstance(function, FunctionType) and id(function) not in met:
             met.add(id(function))

@@ -24,7 +24,7 @@ def isinstance_(value: Any, kinds: Any, /) -> bool:
 def list_(*values: Any) -> Any:
     """`list`, of which one of numbers is a copy."""
     if len(values) == 1 and isinstance(values[0], TracedList):
-        return values[0].copy() if not values[0].is_nested else [*values[0]]
+        return values[0].as_list() if not values[0].is_nested else [*values[0]]
     return list(*values)
 
 

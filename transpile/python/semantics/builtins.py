@@ -21,7 +21,6 @@ from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import as_array, strengthen, weaken
 from transpile.primitives import elementwise
 from transpile.python.growing.arrays import GrowingArrays
-from transpile.python.growing.lists import GrowingList
 from transpile.python.objects.list_functions import (
     extreme_of,
     is_long,
@@ -187,15 +186,24 @@ def _best_of_items(
 
 
 def _raised(name: str) -> tuple[()]:
-    raise_(lambda: ValueError(f"{name}() iterable argument is empty"), None)
+    raise_(lambda: _of_nothing(name), None)
     return ()
+
+
+def _of_nothing(name: str) -> ValueError:
+    """What Python raises, whose text is another one from Python 3.12 on."""
+    try:
+        {"min": min, "max": max}[name](())
+    except ValueError as error:
+        return ValueError(*error.args)
+    raise errors.InternalError(name)
 
 
 def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """`sorted`, by numbers: a list of as many values. Equal ones stay in their order."""
     key = None if key is None else resolved(key)
-    if isinstance(iterable, GrowingList) and not iterable.is_plain:
-        return iterable.ordered(key, reverse)
+    if isinstance(iterable, GrowingArrays) and not iterable.is_plain:
+        return iterable.as_list().ordered(key, reverse)
     if key is None and numbers_in(iterable):
         return sorted_numbers(iterable, reverse)
     values = list(iterable)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
 from transpile.lax.control.bodies import merged
 from transpile.numpy.core.promotion import convert
 from transpile.primitives import axes
+from transpile.python.objects.containers import lent_by_choice
 from transpile.python.objects.references import (
     Object,
     Objects,
@@ -36,6 +37,7 @@ from transpile.trace.trace import bind, constant
 from transpile.trace.tracer import Tracer
 from transpile.trace.views.lists import TracedList, flatten_lists
 from transpile.trace.views.results import lies_in_rows
+from transpile.util.interrupt_safety import THREAD
 
 _TURNED = "a loop carries it, and it does not lie in rows before or behind each iteration"
 
@@ -63,6 +65,7 @@ class State:
         self._labels: list[str] = []
         self._without_rows: set[str] = set()
         self._results: Sequence[Any] = ()
+        self._body: Callable[..., Any] = len  # until an iteration is traced
         self._turned: set[int] = set()
         self._begin()
 
@@ -128,6 +131,20 @@ class State:
                 is_sure = part.flag is None or (behind and part.is_new and self.surely_begins)
                 values.append(value if is_sure else Maybe(value, leaves[part.flag], part.name))
         return values
+
+    def behind(self, leaves: Sequence[Any]) -> list[Any]:
+        """The variables behind the loop. Lists and objects that are copies there are noted."""
+        values = self.values(leaves, behind=True)
+        last = list(map(_bound, self._results))
+        first = last if self.surely_begins else [given for _, given, _ in self._given]
+        for name, lent in lent_by_choice(self.names, values, (first, last), (self._body,)):
+            THREAD.python.lent.append((f"{user_source()}: {name!r}", lent))
+        return values
+
+    def is_settled(self, body: Callable[..., Any], results: Sequence[Any], region: Region) -> bool:
+        """Take what an iteration of this body gives; False where it is to be traced anew."""
+        self._body = body
+        return not (self.absorb(results, region) or self.is_turned())
 
     def absorb(self, results: Sequence[Any], region: Region) -> bool:
         """Take what an iteration gives; True where the carry changes, so that it is to be traced
@@ -412,3 +429,8 @@ def _unsettled(name: str, before: str, after: str) -> Exception:
         f"behind it. What a loop changes keeps its shape and its structure; give it the shape that "
         f"it ends with before the loop."
     )
+
+
+def _bound(value: Any) -> Any:
+    """A value, whether a variable surely has it or not."""
+    return value.value if type(value) is Maybe else value

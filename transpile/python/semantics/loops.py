@@ -475,7 +475,7 @@ class _Loop(LoopStatement):
                 results = checked(partial(unchanging, run, body), body)
             except EndedError:  # an exception ends each iteration
                 results = tuple(now)
-            if not (state.absorb(results, region) or state.is_turned()):
+            if state.is_settled(body, results, region):
                 return region
         raise errors.InternalError("the types of a loop do not settle")
 
@@ -497,4 +497,4 @@ class _Loop(LoopStatement):
         ]
         for number, array in objects.settle(named, iterations).items():
             named[number] = array
-        return tuple(state.values(named, behind=True))
+        return tuple(state.behind(named))

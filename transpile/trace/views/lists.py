@@ -71,6 +71,10 @@ class TracedList:
         """A list of the same elements."""
         raise NotImplementedError
 
+    def as_list(self) -> Any:
+        """`list(values)`."""
+        return self.copy()
+
     def as_value(self) -> Any:
         """An array of its elements."""
         return self.values.copy()
