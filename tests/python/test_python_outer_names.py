@@ -171,7 +171,49 @@ def test_variables_of_a_scope_around():
         np.testing.assert_allclose(transpile.tree.leaves(found), transpile.tree.leaves(wanted))
 
 
-@pytest.mark.parametrize(("f", "name"), [(counts_in_a_loop, "n"), (counts_in_the_module, "COUNT")])
+def _note_one():
+    """A straight line, which has nothing else that is to be converted."""
+    global COUNT
+    COUNT += 1
+
+
+def counts_by_a_helper(v):
+    for x in v:
+        if x > 0:
+            _note_one()
+    return COUNT
+
+
+def _counter():
+    count = 0
+
+    def note():
+        nonlocal count
+        count += 1
+        return count
+
+    return note
+
+
+NOTE = _counter()
+
+
+def counts_by_a_closure(v):
+    k = 0
+    while v[0] > k:
+        k = NOTE()
+    return k
+
+
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (counts_in_a_loop, "n"),
+        (counts_in_the_module, "COUNT"),
+        (counts_by_a_helper, "COUNT"),
+        (counts_by_a_closure, "count"),
+    ],
+)
 def test_variables_of_outer_scopes_are_of_no_iteration(f, name):
     with pytest.raises(errors.UnsupportedError, match=f": {name} of an outer scope"):
         transpile.jit(f)(X)

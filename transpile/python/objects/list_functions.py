@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile import tree
+from transpile import errors, tree
 from transpile.numpy.core.coercion import is_instance
 from transpile.numpy.core.promotion import weaken
 from transpile.python.objects.number_lists import NumberList
@@ -39,6 +39,15 @@ def extreme_of(values: NumberList, of_row: Function) -> Any:
     """`min` or `max` of numbers, as an element is."""
     found = of_row(values.values)
     return weaken(found) if values.is_weak else found
+
+
+def of_nothing(name: str) -> ValueError:
+    """What `min` and `max` of no elements raise, whose text is another one from Python 3.12 on."""
+    try:
+        {"min": min, "max": max}[name](())
+    except ValueError as error:
+        return ValueError(*error.args)
+    raise errors.InternalError(name)
 
 
 def opened(value: Any) -> Any:

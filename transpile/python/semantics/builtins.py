@@ -26,6 +26,7 @@ from transpile.python.objects.list_functions import (
     is_long,
     isinstance_,
     numbers_in,
+    of_nothing,
     opened,
     sorted_numbers,
 )
@@ -186,17 +187,8 @@ def _best_of_items(
 
 
 def _raised(name: str) -> tuple[()]:
-    raise_(lambda: _of_nothing(name), None)
+    raise_(lambda: of_nothing(name), None)
     return ()
-
-
-def _of_nothing(name: str) -> ValueError:
-    """What Python raises, whose text is another one from Python 3.12 on."""
-    try:
-        {"min": min, "max": max}[name](())
-    except ValueError as error:
-        return ValueError(*error.args)
-    raise errors.InternalError(name)
 
 
 def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
