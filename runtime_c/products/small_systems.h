@@ -29,9 +29,16 @@ static inline F pivot_quotient_F(F x, F y)
     return x / y;
 }
 
+/* Both times a power of two where y is so small that its reciprocal may be infinite: exact, as the
+   quotient of an x that then overflows is infinite, too. */
 static inline C pivot_quotient_C(C x, C y)
 {
-    return divide_C(x, y);
+    if (pivot_size_C(y) >= (R)0x1p-100) {
+        return divide_C(x, y);
+    }
+    const R scale = (R)0x1p60;
+    return divide_C(make_complex_R(real_C(x) * scale, imag_C(x) * scale),
+                    make_complex_R(real_C(y) * scale, imag_C(y) * scale));
 }
 
 /* The factors of (m, n) in place, and the row that each of the first was exchanged with. A column

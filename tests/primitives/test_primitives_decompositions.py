@@ -417,3 +417,15 @@ def test_matrices_of_runtime_sizes_are_planned_unless_the_smaller_size_is_open()
 def test_type_rules_refuse_what_lapack_cannot_take(primitive, params, kinds):
     with pytest.raises(TypeError):
         primitive.result_types([ArrayType(s, np.dtype(d)) for d, s in kinds], params)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tiny", "tolerance"), [("c8", 1e-39, 1e-4), ("c16", 1e-309, 1e-12)]
+)
+def test_small_complex_systems_of_subnormal_numbers(dtype, tiny, tolerance):
+    """Their pivots have no finite reciprocals."""
+    a, b = (matrix("c16", 3, n, seed=5) for n in (3, 2))
+    jitted = transpile.jit(lambda a, b: (np.linalg.solve(a, b), np.linalg.slogdet(a).sign))
+    solved, sign = jitted((a * tiny).astype(dtype), (b * tiny).astype(dtype))
+    np.testing.assert_allclose(solved, np.linalg.solve(a, b), rtol=tolerance)
+    np.testing.assert_allclose(sign, np.linalg.slogdet(a).sign, rtol=tolerance)
