@@ -1,5 +1,5 @@
-/* Matrices of no more rows and columns are factored and solved by loops: a call of LAPACK takes
-   longer than all of their arithmetic. */
+/* numpy.linalg: matrices of no more rows and columns are factored and solved by loops: a call of
+   LAPACK takes longer than all of their arithmetic. */
 enum { SMALL_SYSTEM = 8 };
 
 /* The size by which LAPACK compares pivots. */
