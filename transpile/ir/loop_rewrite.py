@@ -174,6 +174,15 @@ def written(statement: Statement) -> tuple[str, ...]:
             return ()
 
 
+def changed_by(statement: Statement) -> tuple[str, ...]:
+    """The buffers that a statement itself writes, and the scalar that it updates."""
+    match statement:
+        case Update(target=Ref(name=name)):
+            return (name,)
+        case _:
+            return written(statement)
+
+
 def accessed(statement: Statement) -> set[str]:
     """The buffers that a statement itself reads, writes or exchanges."""
     return {*written(statement), *(load.buffer for load in loads(statement))}

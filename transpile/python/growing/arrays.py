@@ -215,6 +215,19 @@ class GrowingArrays(TracedList, Growing):
         for column, leaf in zip(self.columns, leaves_of(value), strict=True):
             column[self._in_column(place)] = leaf
 
+    def append(self, value: Any) -> None:
+        """Add an element at the end."""
+        if self.is_plain:
+            assert self.items is not None
+            self.items.append(value)
+            return
+        self._check_iterated()
+        self._in_arrays(self._elements(value))
+        end = self.length()
+        self._grow(1, 1)
+        self.put(end, value)
+        self.number[0] = end + 1
+
     def _in_column(self, place: Any) -> Any:
         return place
 

@@ -57,19 +57,6 @@ class GrowingDeque(GrowingArrays):
         self._in_arrays(self._elements(value))
         self.put(self._place(k, "deque index out of range"), value)
 
-    def append(self, value: Any) -> None:
-        """Add an element at the end."""
-        if self.is_plain:
-            assert self.items is not None
-            self.items.append(value)
-            return
-        self._check_iterated()
-        self._in_arrays(self._elements(value))
-        end = self.length()
-        self._grow(1, 1)
-        self.put(end, value)
-        self.number[0] = end + 1
-
     def _check_room(self) -> None:
         raise self._refused("adds to")
 

@@ -81,19 +81,6 @@ class GrowingList(GrowingArrays):
         made._set_count(np.maximum(stop - start, 0))
         return made
 
-    def append(self, value: Any) -> None:
-        """Add an element at the end."""
-        if self.is_plain:
-            assert self.items is not None
-            self.items.append(value)
-            return
-        self._check_iterated()
-        self._in_arrays(self._elements(value))
-        end = self.length()
-        self._grow(1, 1)
-        self.put(end, value)
-        self.number[0] = end + 1
-
     def extend(self, values: Any) -> None:
         """Add elements at the end."""
         if isinstance(values, Iterable) and not isinstance(values, Tracer | GrowingList):

@@ -58,6 +58,7 @@ from transpile.ir.loop_ir import (
     Within,
 )
 from transpile.ir.loop_rewrite import (
+    changed_by,
     map_expr,
     names_in,
     names_read,
@@ -65,7 +66,6 @@ from transpile.ir.loop_rewrite import (
     subexpressions,
     walk,
     with_bodies,
-    written,
 )
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import SHORT_NAMES
@@ -145,7 +145,7 @@ class _Converter:
         neither load a stored buffer nor read a later declaration, else just before their use."""
         first = next((k for k, s in enumerate(body) if not isinstance(s, Declare)), len(body))
         split = 0
-        stored = {name for s in body for name in _changed_by(s)}
+        stored = {name for s in body for name in changed_by(s)}
         later = {s.name for s in body[first:] if isinstance(s, Declare)}
         early: list[Statement] = []
         rest: list[Statement] = []
@@ -211,7 +211,7 @@ class _Converter:
                     known[load] = Ref(declared.name, load.dtype)
                     after.append(declared)
             after.append(_with_refs(statement, known))
-            stale = set(_changed_by(statement))
+            stale = set(changed_by(statement))
             known = {load: ref for load, ref in known.items() if load.buffer not in stale}
         return same(body, tuple(after))
 
@@ -244,13 +244,6 @@ def has_vector_code(op: str, dtype: np.dtype[Any]) -> bool:
     names = calls_in(columns.get(dtype.kind, columns.get("", "")))
     helpers = [f"{name}_{SHORT_NAMES[dtype]}" for name in names]
     return not any(find(helper) is not None and has_branches(helper) for helper in helpers)
-
-
-def _changed_by(statement: Statement) -> Iterator[str]:
-    """The buffers and scalars that a statement writes."""
-    yield from written(statement)
-    if isinstance(statement, Update) and isinstance(statement.target, Ref):
-        yield statement.target.name
 
 
 def _loads(expr: Expr) -> Iterator[Load]:

@@ -40,6 +40,7 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import (
+    changed_by,
     declared_names,
     indices,
     loads,
@@ -198,18 +199,10 @@ def _inlined(search: _Search, body: Body) -> tuple[Expr, Body]:
         return test, body
     value = declared[0].value
     between = walk(body[body.index(declared[0]) : body.index(search.update)])
-    changes = {name for s in between for name in _changed_by(s)}
+    changes = {name for s in between for name in changed_by(s)}
     if any(isinstance(p, Load | Ref) and _name_of(p) in changes for p in subexpressions(value)):
         return test, body
     return value, tuple(s for s in body if s is not declared[0])
-
-
-def _changed_by(statement: Statement) -> tuple[str, ...]:
-    """The arrays and scalars that a statement itself changes."""
-    match statement:
-        case Update(target=Ref(name=name)):
-            return (name,)
-    return written(statement)
 
 
 def _name_of(value: Load | Ref) -> str:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import reduce
 from typing import TypeGuard
 
 import numpy as np
@@ -52,10 +51,15 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
-from transpile.ir.types import BOOL, INT64
+from transpile.ir.types import INT64
 from transpile.options import Options
 from transpile.schedule.cleanup.ranges.settled_comparisons import settle_branches
-from transpile.schedule.domain.versions.clamped_subscripts import longest_nest
+from transpile.schedule.domain.versions.clamped_subscripts import (
+    all_of,
+    compared,
+    is_users,
+    longest_nest,
+)
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import cached_property, changed, dataclass, same
 
@@ -114,7 +118,7 @@ class _Versions:
         for statement in body:
             if isinstance(statement, Declare) and statement.symbol is not None:
                 known[statement.name] = statement
-            if _is_users(statement):
+            if is_users(statement):
                 result.append(self._version(statement, known))
             else:
                 result.append(with_bodies(statement, lambda b: self._body(b, known)))
@@ -126,8 +130,8 @@ class _Versions:
         ends = _Ends(inside, known).ends() if len(inside) <= self._most else {}
         if not ends:
             return with_bodies(loop, lambda b: self._body(b, known))
-        tests = [Apply("less_equal", (key, _value(most)), BOOL) for key, (_, most) in ends.items()]
-        test = reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), tests)
+        tests = [compared("less_equal", key, most) for key, (_, most) in ends.items()]
+        test = all_of(tests)
         self.tests.add(test)
         declared: list[Statement] = []
         fast: Statement = loop
@@ -147,14 +151,6 @@ def _ends_at(loop: For | While, symbols: set[Symbol]) -> bool:
         return False
     least = bounds(loop.start)[0]
     return least is not None and least >= 0
-
-
-def _is_users(statement: Statement) -> TypeGuard[For | While]:
-    return isinstance(statement, While) or (isinstance(statement, For) and statement.ordered)
-
-
-def _value(index: Index) -> Expr:
-    return Literal(np.int64(index), INT64) if isinstance(index, int) else IndexValue(index)
 
 
 def _with_symbol(statement: Statement, symbols: set[Symbol], key: Expr, own: Symbol) -> Statement:

@@ -8,15 +8,19 @@ Versions of loops (`range_versions`, `value_versions`) know that some integers a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import TypeGuard
 
 import numpy as np
 
 from transpile.ir.dims import Dim, Index, symbols_of
+from transpile.ir.indices.values import as_value
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
     Expr,
+    For,
     If,
     IndexValue,
     Literal,
@@ -24,6 +28,7 @@ from transpile.ir.loop_ir import (
     Ref,
     Statement,
     Update,
+    While,
 )
 from transpile.ir.loop_rewrite import (
     declared_name,
@@ -40,6 +45,11 @@ from transpile.util.frozen_records import changed, dataclass, same
 
 Body = tuple[Statement, ...]
 _NESTS = 3  # a nest may be so many times as long as a single loop that has versions
+
+
+def is_users(statement: Statement) -> TypeGuard[For | While]:
+    """True for a loop of the user's."""
+    return isinstance(statement, While) or (isinstance(statement, For) and statement.ordered)
 
 
 def longest_nest(machine: Machine) -> int:
@@ -155,8 +165,12 @@ class Constants:
 
 def compared(op: str, x: Expr, y: Index) -> Expr:
     """A comparison of an integer with an index."""
-    other = Literal(np.int64(y), INT64) if isinstance(y, int) else IndexValue(y)
-    return Apply(op, (x, other), BOOL)
+    return Apply(op, (x, as_value(y)), BOOL)
+
+
+def all_of(tests: Iterable[Expr]) -> Expr:
+    """The conjunction of tests, of which there is one at least."""
+    return reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), tests)
 
 
 class Unclamped:

@@ -16,7 +16,6 @@ needed, and then the loop that follows has only what is left.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
 from typing import TypeGuard
 
 import numpy as np
@@ -52,6 +51,7 @@ from transpile.schedule.domain.versions.clamped_subscripts import (
     Clamp,
     Constants,
     Unclamped,
+    all_of,
     compared,
 )
 from transpile.symbols.identifiers import Names
@@ -163,7 +163,7 @@ class _Versions:
         for bound in (loop.start, loop.stop):
             if not _is_near(bound):
                 tests += _are_near(IndexValue(bound), _FAR)
-        test = reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), tests)
+        test = all_of(tests)
         inside = Declare(self._names.new("is_inside"), test)
         fast = Unclamped(
             {s: (IndexValue(places[c.inner]), c.inner) for s, c in clamps.items()}, lines

@@ -18,8 +18,6 @@ iteration does. What depends on anything that the outer loop changes is clamped 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import reduce
-from typing import TypeGuard
 
 import numpy as np
 
@@ -58,7 +56,9 @@ from transpile.schedule.domain.versions.clamped_subscripts import (
     Clamp,
     Constants,
     Unclamped,
+    all_of,
     compared,
+    is_users,
     longest_nest,
 )
 from transpile.schedule.lanes.outer.scopes import with_own_names
@@ -79,10 +79,6 @@ def version_values(program: Program, options: Options) -> Program:
     kernels = tuple(_Versions(names, most, shapes).kernel(k) for k in program.kernels)
     after = changed(program, kernels=same(program.kernels, kernels))
     return program if after is program else settle_branches(after)
-
-
-def _is_users(statement: Statement) -> TypeGuard[For | While]:
-    return isinstance(statement, While) or (isinstance(statement, For) and statement.ordered)
 
 
 def _is_repeated(loop: For | While) -> bool:
@@ -110,7 +106,7 @@ class _Versions:
     def _body(self, body: Body) -> Body:
         result: list[Statement] = []
         for statement in body:
-            if _is_users(statement):
+            if is_users(statement):
                 result += self._version(statement)
             else:
                 result.append(with_bodies(statement, self._body))
@@ -144,7 +140,7 @@ def _joined(body: list[Statement]) -> Body:
     tests = [s for s in body if isinstance(s, Update)]
     if len(tests) < 2:
         return tuple(body)
-    test = reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), (t.value for t in tests))
+    test = all_of(t.value for t in tests)
     others = [s for s in body if not isinstance(s, Update)]
     return (*others, changed(tests[0], value=test))
 
@@ -230,8 +226,7 @@ class _Slices:
                         self.clamps[statement] = (clamp.inner, clamp.inner)
                         tests |= dict.fromkeys(_tests(clamp))
         if tests:
-            test = reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), tests)
-            result.append(Update(self._flag, "logical_and", test))
+            result.append(Update(self._flag, "logical_and", all_of(tests)))
         return tuple(dict.fromkeys(result))
 
     def _without_invariants(self, symbol: Symbol, body: Body) -> tuple[list[Statement], Body]:
