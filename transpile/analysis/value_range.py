@@ -1,16 +1,17 @@
-"""Value range analysis: upper bounds of the magnitude of scalar expressions.
+"""Value range analysis: upper bounds of the magnitude of scalar expressions, and signs of zeros.
 
 Sine, cosine and tangent of an ordinary angle need no Payne-Hanek reduction, which halves their
 time. Bounds come from literals, dtypes, ranges of symbols and the `magnitude` of primitives: a
 chain of sines is bounded by 1, a table of sines of loop indices by the trip count. A bound says
 nothing of NaN, nor of the infinities of halves: of these the functions for ordinary angles give
-NaN, as they should.
+NaN, as they should. Where a value is never -0.0, sums of it start as NumPy's do, and the extremes
+of several may be found in another order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import parts, walk, written
 from transpile.ir.primitive import Magnitude
-from transpile.ir.types import FLOAT16, FLOAT32, FLOAT64
+from transpile.ir.types import FLOAT16, FLOAT32, FLOAT64, kind_letter
 from transpile.util.frozen_records import memoized
 
 # Bounds ignore rounding; an angle may exceed its bound by at most this factor.
@@ -165,3 +166,29 @@ def _bound_of_dtype(expr: Expr) -> float:
     if expr.dtype == FLOAT16:
         return float(np.finfo(FLOAT16).max)
     return float(np.iinfo(expr.dtype).max) + 1 if expr.dtype.kind in "iu" else math.inf
+
+
+def is_never_minus_zero(term: Expr, known: Callable[[Ref | Load], bool] | None = None) -> bool:
+    """Tell whether a term is certainly not -0.0, with what is known of variables and elements."""
+    if kind_letter(term.dtype) != "f":
+        return True
+    match term:
+        case Ref() | Load():
+            return known is not None and known(term)
+        case Literal(value=number):
+            return bool(number != 0 or not np.signbit(number))
+        case Apply(op="multiply", args=(left, right)):
+            return left == right
+        case Apply(op="convert_element_type", args=(inner,)):
+            return inner.dtype.kind in "biu"
+        case Apply(op="select", args=(_, left, right)):
+            return is_never_minus_zero(left, known) and is_never_minus_zero(right, known)
+        case Apply(op="add", args=args):
+            return any(is_never_minus_zero(arg, known) for arg in args)
+        case Apply(op="subtract", args=(left, right)):  # only -0.0 - 0.0 is
+            is_other = isinstance(right, Literal) and right.value != 0
+            return is_other or is_never_minus_zero(left, known)
+        case Apply():
+            return kind_letter(term.dtype) in term.primitive.nonnegative
+        case _:
+            return False

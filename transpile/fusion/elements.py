@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.analysis.value_range import is_never_minus_zero
 from transpile.fusion.guarded_choice import guarded
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, is_within, symbols_of
 from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var
@@ -22,7 +23,7 @@ from transpile.ir.indices.row_major import product
 from transpile.ir.indices.values import as_index, as_value, convert, of_indices
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Within
 from transpile.ir.primitive import Primitive
-from transpile.ir.types import BOOL, INT64, kind_letter
+from transpile.ir.types import BOOL, INT64
 from transpile.machine import Machine
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
@@ -237,7 +238,7 @@ class Elements:
             else:
                 term = self.element(x, merged_index(x.type.ndim, over, inner, index))
             terms.append(term)
-        if combine == "add" and not any(map(_is_never_minus_zero, terms)):
+        if combine == "add" and not any(map(is_never_minus_zero, terms)):
             terms.insert(0, Literal(terms[0].dtype.type(0), terms[0].dtype))
         elif combine == "multiply" and terms[0].dtype.kind == "c":  # 1 times an infinity has a NaN
             terms.insert(0, Literal(terms[0].dtype.type(1), terms[0].dtype))
@@ -412,28 +413,6 @@ def merged_index(rank: int, reduced: tuple[int, ...], inner: Shape, outer: Shape
     inside, outside = iter(inner), iter(outer)
     places = dict(zip(reduced, inside, strict=True))
     return tuple(places[a] if a in places else next(outside) for a in range(rank))
-
-
-def _is_never_minus_zero(term: Expr) -> bool:
-    """Tell whether a term is certainly not -0.0: then a sum that starts with it, or reaches it, is
-    what NumPy's is, which starts at 0.0."""
-    if kind_letter(term.dtype) != "f":
-        return True
-    match term:
-        case Literal(value=number):
-            return bool(number != 0 or not np.signbit(number))
-        case Apply(op="multiply", args=(left, right)):
-            return left == right
-        case Apply(op="convert_element_type", args=(inner,)):
-            return inner.dtype.kind in "biu"
-        case Apply(op="select", args=(_, left, right)):
-            return _is_never_minus_zero(left) and _is_never_minus_zero(right)
-        case Apply(op="add", args=args):
-            return any(map(_is_never_minus_zero, args))
-        case Apply():
-            return kind_letter(term.dtype) in term.primitive.nonnegative
-        case _:
-            return False
 
 
 def is_by_elements(equation: Equation, machine: Machine) -> bool:

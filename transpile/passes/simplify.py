@@ -253,10 +253,12 @@ def _select(builder: Builder, equation: Equation) -> Atom | None:
 
 def _select_of_update(builder: Builder, equation: Equation) -> Atom | None:
     """Integers: `test ? x ^ k : x` as `x ^ (test ? k : 0)`. A comparison of x itself stays, as in
-    `x < 0 ? x + n : x`, whose range is known."""
+    `x < 0 ? x + n : x`, whose range is known; so does a test from outside, which may be one."""
     test, x, y = equation.inputs
     tested = _producer(builder, test)
-    compared = tested.inputs if tested is not None and tested.primitive.signs else ()
+    if tested is None:
+        return None
+    compared = tested.inputs if tested.primitive.signs else ()
     dtype, shape = equation.output.type.dtype, equation.output.type.shape
     for changed, kept in ((x, y), (y, x)):
         update = _producer(builder, changed)

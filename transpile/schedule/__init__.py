@@ -22,6 +22,7 @@ from transpile.schedule.blocking.tile import tile
 from transpile.schedule.cleanup.choices.chosen_elements import keep_chosen_elements
 from transpile.schedule.cleanup.choices.eager_conditions import compute_conditions
 from transpile.schedule.cleanup.choices.invariant_choices import hoist_choices
+from transpile.schedule.cleanup.choices.late_operands import compare_late_operands_last
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
 from transpile.schedule.cleanup.early_exits import branch_on_exits
 from transpile.schedule.cleanup.kept_rows import skip_kept_rows
@@ -261,6 +262,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         branch_on_exits,
         "what the end of a loop chooses stands in its branch, which is predicted",
+    ),
+    (
+        compare_late_operands_last,
+        "of the values of an extreme, what the iteration before computes is compared last",
     ),
     (
         shape_choices,

@@ -58,6 +58,7 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL
 from transpile.options import Options
+from transpile.schedule.cleanup.choices.late_operands import strict_extreme
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, same
 
@@ -99,7 +100,10 @@ def _statements(body: Body, names: Names, is_of_loop: bool) -> Iterator[Statemen
 
 
 def _by_branch(statement: Declare, test: Expr, x: Expr, y: Expr) -> Iterable[Statement]:
-    """The declaration of a choice between a float and a constant: the constant is assigned."""
+    """The declaration of a choice between a float and a constant: the constant is assigned. An
+    extreme is an instruction."""
+    if strict_extreme(statement.value) is not None:
+        return (statement,)
     target = Ref(statement.name, statement.dtype)
     match x, y:
         case (Literal(), Ref()) if statement.dtype.kind == "f":
