@@ -43,10 +43,10 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import (
     changed_by,
     children,
-    declared_name,
     declared_names,
     loads,
     map_bodies,
+    map_statement,
     names_in,
     parts,
     subexpressions,
@@ -263,8 +263,9 @@ class _Order:
         def named(value: Expr) -> Expr:
             if isinstance(value, Ref | Literal):
                 return value
-            added.append(Declare(self.names.new("t"), value))
-            return Ref(added[-1].name, value.dtype)
+            name = self.names.new("t")
+            added.append(Declare(name, value))
+            return Ref(name, value.dtype)
 
         sign = chain.sign
         if is_first_late:
@@ -303,9 +304,9 @@ class _Order:
         """The constant that a value is, if nothing else reads it, and it may be computed later."""
         if not isinstance(kept, Ref) or self.uses[kept.name] != 2:
             return None
-        match [s for s in before if declared_name(s) == kept.name]:
-            case [Declare(constant=True, symbol=None) as found] if _may_move(found, before):
-                return found
+        for s in before:
+            if isinstance(s, Declare) and s.name == kept.name and s.constant and s.symbol is None:
+                return s if _may_move(s, before) else None
         return None
 
     def _may_swap(self, x: Expr, y: Expr) -> bool:
@@ -316,31 +317,25 @@ class _Order:
         return not all(is_zero) or self.signs.are_signless((x, y), self.constants)
 
 
-def _roots(statement: Statement) -> list[Expr]:
-    """The largest extremes that a statement itself computes."""
+def _roots(statement: Statement) -> tuple[Expr, ...]:
+    """The largest extremes that a statement itself computes in any case."""
     match statement:
         case Declare(value=value) | Update(value=value) | Store(value=value):
-            return list(_largest(value))
-    return []
+            return tuple(_largest(value))
+    return ()
 
 
 def _largest(expr: Expr) -> Iterator[Expr]:
     if strict_extreme(expr) is not None:
         yield expr
-    elif isinstance(expr, Apply):
-        for arg in expr.args:
+    elif isinstance(expr, Apply) and expr.op != "select" and expr.dtype != BOOL:
+        for arg in expr.args:  # not those of which a condition tells whether they are computed
             yield from _largest(arg)
 
 
 def _with_value(statement: Statement, root: Expr, value: Expr) -> Statement:
-    def replaced(expr: Expr) -> Expr:
-        if expr == root:
-            return value
-        return (
-            changed(expr, args=tuple(map(replaced, expr.args))) if isinstance(expr, Apply) else expr
-        )
-
-    return changed(statement, value=replaced(statement.value))
+    """The statement with another value for an extreme."""
+    return map_statement(statement, lambda expr: value if expr == root else expr)
 
 
 def _may_move(declared: Declare, before: list[Statement]) -> bool:
