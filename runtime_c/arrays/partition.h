@@ -13,20 +13,7 @@ static void partition_row_U(int64_t format, int64_t n, const char *x, int64_t st
 {
     sort_load_keys_U(format, n, x, stride, scratch);
     const U *keys = select_places_U(n, scratch, count, ranks);
-    const U sign = (U)((U)1 << (BITS_U - 1)), flip = format == SORT_UNSIGNED ? 0 : sign;
-    if (stride == 1 && format < 0) {
-        for (int64_t i = 0; i < n; i++) {
-            sort_store_U(out, i, (U)(keys[i] ^ flip));
-        }
-    } else if (stride == 1) {
-        for (int64_t i = 0; i < n; i++) {
-            sort_store_U(out, i, keys[i] & sign ? (U)(keys[i] ^ sign) : (U)~keys[i]);
-        }
-    } else {
-        for (int64_t i = 0; i < n; i++) {
-            sort_store_U(out, i * stride, sort_bits_U(format, keys[i]));
-        }
-    }
+    sort_store_keys_U(format, n, keys, out, stride);
 }
 
 /* numpy.partition(x, ranks, axis=1) of x[outer][n][inner]; the ranks ascend. `scratch` has room for

@@ -2,25 +2,12 @@
 
    Method: a vector of keys is compared with the pivot, and those that are less are compressed to
    the front of the array, the others into scratch memory: four vectors at a time, whose counts are
-   known before the first of them is stored. Up to 32 vectors of keys are sorted by a
-   network: first the column of keys in each lane, then by bitonic merges two columns, four, ...
-   A pivot that is the least key takes all that equal it away, so that few distinct keys take few
-   passes. Where pivots are bad ones again and again, the radix sort takes over. Sources: B. Bramas,
-   "A novel hybrid quicksort algorithm vectorized using AVX-512 on Intel Skylake", 2017; M. Blacher,
-   J. Giesen, P. Sanders, J. Wassenberg, "Vectorized and performance-portable Quicksort", 2022. */
-
-#if defined(__AVX512F__)
-enum { SORT_WIDE_BYTES = 64 };
-#elif defined(__AVX__)
-enum { SORT_WIDE_BYTES = 32 };
-#else
-enum { SORT_WIDE_BYTES = 16 };
-#endif
-
-/* The vectors of keys that a network sorts. */
-enum { SORT_ROWS = 32 };
-
-enum { SORT_WIDE_U = SORT_WIDE_BYTES / sizeof(U), SORT_NETWORK_U = SORT_ROWS * SORT_WIDE_U };
+   known before the first of them is stored. Up to 32 vectors of keys are sorted by a network
+   (sort_network.h). A pivot that is the least key takes all that equal it away, so that few
+   distinct keys take few passes. Where pivots are bad ones again and again, the radix sort takes
+   over. Sources: B. Bramas, "A novel hybrid quicksort algorithm vectorized using AVX-512 on Intel
+   Skylake", 2017; M. Blacher, J. Giesen, P. Sanders, J. Wassenberg, "Vectorized and
+   performance-portable Quicksort", 2022. */
 
 /* Narrower keys take the radix sort: without an instruction that compresses vectors of them it
    has fewer passes. */
@@ -32,160 +19,6 @@ enum { SORT_NARROWEST = 32 };
 
 /* From this number of keys on, the pivot is the median of 27 of them, below of nine. */
 enum { SORT_SAMPLED = 2048 };
-
-typedef U sort_wide_U __attribute__((vector_size(SORT_WIDE_BYTES), aligned(sizeof(U)), may_alias));
-
-typedef int16_t sort_wide_i16 __attribute__((vector_size(SORT_WIDE_BYTES)));
-
-typedef int32_t sort_wide_i32 __attribute__((vector_size(SORT_WIDE_BYTES)));
-
-typedef long long sort_wide_i64 __attribute__((vector_size(SORT_WIDE_BYTES)));
-
-/* The number of each lane. */
-static inline sort_wide_U sort_lane_numbers_U(void)
-{
-    static const U numbers[64] = {
-        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
-        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
-        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63,
-    };
-    sort_wide_U result;
-    memcpy(&result, numbers, sizeof result);
-    return result;
-}
-
-/* The lanes of x in the order 0 ^ with, 1 ^ with, ... */
-static inline sort_wide_U sort_exchanged_U(sort_wide_U x, int with)
-{
-#if defined(__clang__)
-    sort_wide_U result = x;
-    for (int lane = 0; lane < SORT_WIDE_U; lane++) {
-        result[lane] = x[lane ^ with];
-    }
-    return result;
-#else
-    return __builtin_shuffle(x, sort_lane_numbers_U() ^ (U)with);
-#endif
-}
-
-static inline sort_wide_U sort_smaller_U(sort_wide_U x, sort_wide_U y)
-{
-    sort_wide_U result = x;
-    #pragma GCC unroll 64
-    for (int lane = 0; lane < SORT_WIDE_U; lane++) {
-        result[lane] = x[lane] < y[lane] ? x[lane] : y[lane];
-    }
-    return result;
-}
-
-static inline sort_wide_U sort_larger_U(sort_wide_U x, sort_wide_U y)
-{
-    sort_wide_U result = x;
-    #pragma GCC unroll 64
-    for (int lane = 0; lane < SORT_WIDE_U; lane++) {
-        result[lane] = x[lane] < y[lane] ? y[lane] : x[lane];
-    }
-    return result;
-}
-
-/* y in the lanes whose number has the bit `of_y`, x in the others. */
-static inline sort_wide_U sort_blended_U(sort_wide_U x, sort_wide_U y, int of_y)
-{
-    const sort_wide_U mask = (sort_wide_U)((sort_lane_numbers_U() & (U)of_y) != 0);
-    return (y & mask) | (x & ~mask);
-}
-
-/* Compare-exchange of two rows, lane by lane. */
-static inline void sort_exchange_rows_U(sort_wide_U *x, sort_wide_U *y)
-{
-    const sort_wide_U a = *x, b = *y;
-    *x = sort_smaller_U(a, b);
-    *y = sort_larger_U(a, b);
-}
-
-/* The last stages of a bitonic merge: those that compare rows, in groups of `rows`. */
-static inline void sort_merge_rows_U(int64_t all, int64_t rows, sort_wide_U *keys)
-{
-    for (int64_t distance = rows / 2; distance > 0; distance /= 2) {
-        for (int64_t start = 0; start < all; start += 2 * distance) {
-            for (int64_t row = start; row < start + distance; row++) {
-                sort_exchange_rows_U(keys + row, keys + row + distance);
-            }
-        }
-    }
-}
-
-/* Sorts each column of `rows` keys, a power of two. */
-static inline void sort_columns_U(int64_t rows, sort_wide_U *keys)
-{
-    for (int64_t size = 2; size <= rows; size *= 2) {
-        for (int64_t start = 0; start < rows; start += size) {
-            for (int64_t row = 0; row < size / 2; row++) {
-                sort_exchange_rows_U(keys + start + row, keys + start + size - 1 - row);
-            }
-        }
-        sort_merge_rows_U(rows, size / 2, keys);
-    }
-}
-
-/* Merges the halves of each group of `columns` columns; a half ascends column by column. */
-__attribute__((always_inline))
-static inline void sort_merge_columns_U(int64_t rows, int columns, sort_wide_U *keys)
-{
-    if (columns > SORT_WIDE_U) {
-        return;
-    }
-    for (int64_t row = 0; row < rows / 2; row++) {
-        const sort_wide_U x = keys[row], y = sort_exchanged_U(keys[rows - 1 - row], columns - 1);
-        const sort_wide_U low = sort_smaller_U(x, y), high = sort_larger_U(x, y);
-        keys[row] = sort_blended_U(low, high, columns / 2);
-        const sort_wide_U other = sort_blended_U(high, low, columns / 2);
-        keys[rows - 1 - row] = sort_exchanged_U(other, columns - 1);
-    }
-    #pragma GCC unroll 6
-    for (int distance = columns / 4; distance > 0; distance /= 2) {
-        for (int64_t row = 0; row < rows; row++) {
-            const sort_wide_U x = keys[row], y = sort_exchanged_U(x, distance);
-            keys[row] = sort_blended_U(sort_smaller_U(x, y), sort_larger_U(x, y), distance);
-        }
-    }
-    sort_merge_rows_U(rows, rows, keys);
-}
-
-/* Sorts x[n] for n <= SORT_NETWORK_U. */
-__attribute__((noinline))
-static void sort_network_U(int64_t n, U *x)
-{
-    sort_wide_U keys[SORT_ROWS];
-    U sorted[SORT_NETWORK_U];
-    int64_t rows = 2;
-    while (rows * SORT_WIDE_U < n) {
-        rows *= 2;
-    }
-    memset(keys, 255, (size_t)rows * sizeof *keys);
-    memcpy(keys, x, (size_t)n * sizeof *x);
-    sort_columns_U(rows, keys);
-    sort_merge_columns_U(rows, 2, keys);
-    sort_merge_columns_U(rows, 4, keys);
-    sort_merge_columns_U(rows, 8, keys);
-    sort_merge_columns_U(rows, 16, keys);
-    sort_merge_columns_U(rows, 32, keys);
-    sort_merge_columns_U(rows, 64, keys);
-    const U *words = (const U *)(const void *)keys;
-    const int64_t whole = rows - rows % TRANSPOSE_LANES_U;
-    for (int64_t row = 0; row < whole; row += TRANSPOSE_LANES_U) {
-        for (int64_t column = 0; column < SORT_WIDE_U; column += TRANSPOSE_LANES_U) {
-            transpose_block_U(words + row * SORT_WIDE_U + column, SORT_WIDE_U,
-                              sorted + column * rows + row, rows);
-        }
-    }
-    for (int64_t row = whole; row < rows; row++) {
-        for (int64_t column = 0; column < SORT_WIDE_U; column++) {
-            sorted[column * rows + row] = words[row * SORT_WIDE_U + column];
-        }
-    }
-    memcpy(x, sorted, (size_t)n * sizeof *x);
-}
 
 /* Stores the keys of `count` vectors at x that are less than the pivot to `low`, the others to
    `high`; what lies behind them there, up to as many vectors, is overwritten. `low` may be x or

@@ -66,6 +66,7 @@ NOT_IN_NUMPY = {
     "conv_images",
     "complex_matmul",
     "quicksort",
+    "sort_network",
     "count_leading_zeros",
     "multiply_modulo",
     "subscript",
