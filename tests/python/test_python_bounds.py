@@ -86,3 +86,31 @@ def test_runtime_sizes_gradients_and_batches():
     np.testing.assert_array_equal(batch(X, np.array([1, -1])), [2.0, 8.0])
     with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 5"):
         batch(X, np.array([1, 7]))
+
+
+def test_a_loop_that_has_ended_does_not_ask_its_condition():
+    def leading(x):
+        count = 0
+        while x[count] > 0:
+            count += 1
+            if count == len(x):
+                break
+        return count
+
+    def next_greater(x):
+        stack, result = [], np.full(len(x), -1.0)
+        for i in range(len(x)):
+            if stack:
+                while stack[-1] <= x[i]:
+                    stack.pop()
+                    if not stack:
+                        break
+            if stack:
+                result[i] = stack[-1]
+            stack.append(x[i])
+        return result
+
+    checked = transpile.jit(leading, check_bounds=True)
+    for x in (X + 1, X - 1, np.array([2.0, 1.0, -1.0, 3.0])):
+        assert checked(x) == leading(x)
+        np.testing.assert_array_equal(transpile.jit(next_greater)(x), next_greater(x))

@@ -618,13 +618,6 @@ def test_derivatives_go_through_lists():
 # ----------------------------------------------------------------------------------------- errors
 
 
-def endless(x):
-    out = []
-    while x[0] > len(out) * 0.5:
-        out.append(x[0])
-    return out
-
-
 def grown_while_walked(x):
     a = [1.0]
     for v in a:
@@ -707,8 +700,3 @@ def chosen_or_number(x):
 def test_what_lists_of_the_program_cannot_do(function, text):
     with pytest.raises(errors.UnsupportedError, match=text):
         transpile.jit(function)(DRAWN)
-
-
-def test_a_list_without_a_bound_is_an_error():
-    with pytest.raises(errors.CarryError, match=r"no bound .* transpile\.with_room\(\[\], n\)"):
-        transpile.jit(endless)(DRAWN)

@@ -15,6 +15,7 @@ from transpile.artifact.description import ArrayDescription, FunctionDescription
 from transpile.codegen.plan.tensors import solved_sizes
 from transpile.codegen.templates.filling import filled_in
 from transpile.errors import UnsupportedError
+from transpile.ir.indices.lengths import LIST_IS_LONGER
 from transpile.util.frozen_records import dataclass
 
 
@@ -66,7 +67,13 @@ def python_module(
         "bfloat16": "bfloat16" in dtypes,
     }
     module, stubs = (
-        filled_in(f"artifact/{name}.j2", **values, tuple_of=_tuple, quoted=_quoted)
+        filled_in(
+            f"artifact/{name}.j2",
+            **values,
+            tuple_of=_tuple,
+            quoted=_quoted,
+            list_is_longer=LIST_IS_LONGER,
+        )
         for name in ("module.py", "module.pyi")
     )
     return module, stubs

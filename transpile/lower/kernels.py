@@ -34,8 +34,14 @@ from transpile.ir.contracts.loops import (
 from transpile.ir.dims import Dim, Index, Symbol
 from transpile.ir.graph import UNKNOWN_SOURCE, Donated, Graph, Source
 from transpile.ir.graph_rewrite import counts_of, rooms_of
-from transpile.ir.indices.lengths import Length, lengths_in, room_of, too_little_room
-from transpile.ir.loop_ir import Kernel, Program
+from transpile.ir.indices.lengths import (
+    LIST_IS_LONGER,
+    Length,
+    lengths_in,
+    room_of,
+    too_little_room,
+)
+from transpile.ir.loop_ir import Kernel, Program, Statement
 from transpile.ir.loop_rewrite import used_buffers, walk
 from transpile.ir.types import MOST, size_of
 from transpile.lower.assign_storage import assign_storage
@@ -182,10 +188,14 @@ def _check_names(graph: Graph) -> None:
 
 def _check_repeatable(program: Program) -> None:
     """Refuse programs that cannot be called again when they have found too little room, which they
-    say behind the kernel that counts a length. A failure can be met again: it ends the call either
-    way."""
+    say behind the kernel that counts a length, or where a list becomes longer. A failure can be met
+    again: it ends the call either way."""
     counts = {name for length, name in program.lengths if _has_room(length)}
-    counting = [k for k, kernel in enumerate(program.kernels) if counts & used_buffers(kernel)[1]]
+    counting = [
+        number
+        for number, kernel in enumerate(program.kernels)
+        if counts & used_buffers(kernel)[1] or any(map(_is_list_longer, walk(kernel.body)))
+    ]
     before = program.kernels[: max(counting, default=-1) + 1]
     calls = (s for kernel in before for s in walk(kernel.body) if isinstance(s, Callback))
     if program.communicates or any(not call.fails for call in calls):
@@ -193,9 +203,16 @@ def _check_repeatable(program: Program) -> None:
             f"{program.name} has a length without a bound, for which it may be called twice, and "
             "calls Python or other devices before it has found the length, which is to happen "
             "once. Call Python behind the loop, or say how long the result is: a counter that "
-            "bounds a loop, transpile.numpy.repeat(..., total_repeat_length=n), "
-            "numpy.bincount(x, minlength=n)"
+            "bounds a loop, values = transpile.with_room([], n) for a list that grows, "
+            "transpile.numpy.repeat(..., total_repeat_length=n), numpy.bincount(x, minlength=n)"
         )
+
+
+def _is_list_longer(statement: Statement) -> bool:
+    """True for what ends the program where a list is longer than its room."""
+    if not isinstance(statement, Callback):
+        return False
+    return bool(statement.site.callback.failure == LIST_IS_LONGER)
 
 
 def _has_room(length: Symbol) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from transpile.ir.source_info import user_source
-from transpile.python.semantics.branches import if_, not_
+from transpile.python.semantics.branches import if_
+from transpile.python.semantics.conditions import not_
 from transpile.python.semantics.exceptions import raise_
 from transpile.python.semantics.values import EndedError, Maybe, Unbound, truth
 from transpile.trace.tracer import Tracer

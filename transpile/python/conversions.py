@@ -13,7 +13,7 @@ from transpile.ir.dims import Dim
 from transpile.ir.indices.lengths import refused
 from transpile.ir.source_info import user_source
 from transpile.python import operations
-from transpile.python.growing import heaps
+from transpile.python.growing import heaps, ordering
 from transpile.python.growing.deques import GrowingDeque
 from transpile.python.growing.growth import Growing, RoomError
 from transpile.python.growing.lists import GrowingList
@@ -39,7 +39,7 @@ from transpile.util.interrupt_safety import THREAD, as_before, between
 T = TypeVar("T")
 _SUBSTITUTES: dict[int, tuple[Any, Any]] = {
     id(function): (function, ours)
-    for table in (builtins.TABLE, functions.TABLE, heaps.TABLE)
+    for table in (builtins.TABLE, functions.TABLE, heaps.TABLE, ordering.TABLE)
     for function, ours in table.items()
 }
 
@@ -115,7 +115,7 @@ class Conversions:
         self.arrays: list[tuple[Any, Any]] = []
         self.owners: dict[int, Any] = {}
         self.growing: list[Growing] = []
-        self.rooms: dict[Any, tuple[int, Any]] = {}
+        self.rooms: dict[Any, tuple[float, Any]] = {}
         self.chosen: list[tuple[list[Any], Any]] = []
         self.refused: dict[str, None] = {}
 

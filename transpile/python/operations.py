@@ -12,14 +12,8 @@ from typing import Any
 from transpile.python.checked_values import assert_, bound
 from transpile.python.fresh_values import fresh
 from transpile.python.semantics import branches, loops
-from transpile.python.semantics.branches import (
-    and_,
-    choose,
-    compare,
-    is_singleton,
-    not_,
-    or_,
-)
+from transpile.python.semantics.branches import choose
+from transpile.python.semantics.conditions import and_, compare, is_singleton, not_, or_
 from transpile.python.semantics.exceptions import (
     format_,
     goes_on,

@@ -24,6 +24,7 @@ from transpile.ir.dims import Dim, Index, evaluate
 from transpile.ir.graph import Atom, Graph, Site
 from transpile.ir.graph_rewrite import returned_lengths, rooms_of
 from transpile.ir.indices.lengths import (
+    LIST_IS_LONGER,
     Length,
     lengths_in,
     most_of,
@@ -107,6 +108,8 @@ def shaping(graph: Graph, lengths: Sequence[Length], sizes: dict[str, int]) -> S
 # After so many calls that filled less than a part of the room it is made as large as they needed,
 # where it is more elements than that is worth.
 _CALLS, _PART, _WORTH = 16, 4, 4096
+# The room for a list, where there was none.
+_FIRST = 64
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,11 @@ class Rooms:
         """The call with memory for these lengths, where there was too little; None for another
         error."""
         missing = [room for room in self.rooms if room.error == error]
-        return self._fitting(missing, lengths) if missing else None
+        if error != LIST_IS_LONGER:
+            return self._fitting(missing, lengths) if missing else None
+        # Nobody knows how long the list would have become.
+        full = [room for room in self.rooms if lengths[room.position] == room.size]
+        return self._calling({room.name: max(2 * room.size, _FIRST) for room in full})
 
     def note(self, lengths: Sequence[int]) -> None:
         """Count a call that has found these lengths."""

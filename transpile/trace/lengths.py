@@ -87,6 +87,17 @@ def measured(
     return Dim.of(found)
 
 
+def own_room() -> Length:
+    """A length that is the room for it: as much memory as the caller gives, from this place on. A
+    program for which it is too little ends with the error `LIST_IS_LONGER`."""
+    trace = the_trace()
+    found = unbounded_length(_free_name(0))
+    room = room_of(found)
+    assert room is not None  # as it has no other bound
+    trace.append(TABLE["measured"], (Dim.of(room).as_value(),), {"length": found})
+    return found
+
+
 def none_of(mask: Any, text: str) -> None:
     """Record that no element of a mask may be True, else the call ends with this error."""
     trace = the_trace()

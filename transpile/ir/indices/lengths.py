@@ -69,6 +69,10 @@ def too_little_room(counted: Length) -> str:
     return f"{counted} is more than {room_of(counted)}, for which there is memory"
 
 
+# The error where a list is longer than the room for it, which is a length of its own.
+LIST_IS_LONGER = "a list is longer than u, its room"
+
+
 def lengths_of(index: Index) -> frozenset[Length]:
     """The lengths in an index."""
     return frozenset(s for s in symbols_of(index) if isinstance(s, Length))

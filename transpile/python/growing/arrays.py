@@ -17,14 +17,17 @@ import numpy as np
 
 from transpile import errors
 from transpile.ir.dims import Index
+from transpile.ir.indices.lengths import LIST_IS_LONGER
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64
 from transpile.numpy.core.coercion import as_traced
 from transpile.numpy.core.promotion import strengthen, weaken
 from transpile.primitives import axes, elementwise
+from transpile.primitives.effects.failures import fail_where
 from transpile.python.growing.elements import Elements, elements_of, leaves_of, rebuilt
-from transpile.python.growing.growth import Change, Growing, GrownError, RoomError
+from transpile.python.growing.growth import OPEN, Change, Growing, GrownError, RoomError, endless
+from transpile.python.semantics.bounds import room_around
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import raise_
 from transpile.python.semantics.values import truth
@@ -43,7 +46,8 @@ class GrowingArrays(TracedList, Growing):
     number    and the array of how many there are
     elements  what they are
     iterating how many loops over it are being traced
-    declared  how long it is at most, where the user says so
+    declared  how long it is at most, where the user says so, or the caller of the program
+    is_open   the caller gives more room where it is too little
     """
 
     kind = ""
@@ -57,6 +61,7 @@ class GrowingArrays(TracedList, Growing):
         self.elements: Elements | None = None
         self.iterating = 0
         self.declared = most
+        self.is_open = False
         self.room = self.most = self.known = 0
 
     @classmethod
@@ -77,10 +82,10 @@ class GrowingArrays(TracedList, Growing):
     def _arrays(self) -> list[Any]:
         return [*self.columns, self.number]
 
-    def fit(self, needed: Index | None, elements: Elements | None = None) -> None:
+    def fit(self, needed: Any, elements: Elements | None = None) -> None:
         """Have room for so many elements, or one more, of these types."""
         if any(trace is self.owner for trace in self.named):
-            if self.site is not None and isinstance(needed, int | None):
+            if self.site is not None and isinstance(needed, int | float | None):
                 raise RoomError(self.site, needed, elements)
             raise errors.UnsupportedError(
                 f"{user_source()}: `{user_source().text}` adds to a list that has several names, "
@@ -99,6 +104,9 @@ class GrowingArrays(TracedList, Growing):
                 for column, kind in zip(self.columns, elements.kinds, strict=True)
             ]
             self.elements = elements
+        if needed == OPEN:
+            needed = self.room + self._opened()
+            self.declared = needed
         if needed is not None and not is_at_most(needed, self.room):
             further = needed - self.room
             self.columns = [
@@ -106,15 +114,25 @@ class GrowingArrays(TracedList, Growing):
             ]
             self.room = needed
 
-    def _become_arrays(self, needed: Index | None, elements: Elements | None) -> None:
+    def _opened(self) -> Index:
+        """How much room the caller of the program gives."""
+        room = room_around()
+        if room is None:
+            raise endless(user_source())
+        self.is_open = True
+        return room
+
+    def _become_arrays(self, needed: Any, elements: Elements | None) -> None:
         assert self.items is not None
         self._check_iterated()
         items = self.items
         elements = elements or elements_of(items)
         if elements is None:
             raise no_element()
-        room = len(items) + 1 if needed is None else needed
         least, hinted = THREAD.python.rooms.get(self.site, (0, None))
+        if self.declared is None and OPEN in (needed, least):
+            self.declared = len(items) + 1 + self._opened()
+        room = len(items) + 1 if needed is None else needed
         room = room if isinstance(room, int) and least <= room else least + room
         if hinted is not None:
             elements = elements.with_(hinted) or elements
@@ -268,12 +286,18 @@ class GrowingArrays(TracedList, Growing):
     def _check_room(self) -> None:
         count, room = self.length(), self.declared
         assert room is not None  # or nothing would be checked
+        if self.is_open:
+            fail_where(self._end() >= len_of(room), [], _nothing, LIST_IS_LONGER)
+            return
         source = user_source()
         text = (
             f"{source}: `{source.text}`: the list has room for {room} elements, as with_room says"
         )
-        size = room if isinstance(room, int) else room.as_value()
-        fail_if(count >= size, lambda: MemoryError(text))
+        fail_if(count >= len_of(room), lambda: MemoryError(text))
+
+    def _end(self) -> Any:
+        """Where the next element goes."""
+        return self.length()
 
     def has_unknown(self) -> bool:
         """True if the elements are Python's, and traced values are among them."""
@@ -346,6 +370,10 @@ def zeros(size: Index, dtype: Any) -> Any:
 def len_of(size: Index) -> Any:
     """A size as a number."""
     return size if isinstance(size, int) else size.as_value()
+
+
+def _nothing() -> None:
+    """In the place of what raises an exception: the program is called again."""
 
 
 def is_unknown(key: Any) -> bool:

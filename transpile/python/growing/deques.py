@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Index
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64
 from transpile.numpy.core.coercion import as_traced
@@ -36,7 +35,7 @@ class GrowingDeque(GrowingArrays):
     def _arrays(self) -> list[Any]:
         return [*self.columns, self.number, self.first]
 
-    def _become_arrays(self, needed: Index | None, elements: Elements | None) -> None:
+    def _become_arrays(self, needed: Any, elements: Elements | None) -> None:
         super()._become_arrays(needed, elements)
         self.first = as_traced(np.zeros(1, INT64))
 
@@ -57,8 +56,8 @@ class GrowingDeque(GrowingArrays):
         self._in_arrays(self._elements(value))
         self.put(self._place(k, "deque index out of range"), value)
 
-    def _check_room(self) -> None:
-        raise self._refused("adds to")
+    def _end(self) -> Any:
+        return self.first[0] + self.length()
 
     def extend(self, values: Any) -> None:
         """Add elements at the end."""

@@ -8,6 +8,7 @@ statement for which there is too little of it is traced again, with more.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, TypeVar
 
 from transpile import errors
@@ -18,6 +19,9 @@ from transpile.trace.trace import Trace, current_trace
 from transpile.util.interrupt_safety import THREAD
 
 T = TypeVar("T")
+# For a list of which nobody knows how long it may become: as many elements as the caller has memory
+# for.
+OPEN = inf
 
 
 class GrownError(BaseException):
@@ -33,7 +37,7 @@ class RoomError(BaseException):
     """The trace begins anew, with room for so many elements from the beginning on, or elements of
     these types, in the lists that are made at `site`."""
 
-    def __init__(self, site: Any, needed: int | None, elements: Any) -> None:
+    def __init__(self, site: Any, needed: float | None, elements: Any) -> None:
         self.site = site
         self.needed = needed
         self.elements = elements
@@ -103,7 +107,7 @@ class Growing:
         if current_trace() is not self.owner:
             return
         if change.most is None:
-            raise endless(change.source)
+            raise GrownError(self, OPEN)
         needed = self.most + change.most
         if not is_at_most(needed, self.room):
             raise GrownError(self, needed)

@@ -14,7 +14,8 @@ def with_room(values: list[Any], most: Any) -> Any:
     """A list of these values with room for `most` elements: `stack = transpile.with_room([v], n)`.
 
     A list that a loop of the program adds to has memory for as many elements as there may be, by
-    the numbers of iterations around. Where nothing bounds these, as in `while stack:`, this does.
+    the numbers of iterations around. Where nothing bounds these, as in `while stack:`, the caller
+    of the program gives the memory, and calls again where it is too little: this gives it at once.
     Outside of traced functions this is the list itself. In a program a longer one raises
     MemoryError.
     """

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from transpile import errors
-from transpile.ir.dims import Index
+from transpile.ir.dims import Dim, Index
 from transpile.ir.graph import Const, Equation, Graph, has_effect
 from transpile.ir.graph_rewrite import live_equations
 from transpile.ir.types import INT64
@@ -29,6 +29,7 @@ from transpile.python.objects.attributes import Attributes
 from transpile.python.objects.ranges import limits_of
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import EndedError
+from transpile.trace.lengths import own_room
 from transpile.trace.trace import Trace, bind, current_trace
 from transpile.trace.tracer import UNKNOWN
 from transpile.transforms.closed import apply
@@ -189,6 +190,20 @@ def _as_size(value: Any) -> Index:
         return max(int(number), 0)
     known = size_of(value)
     return length_of(value) if known is None else known
+
+
+def room_around() -> Index | None:
+    """The room for a list, which the caller of the program gives more of where it is too little;
+    None where the trace has no place for it."""
+    root = _root()
+    if root is None:
+        return None
+    position, restore = THREAD.traces.index(root), as_before()
+
+    def begin() -> None:
+        THREAD.traces = THREAD.traces[: position + 1]
+
+    return Dim.of(between(begin, own_room, restore))
 
 
 # ------------------------------------------------------------------------------ numbers and sites

@@ -1,8 +1,7 @@
-"""`if`, and the operators that evaluate an operand only where another one says so."""
+"""`if`, and conditional expressions."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -11,16 +10,14 @@ import numpy as np
 
 from transpile import errors, tree
 from transpile.ir.graph import Equation, Var
-from transpile.ir.graph_rewrite import may_repeat
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
 from transpile.lax.control.branches import bind_cond
-from transpile.numpy.core.promotion import weaken
 from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives.effects.failures import fail
 from transpile.python.growing import growth
 from transpile.python.objects.attributes import Attribute, Attributes, unlike_ones
-from transpile.python.objects.containers import contains, lent_by_choice, unchanging
+from transpile.python.objects.containers import lent_by_choice, unchanging
 from transpile.python.objects.known_arrays import handing
 from transpile.python.objects.references import (
     Row,
@@ -48,24 +45,11 @@ from transpile.python.semantics.values import (
 from transpile.trace.call_signature import type_text
 from transpile.trace.trace import the_trace
 from transpile.trace.tracer import Tracer
-from transpile.trace.views.lists import TracedList, flatten_lists
-from transpile.transforms.closed import apply
+from transpile.trace.views.lists import flatten_lists
 from transpile.util.interrupt_safety import THREAD
 
 Later = Callable[[], Any]
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "is": operator.is_,
-    "is not": operator.is_not,
-}
 _NUMBER = ArrayType((), INT64)
-# Of an operand that is cheaper to compute than to jump over.
-_FEW_EQUATIONS = 8
 
 
 def if_(
@@ -154,125 +138,6 @@ def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -
     for attribute, value in zip(changed.values(), values[count:], strict=True):
         attribute.set(value)
     return values[:count]
-
-
-def and_(value: Any, *others: Later) -> Any:
-    """`value and ...`: the first operand that is false, or the last one."""
-    return _chain(value, others, np.logical_and)
-
-
-def or_(value: Any, *others: Later) -> Any:
-    """`value or ...`: the first operand that is true, or the last one."""
-    return _chain(value, others, np.logical_or)
-
-
-def _chain(value: Any, others: Sequence[Later], combine: Callable[[Any, Any], Any]) -> Any:
-    """Operands that cost little are computed together; the others are a branch, which begins a
-    chain of its own. So each is traced at most twice, in a chain of any length."""
-    ends, budget = combine is np.logical_or, _FEW_EQUATIONS
-    for number, other in enumerate(others):
-        holds = truth(value)
-        if not isinstance(holds, Tracer) and bool(holds) is ends:
-            return value
-        if not isinstance(holds, Tracer):
-            value = other()
-            continue
-        if isinstance(value, TracedList):  # as a condition
-            value, other = holds, partial(_as_condition, other)
-        joint = growth.fitted(partial(_joint, holds, other, value, combine, budget))
-        if joint is None:
-            later = [other, *others[number + 1 :]]
-            first, rest = partial(_same, value, None), partial(_rest, later, combine)
-            return choose(holds, *((first, rest) if ends else (rest, first)))
-        value, equations = joint
-        budget -= equations
-    return value
-
-
-def _as_condition(other: Later) -> Any:
-    """An operand behind a list, whose place a truth takes: it is one, too, or an error."""
-    value = other()
-    holds = truth(value)
-    if isinstance(value, bool | np.bool_ | TracedList) or getattr(value, "dtype", None) == BOOL:
-        return holds
-    raise errors.UnsupportedError(
-        f"{user_source()}: `{user_source().text}` chooses between a list which the program adds "
-        f"elements to and another value. Compare its length: len(values) > 0"
-    )
-
-
-def _rest(others: Sequence[Later], combine: Callable[[Any, Any], Any]) -> Any:
-    return _chain(others[0](), others[1:], combine)
-
-
-def not_(value: Any) -> Any:
-    """`not value`."""
-    holds = truth(value)
-    return weaken(np.logical_not(holds)) if isinstance(holds, Tracer) else not holds
-
-
-def compare(left: Any, *parts: Any) -> Any:
-    """A chain of comparisons: of operators, and functions that give the operand behind each."""
-    sign, later, *rest = parts
-    right = later()
-    if sign in ("in", "not in"):
-        result = weaken(contains(right, left))  # a bool of Python's, also of NumPy's numbers
-        result = not_(result) if sign == "not in" else result
-    else:
-        result = _COMPARISONS[sign](left, right)
-    return and_(result, lambda: compare(right, *rest)) if rest else result
-
-
-def is_singleton(value: Any, constant: Any, is_rest: bool = False) -> Any:
-    """Whether a value is True, False or None, which Python's bools are and those of NumPy are not;
-    `is_rest` where it is known not to be the other bool."""
-    is_bool = isinstance(value, Tracer) and value.dtype == BOOL and not value.ndim
-    if not is_bool or constant is None:
-        return value is constant
-    if not value.type.weak:  # it may be one of either
-        return bool(value) is constant
-    if is_rest:
-        return True
-    return truth(value) if constant else not_(value)
-
-
-def _joint(
-    holds: Tracer, other: Later, value: Any, combine: Callable[[Any, Any], Any], budget: int
-) -> tuple[Any, int] | None:
-    """`value and other`, or `or`, computed at once, and how many equations that took; None where it
-    takes more than a budget, or could be noticed."""
-    region = Region("operand")
-    attributes = Attributes([other])
-    try:
-        result = unchanging(partial(region.run, partial(ending, other)), other)
-        changes = bool(attributes.changed())
-    except EndedError:
-        result, changes = None, False
-    finally:
-        attributes.restore()
-    equations = region.trace.equations
-    is_cheap = (
-        not changes
-        and len(equations) <= budget
-        and all(may_repeat(e) and e.primitive.kind != "control" for e in equations)
-        and not region.assigned()
-        and is_array(result)
-    )
-    if not is_cheap:
-        return None
-    # A known operand may decide, so that `if found and mode == "drop":` is no branch elsewhere.
-    if result is (combine is np.logical_or) and array_type(value).dtype == BOOL:
-        return result, 0
-    region.settle_views(())
-    body = region.body([region.atom(result)], [])
-    (result,) = apply(body.graph, body.captured)
-    if array_type(value).dtype == BOOL and array_type(result).dtype == BOOL:
-        return combine(holds, truth(result)), len(equations) + 1
-    kind = joined(array_type(value), array_type(result))
-    if kind is None or kind.shape:
-        return None
-    chosen = (value, result) if combine is np.logical_or else (result, value)
-    return np.where(holds, *chosen), len(equations) + 1
 
 
 # ------------------------------------------------------------------------------------ two results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import builtins
 import dis
 import itertools
@@ -28,10 +27,10 @@ from transpile.python.objects.list_functions import (
     numbers_in,
     of_nothing,
     opened,
-    sorted_numbers,
 )
 from transpile.python.rolling import MOST_UNROLLED
-from transpile.python.semantics.branches import choose, if_, not_
+from transpile.python.semantics.branches import choose, if_
+from transpile.python.semantics.conditions import not_
 from transpile.python.semantics.exceptions import (
     as_python,
     raise_,
@@ -49,11 +48,9 @@ from transpile.python.semantics.generators import (
     takewhile,
 )
 from transpile.python.semantics.iterables import (
-    Chosen,
     Items,
     count,
     enumerate_,
-    is_stackable,
     items_of,
     ndenumerate,
     ndindex,
@@ -189,66 +186,6 @@ def _best_of_items(
 def _raised(name: str) -> tuple[()]:
     raise_(lambda: of_nothing(name), None)
     return ()
-
-
-def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
-    """`sorted`, by numbers: a list of as many values. Equal ones stay in their order."""
-    key = None if key is None else resolved(key)
-    if isinstance(iterable, GrowingArrays) and not iterable.is_plain:
-        return iterable.as_list().ordered(key, reverse)
-    if key is None and numbers_in(iterable):
-        return sorted_numbers(iterable, reverse)
-    values = list(iterable)
-    ranks = values if key is None else [key(value) for value in values]
-    are_numbers = all(is_array(x) and np.shape(x) == () for x in ranks)
-    if not any_unknown(ranks) or not are_numbers or not is_stackable(values):
-        return sorted(values, key=key, reverse=reverse)
-    order = np.argsort(np.stack(ranks[::-1] if reverse else ranks), kind="stable")
-    if reverse:
-        order = len(values) - 1 - order[::-1]
-    chosen = Chosen(values)
-    result = [chosen[order[k]] for k in range(len(values))]
-    return [_like(x, values) for x in result] if key is None else result
-
-
-def _bisected(original: Function, side: Any) -> Function:
-    """`bisect.bisect_left` or `bisect_right`, of an array or a list of numbers."""
-
-    def bisected(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
-        if not any_unknown((x, lo, hi)) and not (
-            isinstance(a, Tracer) or (type(a) in (list, tuple) and any_unknown(a))
-        ):
-            return original(a, x, lo, hi, key=key)
-        if key is not None:
-            raise errors.UnsupportedError(
-                f"{user_source()}: bisect of traced values takes no key. Give it the list of keys."
-            )
-        values = as_array(np.stack(a) if type(a) in (list, tuple) else a)
-        end = len_(values) if hi is None else hi
-        if type(lo) is int and lo == 0 and hi is None:
-            return as_integer(np.searchsorted(values, x, side))
-        return _halved(values, x, lo, end, side)
-
-    return bisected
-
-
-def _halved(values: Any, x: Any, low: Any, high: Any, side: str) -> Any:
-    """The position of a number among those from `low` to `high`."""
-
-    def step(low: Any, high: Any) -> tuple[Any, ...]:
-        middle = (low + high) // 2
-        is_behind = values[middle] < x if side == "left" else np.logical_not(x < values[middle])
-        return np.where(is_behind, middle + 1, low), np.where(is_behind, high, middle)
-
-    names = "the first", "the last"
-    begin = as_integer(low), as_integer(high)
-    return as_integer(while_(lambda low, high: low < high, step, (), names, begin)[0])
-
-
-def _like(value: Any, others: Sequence[Any]) -> Any:
-    """A number as weakly typed as all of the others."""
-    is_weak = all(x.type.weak if isinstance(x, Tracer) else not hasattr(x, "dtype") for x in others)
-    return weaken(value) if is_weak else value
 
 
 # --------------------------------------------------------------------------- sums, all and any
@@ -494,7 +431,4 @@ TABLE: dict[Function, Function] = {
     next: next_,
     filter: filter_,
     itertools.takewhile: takewhile,
-    sorted: sorted_,
-    bisect.bisect_left: _bisected(bisect.bisect_left, "left"),
-    bisect.bisect_right: _bisected(bisect.bisect_right, "right"),
 }

@@ -42,7 +42,8 @@ from transpile.python.rolling import (
     unchanged,
 )
 from transpile.python.semantics import bounds, exceptions
-from transpile.python.semantics.branches import and_, as_result, if_, not_
+from transpile.python.semantics.branches import as_result, if_
+from transpile.python.semantics.conditions import and_, not_, while_running
 from transpile.python.semantics.iterables import Items, items_of
 from transpile.python.semantics.loop_state import AssigningError, Regions, State
 from transpile.python.semantics.regions import Region
@@ -444,9 +445,8 @@ class _Loop(LoopStatement):
 
     def _goes_on(self, condition: Callable[..., Any], values: Sequence[Any]) -> Any:
         """The test before an iteration: no flag is set, and the condition holds."""
-        holds = truth(condition(*values))
-        for k in self.stops:
-            holds = np.logical_and(np.logical_not(values[k]), holds)
+        running = self._is_running(values)
+        holds = while_running(running, lambda: truth(condition(*values)))
         return holds if isinstance(holds, Tracer) else np.bool_(holds)
 
     def _traced(

@@ -1,0 +1,269 @@
+"""Lists that loops add to of which nothing says how often they run: the caller gives their memory,
+and more of it where it was too little. Python is the oracle."""
+
+import bisect
+import copy
+import heapq
+import os
+import subprocess
+import sys
+import textwrap
+from collections import deque
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile import errors
+from transpile.artifact import KINDS, Library
+
+RNG = np.random.default_rng(5)
+LINKS = (RNG.random((12, 12)) < 0.2).astype(np.int64)
+LENGTHS = np.where(LINKS > 0, RNG.uniform(0.1, 1, LINKS.shape), 0)
+
+
+def check(function, *cases):
+    """Results, and arguments that are assigned to, are those of Python, in calls that need more and
+    less memory than the ones before."""
+    compiled = transpile.jit(function)
+    for case in cases:
+        ours, theirs = copy.deepcopy(case), copy.deepcopy(case)
+        result, expected = compiled(*ours), function(*theirs)
+        for one, other in zip(np.atleast_1d(result), np.atleast_1d(expected), strict=True):
+            assert one == other
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def collatz(n):
+    sequence = [n]
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        sequence.append(n)
+    return sequence
+
+
+def steps_between(start, stop, step):
+    values, x = [], start
+    while x < stop:
+        values.append(x)
+        x += step
+    return values
+
+
+def depth_first(links, start):
+    seen, order, stack = np.zeros(len(links), bool), [], [start]
+    while stack:
+        u = stack.pop()
+        if not seen[u]:
+            seen[u] = True
+            order.append(u)
+            for v in range(len(links)):
+                if links[u, v] and not seen[v]:
+                    stack.append(v)
+    return order
+
+
+def breadth_first(links, start):
+    depth = np.full(len(links), -1)
+    depth[start] = 0
+    queue = deque([start])
+    while queue:
+        u = queue.popleft()
+        for v in range(len(links)):
+            if links[u, v] and depth[v] < 0:
+                depth[v] = depth[u] + 1
+                queue.append(v)
+    return depth
+
+
+def shortest(lengths, start):
+    distance = np.full(len(lengths), np.inf)
+    distance[start] = 0.0
+    heap = [(0.0, start)]
+    while heap:
+        d, u = heapq.heappop(heap)
+        for v in range(len(lengths)):
+            if lengths[u, v] > 0 and d + lengths[u, v] < distance[v]:
+                distance[v] = d + lengths[u, v]
+                heapq.heappush(heap, (d + lengths[u, v], v))
+    return distance
+
+
+def fill(picture, row, column):
+    stack, count = [(row, column)], 0
+    while stack:
+        i, j = stack.pop()
+        if 0 <= i < len(picture) and 0 <= j < picture.shape[1] and picture[i, j] == 1:
+            picture[i, j] = 2
+            count += 1
+            for di, dj in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+                stack.append((i + di, j + dj))
+    return count
+
+
+def islands(picture):
+    found = 0
+    for i in range(len(picture)):
+        for j in range(picture.shape[1]):
+            if picture[i, j] == 1:
+                fill(picture, i, j)
+                found += 1
+    return found
+
+
+def sorted_in_parts(a):
+    parts = [(0, len(a) - 1)]
+    while parts:
+        low, high = parts.pop()
+        if low < high:
+            last, k = a[high], low
+            for j in range(low, high):
+                if a[j] < last:
+                    a[k], a[j] = a[j], a[k]
+                    k += 1
+            a[k], a[high] = a[high], a[k]
+            parts.append((low, k - 1))
+            parts.append((k + 1, high))
+    return a
+
+
+def test_programs_with_lists_of_any_length():
+    check(collatz, (6,), (27,), (1,), (97,))
+    check(steps_between, (0.0, 1.0, 0.13), (0.0, 500.0, 0.13), (2.0, 1.0, 0.5))
+    check(depth_first, (LINKS, 0), (LINKS, 5))
+    check(breadth_first, (LINKS, 0), (LINKS, 5))
+    check(shortest, (LENGTHS, 0), (LENGTHS, 7))
+    check(sorted_in_parts, (RNG.random(300),))
+
+
+def test_arguments_are_assigned_to_once():
+    picture = (RNG.random((20, 30)) < 0.6).astype(np.int64)
+    check(islands, (picture,))
+    check(fill, (picture, 3, 3))
+
+
+def increasing(x):
+    ends = []
+    for v in x:
+        k = bisect.bisect_left(ends, v)
+        if k == len(ends):
+            ends.append(v)
+        else:
+            ends[k] = v
+    return ends
+
+
+def window_medians(x, width):
+    window, medians = [], np.zeros(len(x))
+    for i in range(len(x)):
+        bisect.insort(window, x[i])
+        if i >= width:
+            del window[bisect.bisect_left(window, x[i - width])]
+        medians[i] = window[len(window) // 2]
+    return medians
+
+
+def test_lists_that_bisect_searches():
+    x = RNG.integers(0, 20, 50).astype(float)
+    check(increasing, (x,), (x[:1],))
+    check(window_medians, (x, 5), (x[:20], 3))
+
+
+def test_several_lists_and_results():
+    def parities(n):
+        even, odd = [], []
+        while n != 1:
+            if n % 2 == 0:
+                n //= 2
+                even.append(n)
+            else:
+                n = 3 * n + 1
+                odd.append(n * 0.5)
+        return even, odd
+
+    compiled = transpile.jit(parities)
+    for n in (27, 7, 97):
+        for one, other in zip(compiled(n), parities(n), strict=True):
+            assert one == other
+
+
+def test_exceptions_of_the_program_are_raised_once_it_has_room():
+    def until(n):
+        values = []
+        while n != 1:
+            if len(values) == 100:
+                raise ValueError(f"at {n}")
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            values.append(n)
+        return len(values)
+
+    compiled = transpile.jit(until)
+    assert compiled(9) == until(9)
+    with pytest.raises(ValueError, match="at 53"):
+        compiled(27)
+
+
+def test_a_gradient_goes_through_them():
+    def total(x, n):
+        values, result = [x], 0.0
+        while len(values) < n:
+            values.append(values[-1] * 0.5 + 1)
+        for v in values:
+            result += v
+        return result
+
+    slope = transpile.grad(total)(3.0, 90)
+    np.testing.assert_allclose(slope, 2.0, rtol=1e-12)
+
+
+def test_a_program_that_runs_twice_calls_nobody_twice():
+    def printing(n):
+        values = []
+        while n > 1:
+            n //= 2
+            print(n)
+            values.append(n)
+        return len(values)
+
+    with pytest.raises(errors.UnsupportedError, match=r"may be called twice.*with_room\(\[\], n\)"):
+        transpile.jit(printing)(9)
+
+
+def test_prints_behind_them_are_made_once(capfd):
+    def halves(n):
+        values = []
+        while n > 1:
+            n //= 2
+            values.append(n)
+        print("found", len(values))
+        return len(values)
+
+    assert transpile.jit(halves)(2**60) == 60
+    assert capfd.readouterr().out == "found 60\n"
+
+
+def test_under_vmap_they_need_a_bound():
+    with pytest.raises(errors.CarryError, match=r"no bound .* transpile\.with_room\(\[\], n\)"):
+        transpile.vmap(lambda n: len(collatz(n)))(np.array([3, 5]))
+
+
+def test_modules_of_libraries_give_more_memory(tmp_path):
+    lowered = transpile.jit(collatz_array).lower(27)
+    Library("numbers27", {"collatz": lowered}).write(tmp_path, KINDS)
+    code = """
+        import numbers27
+
+        for n in (27, 6, 97):
+            print(*numbers27.collatz(n))
+    """
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0, done.stderr
+    lines = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+    assert lines == [collatz(n) for n in (27, 6, 97)]
+
+
+def collatz_array(n):
+    return np.array(collatz(n))
