@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from transpile.ir.calls import Call
-from transpile.ir.dims import Index, Symbol, bounds, substitute, symbols_of, terms_of
+from transpile.ir.dims import Index, Symbol, bounds, falling_symbols, substitute, symbols_of
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
 from transpile.ir.loop_ir import (
@@ -227,6 +227,7 @@ def work_for_sizes(
             extent = statement.limit - statement.start
         times = largest_of(extent, {*sizes, *variables})
         is_told = symbols_of(times) <= {*sizes} and not _is_bounded(statement)
+        is_told = is_told and (symbols_of(extent) <= {*sizes} or bounds(extent)[1] is None)
         if symbols_of(extent).isdisjoint(variables) and not (is_told and symbols_of(times)):
             times = trips(statement)
     if isinstance(statement, While):
@@ -253,10 +254,10 @@ def largest_of(extent: Index, sizes: Collection[Symbol]) -> Index:
     of loops around it, make it large."""
     for _ in range(4):
         ends: dict[Symbol, Index] = {}
+        falling = falling_symbols(extent)
         for symbol in (s for s in symbols_of(extent) if s not in sizes):
-            rises = all(factor > 0 for atoms, factor in terms_of(extent) if symbol in atoms)
             last = symbol.lower if symbol.extent is None else symbol.extent - 1
-            ends[symbol] = last if rises else symbol.lower
+            ends[symbol] = symbol.lower if symbol in falling else last
         extent = substitute(extent, ends)
     return extent
 

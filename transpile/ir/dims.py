@@ -357,7 +357,7 @@ def is_within(index: Index, extent: Index) -> bool:
     # Each symbol at the top of its range: decides `i < n` and `m*i + j < m*n` for a runtime n, m.
     largest = index
     for _ in range(4):
-        rising = symbols_of(largest) - _falling(largest)
+        rising = symbols_of(largest) - falling_symbols(largest)
         ranged = {s: s.extent - 1 for s in rising if s.extent is not None}
         if not ranged:
             break
@@ -366,7 +366,7 @@ def is_within(index: Index, extent: Index) -> bool:
     return slack is not None and slack >= 1
 
 
-def _falling(index: Index) -> set[Symbol]:
+def falling_symbols(index: Index) -> set[Symbol]:
     """The symbols in which an index is not provably nondecreasing."""
     symbols: set[Symbol] = set()
     for monomial, factor in index.terms if isinstance(index, Dim) else ():
@@ -374,7 +374,7 @@ def _falling(index: Index) -> set[Symbol]:
             if factor < 0 or isinstance(atom, Remainder):
                 symbols.update(_symbols_in(atom))
             elif isinstance(atom, Quotient):
-                symbols |= _falling(atom.dividend) | {*symbols_of(atom.divisor)}
+                symbols |= falling_symbols(atom.dividend) | {*symbols_of(atom.divisor)}
     return symbols
 
 

@@ -73,7 +73,8 @@ def _mark(statement: Statement, buffers: Mapping[str, Buffer], machine: Machine)
         return statement
     shortest = machine.shortest_strided_simd if is_strided else machine.shortest_simd
     length = trips(statement)
-    if statement.independent and not _is_long_row(statement, length, machine):
+    is_left = statement.independent and not _is_long_row(statement, length, machine)
+    if is_left and not (reductions and _has_runtime_strides(statement, buffers)):
         return statement
     if (
         length < shortest
@@ -111,6 +112,17 @@ def _is_long_row(loop: For, length: int, machine: Machine) -> bool:
     return length >= machine.shortest_users_simd and all(
         is_along(index) for s in loop.body for _, index in accesses(s) if index
     )
+
+
+def _has_runtime_strides(loop: For, buffers: Mapping[str, Buffer]) -> bool:
+    """True if the loop reads elements whose distance is a runtime size: compilers leave it scalar
+    unless it is marked."""
+    following = {loop.symbol: Dim.of(loop.symbol) + 1}
+    for load in (load for s in loop.body for load in loads(s) if load.buffer in buffers):
+        offset = row_major(load.index, buffers[load.buffer].shape)
+        if isinstance(substitute(offset, following) - offset, Dim):
+            return True
+    return False
 
 
 def _gathers_integers(statement: Statement, loop: For) -> bool:

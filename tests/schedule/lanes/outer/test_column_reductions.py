@@ -157,6 +157,28 @@ def test_strips_are_narrower_where_their_rows_would_be_large(largest, width):
     assert {buffer.shape[-1] for buffer in found} == {width}
 
 
+def products(x, y):
+    found = np.zeros((len(x), y.shape[1]), x.dtype)
+    for i in range(len(x)):
+        for j in range(y.shape[1]):
+            total = x[i, 0] * 0
+            for k in range(len(y)):
+                total += x[i, k] * y[k, j]
+            found[i, j] = total
+    return found
+
+
+@pytest.mark.parametrize(("dtype", "width"), [("f8", 4), ("f4", 8), ("i2", 16)])
+def test_columns_that_a_loop_reads_again_are_few(dtype, width):
+    """They stay in the cache; those that each iteration of the loop has for itself do not."""
+    machine = Machine(strip=64, repeated_strip_bytes=32, fewest_strips=1, fewest_columns=5)
+    x, y = ordinary(dtype, (3, 40)), ordinary(dtype, (40, 80))
+    options = {"machine": machine}
+    assert f" {width}*strip" in jit(products, compiler_options=options).lower(x, y).as_text("loops")
+    of_each = jit(lambda x: x.sum(1), compiler_options=options).lower(ordinary("f8", (3, 9, 200)))
+    assert " 64*strip" in of_each.as_text("loops")
+
+
 def test_what_is_read_once_for_each_row_makes_no_columns():
     """Numbers and weights of gathered rows, which are read along the first axis."""
 

@@ -34,6 +34,7 @@ from transpile.ir.dims import (
     terms_of,
 )
 from transpile.ir.indices.estimates import greatest
+from transpile.ir.indices.values import of_indices
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -310,7 +311,8 @@ class _Propagation:
         def on_reference(expr: Expr) -> Expr:
             if isinstance(expr, Ref) and expr.name in names:
                 return IndexValue(names[expr.name])
-            return expr
+            # Of counters whose loops have known ends now, a sum does not wrap around.
+            return of_indices(expr) if known and isinstance(expr, Apply) else expr
 
         def on_expr(expr: Expr) -> Expr:
             return on_reference(map_indices(expr, on_index))

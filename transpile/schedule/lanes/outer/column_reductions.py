@@ -9,6 +9,8 @@ lanes:
 Loop distribution makes the interchange legal: statements before and after the inner loop get loops
 over the strip of their own, and scalars that live across them are expanded into local arrays
 (scalar expansion). Each accumulator sees its operands in the same order. Strips run in parallel.
+A loop around the nest that reads the same columns in each iteration, as that over the rows of a
+product does, finds those of a narrow strip in the cache.
 
 Where the number of rows depends on the column, a row has the columns of the strip that have as many
 rows (M. Wolfe, Advanced loop interchanging, 1986):
@@ -31,7 +33,7 @@ from transpile.ir.contracts.loops import (
     OF_LOOPS,
     STACK_BOUNDED,
 )
-from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute, without_facts
 from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
 from transpile.ir.loop_ir import (
     Alloc,
@@ -55,6 +57,7 @@ from transpile.ir.loop_rewrite import (
     accesses,
     declared_names,
     is_independent,
+    loads,
     map_bodies,
     map_expr,
     map_statement,
@@ -92,14 +95,37 @@ class _StripNames:
         self.begin, self.end = names.new("begin"), names.new("end")
 
 
-def _statement(statement: Statement, names: _StripNames, machine: Machine) -> Statement:
+def _statement(
+    statement: Statement, names: _StripNames, machine: Machine, around: Symbol | None = None
+) -> Statement:
+    """A statement in the loop of the index `around`, with strips in the place of columns."""
     if isinstance(statement, For) and (not statement.ordered or statement.independent):
         loop = _with_plain_ends(statement)
         is_column_nest = is_independent(_without_sums(loop)) and _reads_columns(loop, machine)
-        strips = _strip_mined(loop, names, machine) if is_column_nest else None
+        widest = machine.strip if around is None else _widest_strip(loop, around, machine)
+        strips = _strip_mined(loop, names, machine, widest) if is_column_nest else None
         if strips is not None:
             return strips
-    return with_bodies(statement, lambda body: tuple(_statement(s, names, machine) for s in body))
+    around = statement.symbol if isinstance(statement, For) else around
+    return with_bodies(
+        statement, lambda body: tuple(_statement(s, names, machine, around) for s in body)
+    )
+
+
+def _widest_strip(loop: For, around: Symbol, machine: Machine) -> int:
+    """The most columns of a strip in the loop of the index `around`: few, if each iteration of that
+    reads the same rows of them."""
+    again = [
+        load.dtype.itemsize
+        for rows in walk(loop.body)
+        if isinstance(rows, For)
+        for statement in rows.body
+        for load in loads(statement)
+        if around not in names_of(load.index)
+        and rows.symbol in names_of(load.index)
+        and last_axis_stride(load.index, loop.symbol) in (1, -1)
+    ]
+    return min([machine.strip, *(machine.repeated_strip_bytes // size for size in again)])
 
 
 def _with_plain_ends(loop: For) -> For:
@@ -239,9 +265,10 @@ def last_axis_stride(index: Shape, symbol: Symbol) -> Index | None:
     return dict(last.terms).get((symbol,), 0) if isinstance(last, Dim) else 0
 
 
-def _strip_mined(loop: For, names: _StripNames, machine: Machine) -> For | None:
-    """The loop over strips; None if the expanded local arrays would be too large."""
-    lanes, strip = machine.lanes, machine.strip
+def _strip_mined(loop: For, names: _StripNames, machine: Machine, strip: int) -> For | None:
+    """The loop over strips of so many columns at most; None if the expanded local arrays would be
+    too large."""
+    lanes = machine.lanes
     columns = trips(loop)
     share = -(-columns // (machine.fewest_strips * lanes)) * lanes
     wide = min(strip, columns, share)
@@ -384,6 +411,9 @@ class _TriangularTurner(Turner):
         """The smaller or the larger one of two numbers of columns: its declaration, and itself."""
         value = Apply(op, (IndexValue(one), IndexValue(other)), INT64)
         symbol = Symbol(name, 0, self.loop.stop + 1)
+        beyond = Dim.of(symbol) - without_facts(one)
+        if op == "maximum" and isinstance(beyond, Dim):  # no row has more than a strip's columns
+            symbol = replace(symbol, facts=(beyond,))
         return Declare(name, value, symbol=symbol), Dim.of(symbol)
 
 
