@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from transpile.fusion.inlining.cost import inline_costs, read_often, updates_in_place
+from transpile.fusion.inlining.cost import (
+    bytes_of_rows,
+    inline_costs,
+    read_often,
+    updates_in_place,
+)
 from transpile.fusion.inlining.reshape_cuts import tangled
 from transpile.fusion.nodes import Loops, array_operands
 from transpile.fusion.scopes import Bodies, Scope
@@ -65,7 +70,7 @@ def survey(scope: Scope, parts: Parts) -> Survey:
     updates = updates_in_place(scope, producers)
     uses = graph.uses()
     costs = inline_costs(scope, producers, updates, uses)
-    often = read_often(graph, scope.machine)
+    often = read_often(graph, scope.machine) | bytes_of_rows(graph, scope.machine)
     cut = tangled(graph)
     views = Views(producers, cut)
     calls = plan_calls(graph, views, scope.machine)

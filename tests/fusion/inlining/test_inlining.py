@@ -136,3 +136,26 @@ def test_arithmetic_on_subscripts_is_never_stored():
     (roots,) = (e.output for e in graph.equations if e.primitive.name == "sqrt")
     whole = [e.output for e in graph.equations if e.output.type.dtype == np.int64]
     assert roots in chosen and len(whole) > 2 and chosen.isdisjoint(whole)
+
+
+def stored(function, x):
+    """The dtypes of the arrays that the program of a function keeps in memory of its own."""
+    return [t.dtype for t in transpile.jit(function).lower(x).compiler_ir("loops").temporaries]
+
+
+@pytest.mark.parametrize("size", [4000, 4003])
+def test_comparisons_whose_bits_are_packed_are_stored(size):
+    """Lanes of eight of them would load eight columns of the compared numbers."""
+    x = np.random.default_rng(0).standard_normal(size)
+
+    def packed(x):
+        return np.packbits(x > 0)
+
+    assert stored(packed, x) and {t.itemsize for t in stored(packed, x)} == {1}
+    np.testing.assert_array_equal(transpile.jit(packed)(x), packed(x))
+
+
+def test_bytes_that_are_added_up_by_columns_or_searched_are_not_stored():
+    x = np.ones((64, 500))
+    assert not stored(lambda x: np.packbits(x > 0, axis=0), x)
+    assert not stored(lambda x: (x.reshape(-1, 8) > 0).any(1), x)

@@ -15,6 +15,7 @@ from transpile.machine import Machine
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general
+from transpile.primitives.reductions import reduce_sum
 
 
 def updates_in_place(scope: Scope, producers: Mapping[Var, Equation]) -> set[Var]:
@@ -93,6 +94,42 @@ def read_often(graph: Graph, machine: Machine) -> frozenset[Var]:
             if out in taken or (is_part and out in broadcast):
                 stored.add(out)
     return frozenset(stored)
+
+
+def bytes_of_rows(graph: Graph, machine: Machine) -> frozenset[Var]:
+    """The bytes that are computed of wider numbers and added up by short rows, as bits are that are
+    packed. They are stored: lanes of rows would load the wide numbers with a stride, and each byte
+    is computed once."""
+    read: set[Atom] = set()
+    stored: set[Var] = set()
+    for equation in reversed(graph.equations):
+        if len(equation.outputs) != 1 or equation.output.type.dtype.itemsize != 1:
+            continue
+        if _adds_rows(equation, machine):
+            read.add(equation.inputs[0])
+        elif equation.output in read and _keeps_rows(equation, machine):
+            read.update(equation.inputs)
+        elif equation.output in read and equation.primitive.kind == "elementwise":
+            if any(x.type.dtype.itemsize > 1 and x.type.ndim for x in equation.inputs):
+                stored.add(equation.output)
+            read.update(equation.inputs)
+    return frozenset(stored)
+
+
+def _adds_rows(equation: Equation, machine: Machine) -> bool:
+    """True for sums, written out, of rows whose columns compilers do not put together."""
+    if equation.primitive is not reduce_sum or not is_unrolled(equation, machine):
+        return False
+    *_, row = equation.inputs[0].type.shape
+    is_last = equation.params["axes"] == (equation.inputs[0].type.ndim - 1,)
+    return is_last and is_at_most(machine.shortest_packed_stride, row)
+
+
+def _keeps_rows(equation: Equation, machine: Machine) -> bool:
+    """True for what keeps long rows in one piece: other shapes, and something behind them."""
+    if equation.primitive is axis_primitives.concatenate:
+        return is_at_most(machine.vector_bytes, equation.inputs[0].type.shape[-1])
+    return equation.primitive is axis_primitives.reshape
 
 
 def inline_costs(

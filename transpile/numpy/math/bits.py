@@ -59,15 +59,19 @@ def packbits(a: Array, /, axis: Any = None, bitorder: str = "big") -> Any:
     elif x.ndim == 0:
         x = ravel(x)
     number = axis_of(exact(axis), x.ndim)
-    size = x.shape[number]
+    shape, size = x.shape, x.shape[number]
     count = -(-size // 8)
+    if number == x.ndim - 1 and isinstance(size, int) and size % 8 == 0:
+        x, number = ravel(x), 0  # rows of whole bytes are one long row
+        size, count = x.shape[0], x.shape[0] // 8
     bits = convert(convert(x, BOOL), UINT8)
     if 8 * count != size:
         rest = (*x.shape[:number], 8 * count - size, *x.shape[number + 1 :])
         bits = concatenate_along([bits, fill(0, rest, UINT8)], number)
     bits = reshape_to(bits, (*x.shape[:number], count, 8, *x.shape[number + 1 :]))
     shifts = broadcast_in_dim(shifts, (8, *[1] * (x.ndim - number - 1)), (0,))
-    return sum(call(np.left_shift, bits, shifts), number + 1, UINT8)
+    packed = sum(call(np.left_shift, bits, shifts), number + 1, UINT8)
+    return packed if x.ndim == len(shape) else reshape_to(packed, (*shape[:-1], shape[-1] // 8))
 
 
 @implements(np.unpackbits)
