@@ -170,6 +170,71 @@ def test_lists_that_bisect_searches():
     check(window_medians, (x, 5), (x[:20], 3))
 
 
+def parted(x):
+    less, same, more = [], [], []
+    for v in x:
+        if v < 3:
+            less.append(v)
+        elif v > 3:
+            more.append(v)
+        else:
+            same.append(v)
+    less += [0.5]
+    more.extend(less)
+    more.extend(x)
+    same.extend(same)
+    return less + same + more + [1.0, 2.0], [4.0] + less, same + same  # noqa: RUF005
+
+
+def merged(a, b):
+    values, i, j = [], 0, 0
+    while i < len(a) and j < len(b):
+        if a[i] <= b[j]:
+            values.append(a[i])
+            i += 1
+        else:
+            values.append(b[j])
+            j += 1
+    values.extend(a[i:])
+    values.extend(b[j:])
+    return values
+
+
+def chains(n):
+    values = []
+    while n > 0:
+        row, k = [], n
+        while k > 0:
+            row.append(k)
+            k //= 2
+        values.extend(row)
+        n -= 1
+    return values
+
+
+def test_lists_that_become_longer_by_lists():
+    for x in (RNG.integers(0, 6, 30).astype(float), np.ones(4)):
+        for one, other in zip(transpile.jit(parted)(x), parted(x), strict=True):
+            assert one == other
+    check(merged, (np.sort(RNG.random(20)), np.sort(RNG.random(7))), (np.ones(20), np.zeros(7)))
+    check(chains, (1,), (6,), (40,))
+
+    def with_room_for_six(x):
+        values, all_of_them = [], transpile.with_room([], 6)
+        for v in x:
+            if v > 0:
+                values.append(v)
+        all_of_them.extend(values)
+        all_of_them.extend(values)
+        return all_of_them
+
+    compiled = transpile.jit(with_room_for_six)
+    x = np.array([1.0, -1.0, 2.0, 3.0])
+    assert compiled(x) == with_room_for_six(x)
+    with pytest.raises(MemoryError, match="room for 6 elements"):
+        compiled(x + 2)
+
+
 def test_several_lists_and_results():
     def parities(n):
         even, odd = [], []

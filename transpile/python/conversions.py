@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -35,6 +36,7 @@ from transpile.trace.bytecode.rewriting import original
 from transpile.trace.captured_arrays import passed_over
 from transpile.trace.trace import current_trace
 from transpile.util.interrupt_safety import THREAD, as_before, between
+from transpile.util.users_code import OURS
 
 T = TypeVar("T")
 _SUBSTITUTES: dict[int, tuple[Any, Any]] = {
@@ -54,6 +56,10 @@ _REQUESTS = (
     EndedError,
     errors.TracerError,
 )
+
+
+# What compares two values: in C, if they are tuples.
+_COMPARE = dis.opmap["COMPARE_OP"]
 
 
 def _raised(text: str) -> tuple[()]:
@@ -99,6 +105,7 @@ class Conversions:
     growing      those that statements of the program make longer
     rooms        by their sites: how long they may be at least, and of what elements
     chosen       those inside of them that traced values have chosen, which are copies
+    compared     the files and lines at which tuples of traced values are compared
     """
 
     def __init__(self, failure: errors.TracerError | None) -> None:
@@ -117,6 +124,7 @@ class Conversions:
         self.growing: list[Growing] = []
         self.rooms: dict[Any, tuple[float, Any]] = {}
         self.chosen: list[tuple[list[Any], Any]] = []
+        self.compared: set[tuple[str, int]] = set()
         self.refused: dict[str, None] = {}
 
     def retried(self, attempt: Callable[[], T]) -> T:
@@ -171,12 +179,29 @@ class Conversions:
                 self.rooms[site] = found
             case HandledError() | EndedError():
                 raise request.error from None
+            case errors.TracerError() if self._is_of_tuples(request):
+                pass
             case errors.TracerError():
                 for note in self.refused:
                     request.add_note(note)
                 raise request
             case _:
                 raise request
+
+    def _is_of_tuples(self, error: BaseException) -> bool:
+        """True where a comparison of tuples has asked for a truth, which is noted by its line."""
+        if type(error) is not errors.TracerBoolConversionError:  # sizes have errors of their own
+            return False
+        place, last = error.__traceback__, None
+        while place is not None:
+            last = last if place.tb_frame.f_code.co_filename.startswith(OURS) else place
+            place = place.tb_next
+        if last is None or last.tb_frame.f_code.co_code[last.tb_lasti] != _COMPARE:
+            return False
+        site = last.tb_frame.f_code.co_filename, last.tb_lineno
+        is_new = site not in self.compared
+        self.compared.add(site)
+        return is_new
 
     def _begin(self) -> None:
         THREAD.python = self
@@ -190,7 +215,8 @@ class Conversions:
         self, function: FunctionType, code: CodeType, consumer: Consumer | None = None
     ) -> Conversion | None:
         try:
-            made = conversion(code, code.co_filename, consumer)
+            lines = frozenset(n for file, n in self.compared if file == code.co_filename)
+            made = conversion(code, code.co_filename, consumer, lines)
         except NoSourceError as problem:
             self.refused[f"{function.__qualname__} was not converted: {problem}."] = None
             return None

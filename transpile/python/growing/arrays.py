@@ -268,10 +268,10 @@ class GrowingArrays(TracedList, Growing):
         whole[0] = count
         self.number = whole
 
-    def _grow(self, most: int, exact: int | None) -> None:
+    def _grow(self, most: Index, exact: int | None, count: Any = 1) -> None:
         if self.declared is not None:
             most, exact = 0, None
-            self._check_room()
+            self._check_room(count)
         change = Change(most, exact, user_source())
         while True:
             try:
@@ -283,17 +283,17 @@ class GrowingArrays(TracedList, Growing):
             else:
                 return
 
-    def _check_room(self) -> None:
-        count, room = self.length(), self.declared
+    def _check_room(self, further: Any) -> None:
+        room = self.declared
         assert room is not None  # or nothing would be checked
         if self.is_open:
-            fail_where(self._end() >= len_of(room), [], _nothing, LIST_IS_LONGER)
+            fail_where(self._end() + further > len_of(room), [], _nothing, LIST_IS_LONGER)
             return
         source = user_source()
         text = (
             f"{source}: `{source.text}`: the list has room for {room} elements, as with_room says"
         )
-        fail_if(count >= len_of(room), lambda: MemoryError(text))
+        fail_if(self.length() + further > len_of(room), lambda: MemoryError(text))
 
     def _end(self) -> Any:
         """Where the next element goes."""

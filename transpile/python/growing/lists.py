@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.dims import Index
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64
@@ -83,11 +84,34 @@ class GrowingList(GrowingArrays):
 
     def extend(self, values: Any) -> None:
         """Add elements at the end."""
-        if isinstance(values, Iterable) and not isinstance(values, Tracer | GrowingList):
+        if isinstance(values, GrowingArrays) and values.items is None:
+            self._extend(values, values.length(), values.room)
+        elif isinstance(values, Tracer) and values.ndim == 1:
+            self._extend(values, len_of(values.shape[0]), values.shape[0])
+        elif isinstance(values, Iterable) and not isinstance(values, Tracer):
             for value in list(values):
                 self.append(value)
+        else:
+            raise self._refused("adds elements of what only the program has the length of to")
+
+    def _extend(self, values: Any, count: Any, most: Index) -> None:
+        """Add so many elements, `most` at most."""
+        self._check_iterated()
+        is_list = isinstance(values, GrowingArrays)
+        elements = values.elements if is_list else elements_of([np.zeros((), values.dtype)])
+        if elements is None:
             return
-        raise self._refused("adds elements of what only the program has the length of to")
+        values = values.at if is_list and values is not self else values.__getitem__
+        self._in_arrays(elements)
+        begin = self.length()
+        self._grow(most, None, count)
+
+        def note(k: Any) -> tuple[()]:
+            self.put(begin + k, values(k))
+            return ()
+
+        for_(Items(count, lambda k: k), note, (), (), ())
+        self.number[0] = begin + count
 
     def insert(self, place: Any, value: Any) -> None:
         """Add an element before a place."""
@@ -281,14 +305,19 @@ class GrowingList(GrowingArrays):
         return self
 
     def __add__(self, other: Any) -> Any:
-        if self.items is not None:
+        is_plain = not isinstance(other, GrowingArrays) or other.items is not None
+        if self.items is not None and is_plain:
             return [*self.items, *other]
-        both = self.copy()
+        both = self.copy() if self.items is None else GrowingList(list(self.items))
         both.extend(other)
         return both
 
     def __radd__(self, other: Any) -> Any:
-        return [*other, *self]
+        if self.items is not None:
+            return [*other, *self.items]
+        both = GrowingList(list(other))
+        both.extend(self)
+        return both
 
     def __mul__(self, times: Any) -> Any:
         if self.items is not None:

@@ -12,6 +12,7 @@ from transpile import errors
 from transpile.ir.source_info import user_source
 from transpile.numpy.core.promotion import as_array, weaken
 from transpile.python.growing.arrays import GrowingArrays
+from transpile.python.growing.elements import elements_of, leaves_of
 from transpile.python.growing.lists import GrowingList
 from transpile.python.objects.list_functions import numbers_in, sorted_numbers
 from transpile.python.semantics.builtins import len_
@@ -27,7 +28,8 @@ Function = Callable[..., Any]
 
 
 def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
-    """`sorted`, by numbers: a list of as many values. Equal ones stay in their order."""
+    """`sorted`, by numbers or tuples of them: a list of as many values, in which equal ones stay in
+    their order."""
     key = None if key is None else resolved(key)
     if isinstance(iterable, GrowingArrays) and not iterable.is_plain:
         return iterable.as_list().ordered(key, reverse)
@@ -35,15 +37,19 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
         return sorted_numbers(iterable, reverse)
     values = list(iterable)
     ranks = values if key is None else [key(value) for value in values]
-    are_numbers = all(is_array(x) and np.shape(x) == () for x in ranks)
-    if not any_unknown(ranks) or not are_numbers or not is_stackable(values):
+    rows = [leaves_of(rank) for rank in ranks]
+    is_known = not any(map(any_unknown, rows))
+    if is_known or elements_of(ranks) is None or not is_stackable(values):
         return sorted(values, key=key, reverse=reverse)
-    order = np.argsort(np.stack(ranks[::-1] if reverse else ranks), kind="stable")
+    columns = [np.stack(x) for x in zip(*(rows[::-1] if reverse else rows), strict=True)]
+    order = (
+        np.lexsort(tuple(columns[::-1])) if columns[1:] else np.argsort(columns[0], kind="stable")
+    )
     if reverse:
         order = len(values) - 1 - order[::-1]
     chosen = Chosen(values)
     result = [chosen[order[k]] for k in range(len(values))]
-    return [_like(x, values) for x in result] if key is None else result
+    return [_like(x, values) for x in result] if key is None and is_array(values[0]) else result
 
 
 def _bisected(original: Function, side: Any) -> Function:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import builtins
 import dis
 import itertools
-import operator
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from types import GeneratorType
 from typing import Any
 
@@ -30,7 +29,7 @@ from transpile.python.objects.list_functions import (
 )
 from transpile.python.rolling import MOST_UNROLLED
 from transpile.python.semantics.branches import choose, if_
-from transpile.python.semantics.conditions import not_
+from transpile.python.semantics.conditions import compared, not_
 from transpile.python.semantics.exceptions import (
     as_python,
     raise_,
@@ -413,8 +412,8 @@ TABLE: dict[Function, Function] = {
     reversed: reversed_,
     np.ndindex: ndindex,
     np.ndenumerate: ndenumerate,
-    min: _extreme(min, operator.lt, np.min),
-    max: _extreme(max, operator.gt, np.max),
+    min: _extreme(min, partial(compared, "<"), np.min),
+    max: _extreme(max, partial(compared, ">"), np.max),
     sum: sum_,
     any: _quantified(True, np.logical_or, np.any),
     all: _quantified(False, np.logical_and, np.all),

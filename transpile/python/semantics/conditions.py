@@ -12,6 +12,7 @@ import numpy as np
 from transpile import errors
 from transpile.ir.graph import Equation, has_effect
 from transpile.ir.graph_rewrite import may_repeat
+from transpile.ir.indices.size_value import SizeValue
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL
 from transpile.numpy.core.promotion import weaken
@@ -26,6 +27,9 @@ from transpile.trace.tracer import Tracer
 from transpile.trace.views.lists import TracedList
 from transpile.transforms.closed import apply
 
+_ORDERS = ("<", "<=", ">", ">=")
+_EQUAL = ("<=", ">=", "==")
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -112,8 +116,48 @@ def compare(left: Any, *parts: Any) -> Any:
         result = weaken(contains(right, left))  # a bool of Python's, also of NumPy's numbers
         result = not_(result) if sign == "not in" else result
     else:
-        result = _COMPARISONS[sign](left, right)
+        result = compared(sign, left, right)
     return and_(result, lambda: compare(right, *rest)) if rest else result
+
+
+def compared(sign: str, one: Any, other: Any) -> Any:
+    """One comparison. Tuples, and lists, compare the first elements that differ, else lengths."""
+    if type(one) is not type(other) or type(one) not in (tuple, list):
+        try:
+            return _with_sizes(sign, one, other)
+        except errors.UndecidedSizeError:  # the program decides
+            one, other = (x.as_value() if isinstance(x, SizeValue) else x for x in (one, other))
+            return _COMPARISONS[sign](one, other)
+    if sign in ("==", "!=") and len(one) != len(other):
+        return sign == "!="
+    result: Any = _COMPARISONS[sign](len(one), len(other))
+    for a, b in reversed([*zip(one, other, strict=False)]):
+        is_same = True if a is b else truth(_of_elements("==", a, b))
+        if not isinstance(is_same, Tracer) and is_same:
+            continue
+        differing = truth(_of_elements(sign, a, b)) if sign in _ORDERS else sign == "!="
+        if isinstance(is_same, Tracer):
+            result = weaken(np.where(is_same, result, differing))
+        else:
+            result = differing
+    return result
+
+
+def _of_elements(sign: str, one: Any, other: Any) -> Any:
+    """A comparison inside of tuples, which those of sizes do not become one of the program in."""
+    is_nested = type(one) in (tuple, list)
+    return compared(sign, one, other) if is_nested else _with_sizes(sign, one, other)
+
+
+def _with_sizes(sign: str, one: Any, other: Any) -> Any:
+    """A comparison, of runtime sizes too: UndecidedSizeError where their ranges leave it open."""
+    if sign in ("is", "is not"):
+        return _COMPARISONS[sign](one, other)
+    if isinstance(one, SizeValue) and isinstance(other, int | SizeValue):
+        return sign in _EQUAL if one is other else one.decided(_COMPARISONS[sign], other)
+    if isinstance(one, int) and isinstance(other, SizeValue):
+        return other.decided(_COMPARISONS[_MIRRORED.get(sign, sign)], one)
+    return _COMPARISONS[sign](one, other)
 
 
 def is_singleton(value: Any, constant: Any, is_rest: bool = False) -> Any:

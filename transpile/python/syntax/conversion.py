@@ -14,7 +14,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from transpile.python.syntax.definitions import FUTURE, definition
-from transpile.python.syntax.expressions import Expressions
+from transpile.python.syntax.expressions import Comparisons, Expressions
 from transpile.python.syntax.generators import Consumed
 from transpile.python.syntax.matches import Matches
 from transpile.python.syntax.names import copied, free_name
@@ -60,26 +60,34 @@ class Consumer:
 
 @lru_cache(maxsize=1024)
 def conversion(
-    code: CodeType, filename: str, consumer: Consumer | None = None
+    code: CodeType,
+    filename: str,
+    consumer: Consumer | None = None,
+    compared: frozenset[int] = frozenset(),
 ) -> Conversion | None:
     """The conversion of some code; None where it has nothing to convert, as a straight line.
 
     `filename` is that of the code: equal code of two files is not the same. With a consumer, a
-    generator becomes a function that calls it; None where that is impossible. Raises NoSourceError.
+    generator becomes a function that calls it; None where that is impossible. `compared` are lines
+    whose comparisons are those of tuples. Raises NoSourceError.
     """
     if code.co_flags & (_IS_GENERATOR if consumer is None else _IS_GENERATOR & ~0x20):
         return None
     found = definition(code)
     choices = (isinstance(node, _CHOOSING) or _is_chain(node) for node in ast.walk(found.node))
-    if consumer is None and not any(choices) and not _assigns_to_list(found.node):
-        return None
     node = copied(found.node)
+    own_lines = compared.intersection(getattr(inner, "lineno", 0) for inner in ast.walk(node))
+    is_plain = not any(choices) and not _assigns_to_list(found.node) and not own_lines
+    if consumer is None and is_plain:
+        return None
     if found.class_name:
         _Private(found.class_name).visit(node)
     taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     taken |= {*code.co_freevars, *code.co_varnames, *code.co_cellvars, *code.co_names}
     ops = free_name(_OPS, taken)
     taken.add(ops)
+    if own_lines:
+        node = Comparisons(ops, own_lines).visit(node)
     consumed = None if consumer is None else Consumed(node, consumer.names, consumer.stops, taken)
     if consumed is not None and consumed.node is None:
         return None

@@ -6,6 +6,7 @@ evaluated become lambdas.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from typing import Any
 
 from transpile.python.syntax.names import copied, placed
@@ -22,6 +23,8 @@ _OPERATORS = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
+# Those that look at the elements of tuples and lists.
+_OF_TUPLES = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 # What takes a generator, and can be a loop over its items.
 _REDUCTIONS = ("sum", "min", "max", "any", "all", "next", "list")
 # The functions of NumPy for which a list is an array, by their names.
@@ -136,6 +139,26 @@ class Expressions(ast.NodeTransformer):
             test = ast.Lambda(taken, holds)
         element = ast.Lambda(taken, node.elt)
         return self.call("Generated", part.iter, element, test, ast.Constant(is_tuple), at=node)
+
+
+class Comparisons(ast.NodeTransformer):
+    """Rewrites the comparisons of some lines, as those of tuples, as calls."""
+
+    def __init__(self, ops: str, lines: Collection[int]) -> None:
+        self._expressions = Expressions(ops, set())
+        self._lines = lines
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """The rewritten comparison."""
+        self.generic_visit(node)
+        plain = all(type(op) in _OF_TUPLES for op in node.ops)
+        if not plain or node.lineno not in self._lines or any(map(_binds, node.comparators)):
+            return node
+        parts: list[ast.expr] = []
+        for operator, other in zip(node.ops, node.comparators, strict=True):
+            sign = placed(ast.Constant(_OPERATORS[type(operator)]), node)
+            parts += [sign, _later(other)]
+        return self._expressions.call("compare", node.left, *parts, at=node)
 
 
 def _is_simple(node: Any) -> bool:
