@@ -144,8 +144,8 @@ NOTES = """
   is there.
 * `numpy.empty` is zeros.
 * A traced Python number is known by its type alone: `a + k` with an int k that a's dtype cannot
-  hold wraps around, `2 ** k` of two ints is an int, a division by 0 is an infinity. With a number
-  that is known while tracing these are NumPy's and Python's results and errors.
+  hold wraps around, `2 ** k` of two ints is an int (with `jit(f, check_arithmetic=True)` a negative
+  k is an error), a division by 0 is an infinity. With a number that is known while tracing these are NumPy's and Python's results and errors.
 * There are no NumPy scalars, only arrays without axes. Little differs: the square of a
   `numpy.bool_` is an int64 in NumPy, and that of a bool array an int8.
 * Which of 0.0 and -0.0 is an extreme, or comes first in a sort, depends in NumPy on the processor,
@@ -155,8 +155,6 @@ NOTES = """
   in complex ones. Infinities and NaNs in complex products are a
   [decision](decisions/m-complex-infinities.md); which parts of a Fourier transform a NaN reaches
   depends on the algorithm.
-* The diagonal of `einsum("ii->i", a)` has as many elements as the shorter axis; NumPy reads beyond
-  the array where one axis has none.
 """
 
 

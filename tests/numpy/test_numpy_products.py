@@ -159,6 +159,29 @@ def test_einsum_sizes_that_differ_are_named():
         trace_to_graph(lambda a, b: np.einsum("ij,jk", a, b), np.ones((2, 3)), np.ones((4, 2)))
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (1, 3), (3, 1), (0, 3), (3, 0)])
+@pytest.mark.parametrize("subscripts", ["ii", "ii->i", "ii,jj", "ii,ij->j"])
+def test_einsum_has_diagonals_of_axes_of_one_size_alone(subscripts, shape):
+    """NumPy reads beyond the array where one of two axes on a diagonal has no elements."""
+    a = np.ones(shape)
+    f = lambda a: np.einsum(subscripts, *[a] * (1 + subscripts.count(",")))
+    if 0 not in shape:
+        with pytest.raises(ValueError, match="for collapsing index 'i' don't match"):
+            f(a)
+    with pytest.raises(ValueError, match=r"py:\d+: dimensions in .* 'i' don't match"):
+        trace_to_graph(f, a)
+
+
+def test_tensordot_takes_axes_as_numpy_does():
+    a = np.arange(9.0).reshape(3, 3)
+    pairs = (np.array([0, 1]), np.array([[0, 1], [1, 0]]), [np.array([0]), np.array([1])])
+    for axes in (*pairs, range(2), (range(2), range(2))):
+        assert_same(lambda x, y, axes=axes: np.tensordot(x, y, axes), a, a + 1, tolerance=1e-13)
+    for axes in ((np.array(0), np.array(1)), [[np.array(0)], [1]]):
+        with pytest.raises(TypeError, match=r"py:\d+: .*unhashable type"):
+            trace_to_graph(lambda x, axes=axes: np.tensordot(x, x, axes), a)
+
+
 def test_einsum_with_lists_of_labels_is_numpys():
     x, y = ordinary("f8", (2, 3)), ordinary("f8", (3, 4))
     assert_same(lambda a, b: np.einsum(a, [0, 1], b, [1, 2], [2, 0]), x, y, tolerance=1e-13)

@@ -113,6 +113,7 @@ LATER = {
     ("prefix", "difflib"): "for error messages",
     ("dispatcher", "transpile.runtime.fast_call"): "for functions that are called often",
     ("types", "transpile.sharding"): "JAX's question after the devices of a type",
+    ("ufuncs", "transpile.numpy.subscripts.bounds"): "few functions have integer powers",
     ("advanced", "transpile.numpy.subscripts.bounds"): "few functions ask for checks of indices",
     ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
 }

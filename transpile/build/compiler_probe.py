@@ -47,6 +47,9 @@ OPTIONAL_FLAGS = (
     "-fno-version-loops-for-strides",
     "-fno-ipa-cp-clone",  # and of functions for arguments, up to a fifth of a library
     "-fno-gcse-lm",  # gcc 12 moves loads out of nested loops past stores to exchanged pointers
+    # gcc 12 stores {1, 1, 0, 0} of 64 bits as {1, 1, 1, 1} where it stores 32 bytes of a constant
+    # array at once: it takes their number for one to broadcast, for leading zeros have no words.
+    "-mstore-max=128",
     *INLINING_FLAGS,
     "-fno-semantic-interposition",
     "-fvisibility=hidden",

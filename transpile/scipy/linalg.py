@@ -134,7 +134,7 @@ def lu(
     p_indices: bool = False,
 ) -> Any:
     """The LU factors with partial pivoting A = P L U (LAPACK's getrf): P, L and U; with `permute_l`
-    P L and U; with `p_indices` P as row indices."""
+    P L and U; with `p_indices` P as row indices, int32."""
     x = matrices(a)
     m, n = x.shape[-2:]
     k = smaller_of(m, n)
@@ -147,7 +147,7 @@ def lu(
     if permute_l:
         return np.matmul(matrix.astype(x.dtype), lower), upper
     if p_indices:
-        return np.argmax(matrix, axis=-1), lower, upper
+        return np.argsort(permutation, axis=-1).astype(np.int32), lower, upper
     return matrix.astype(real_dtype(x.dtype)), lower, upper
 
 

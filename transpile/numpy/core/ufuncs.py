@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,7 +46,13 @@ from transpile.trace.bytecode.call_resolution import of_package
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
 from transpile.trace.views.results import equations_so_far, lies_in_rows, note_results
+from transpile.util.lazy.imports import Later
 from transpile.util.lazy.registry import Table
+
+if TYPE_CHECKING:
+    from transpile.numpy.subscripts import bounds
+else:
+    bounds = Later("transpile.numpy.subscripts.bounds")
 
 Operands = Sequence[Any]
 Loop = tuple[DType, ...]  # the dtypes of a ufunc's loop, inputs first
@@ -353,9 +359,8 @@ def _scaled(x: Any, dtype: DType, factor: Callable[[Any], Any]) -> Any:
 
 @rule(np.frexp)
 def _frexp(ufunc: Any, operands: Operands, loop: Loop) -> Any:
-    return tuple(
-        apply(part, operands, loop[:1]) for part in (primitives.mantissa, primitives.exponent)
-    )
+    parts = primitives.mantissa, primitives.exponent
+    return tuple(apply(part, operands, loop[:1]) for part in parts)
 
 
 @rule(np.modf)
@@ -384,8 +389,8 @@ def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     exponent = operands[1]
     known = None if isinstance(exponent, Tracer) else cast(exponent, loop[1])
     shape = common_shape(*operands)
-    if known is not None and loop[0].kind == "i" and (known < 0).any() and not is_empty(shape):
-        raise located(ValueError, "Integers to negative integer powers are not allowed.")
+    if loop[0].kind == "i" and not is_empty(shape):
+        bounds.check_powers(exponent if known is None else known)
     if known is not None and known.size == 1 and loop[0].kind != "c":
         value = known.reshape(-1)[0]
         if value == 2:
@@ -439,15 +444,8 @@ _SYMBOLS = {
 }
 _BITS = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
 _ONLY_INTEGERS = (*_BITS, np.left_shift, np.right_shift, np.invert)
-_ONLY_REALS = (
-    np.floor_divide,
-    np.remainder,
-    np.divmod,
-    np.less,
-    np.less_equal,
-    np.greater,
-    np.greater_equal,
-)
+_ORDERS = _COMPARISONS.keys() - {np.equal, np.not_equal}
+_ONLY_REALS = (np.floor_divide, np.remainder, np.divmod, *_ORDERS)
 _RANK = (bool, int, float, complex)
 
 
@@ -471,6 +469,8 @@ def apply_operator(ufunc: Any, *operands: Any) -> Any:
     if ufunc in (np.positive, np.conjugate) and result is highest:
         return values[0]
     dtype = PYTHON_SCALARS[result]
+    if ufunc is np.power and dtype == INT64 and isinstance(values[1], Tracer):
+        return weaken(apply(elementary.power, values, (dtype, dtype)))  # NumPy's raises exceptions
     if ufunc is np.power:  # which has a rule for exponents that are integers
         return weaken(call(ufunc, convert(values[0], dtype), strengthen(values[1])))
     return weaken(call(ufunc, *[convert(v, dtype) for v in values]))

@@ -40,12 +40,19 @@ class Term:
     labels: list[Label]
 
     def without_repeats(self) -> Term:
-        """Each label once: repeated ones become diagonals."""
+        """Each label once: repeated ones become diagonals. Raises ValueError for axes of one label
+        that differ in size, 1 among them."""
         array, labels = self.array, list(self.labels)
         for label in dict.fromkeys(labels):
             while labels.count(label) > 1:
                 first = labels.index(label)
                 second = labels.index(label, first + 1)
+                if array.shape[first] != array.shape[second]:
+                    raise located(
+                        ValueError,
+                        f"dimensions in operand for collapsing index {_label_text(label)!r} don't "
+                        f"match ({array.shape[first]} != {array.shape[second]})",
+                    )
                 array = diagonal(array, 0, first, second)
                 labels = [m for k, m in enumerate(labels) if k not in (first, second)] + [label]
         return Term(array, labels)

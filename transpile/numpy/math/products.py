@@ -304,10 +304,11 @@ def tensordot(a: Array, b: Array, axes: Any = 2) -> Any:
     IndexError for an axis out of range.
     """
     x, y = _pair(a, b)
-    if isinstance(axes, tuple | list):
+    if isinstance(axes, tuple | list) or np.ndim(axes):
         first, second = axes
-        i = tuple(first) if isinstance(first, tuple | list) else (first,)
-        j = tuple(second) if isinstance(second, tuple | list) else (second,)
+        i = tuple(first) if np.ndim(first) else (first,)
+        j = tuple(second) if np.ndim(second) else (second,)
+        hash((*i, *j))  # an array without axes is no axis, as in NumPy
     else:
         count = index_of(axes)
         i, j = tuple(range(-count, 0)), tuple(range(count))

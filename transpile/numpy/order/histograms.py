@@ -114,7 +114,7 @@ def _flat(a: Array, weights: Any) -> tuple[Any, Any]:
 
 
 def _outer_edges(x: Any, range: Any) -> tuple[Any, Any]:
-    """The first and the last edge; known ones are checked."""
+    """The first and the last edge, which have to be finite: of traced ones the program finds out."""
     if range is not None:
         first, last = range
     elif x.size == 0:
@@ -125,6 +125,7 @@ def _outer_edges(x: Any, range: Any) -> tuple[Any, Any]:
         first, last = as_array(first), as_array(last)
         if first.dtype.kind in "iu" or last.dtype.kind in "iu":
             first, last = convert(first, FLOAT64), convert(last, FLOAT64)
+        _check_range(first, last, "autodetected" if range is None else "supplied")
         is_point = first == last
         return np.where(is_point, first - 0.5, first), np.where(is_point, last + 0.5, last)
     if range is not None and first > last:
@@ -135,8 +136,21 @@ def _outer_edges(x: Any, range: Any) -> tuple[Any, Any]:
     return (first - 0.5, last + 0.5) if first == last else (first, last)
 
 
-def _is_rising(edges: Any) -> bool:
-    return isinstance(edges, Tracer) or not bool(np.any(edges[:-1] > edges[1:]))
+def _check_range(first: Any, last: Any, origin: str) -> None:
+    """End the program where no bins lie between two traced edges."""
+    text = "max must be larger than min in range parameter."
+    fail_outside(first, call(np.greater, first, last), ValueError, text)
+    are_finite = call(np.logical_and, call(np.isfinite, first), call(np.isfinite, last))
+    text = f"{origin} range of [{{}}, {{}}] is not finite"
+    fail_outside(first, call(np.logical_not, are_finite), ValueError, text, last)
+
+
+def _check_edges(edges: Any, falls: Any, text: str) -> None:
+    """Raise ValueError, in a trace or in the program, where an edge falls behind the one before."""
+    if isinstance(edges, Tracer):
+        fail_outside(edges[1:], falls, ValueError, text)
+    elif falls.any():
+        raise located(ValueError, text)
 
 
 def _bin_edges(x: Any, bins: Any, range: Any, weights: Any) -> tuple[Any, Any]:
@@ -155,8 +169,8 @@ def _bin_edges(x: Any, bins: Any, range: Any, weights: Any) -> tuple[Any, Any]:
         bins = len(np.histogram_bin_edges(x, bins, range)) - 1
     if np.ndim(bins) == 1:
         edges = as_array(bins)
-        if not _is_rising(edges):
-            raise located(ValueError, "`bins` must increase monotonically, when an array")
+        falls = edges[:-1] > edges[1:]
+        _check_edges(edges, falls, "`bins` must increase monotonically, when an array")
         return edges, None
     if np.ndim(bins) > 1:
         raise located(ValueError, "`bins` must be 1d, when an array")
@@ -171,11 +185,8 @@ def _bin_edges(x: Any, bins: Any, range: Any, weights: Any) -> tuple[Any, Any]:
     dtype = np.result_type(dtype, float) if dtype.kind in "iu" else dtype
     spaced = linspace if isinstance(count, Dim) else np.linspace
     edges = spaced(first, last, count + 1, endpoint=True, dtype=dtype)
-    if not isinstance(edges, Tracer) and np.any(edges[:-1] >= edges[1:]):
-        raise located(
-            ValueError,
-            f"Too many bins for data range. Cannot create {count} finite-sized bins.",
-        )
+    text = f"Too many bins for data range. Cannot create {count} finite-sized bins."
+    _check_edges(edges, edges[:-1] >= edges[1:], text)
     return edges, (first, last, count)
 
 
@@ -260,9 +271,10 @@ def histogram(
     right edge.
 
     Bins are a number of equally wide ones over `range`, by default from the least to the largest
-    element, or edges in ascending order, which traced ones are not checked for. Counts are int64,
+    element, or edges in ascending order. Counts are int64,
     weighted ones of the weights' dtype, and densities float64. Raises UnsupportedError for a rule
-    such as "auto" on traced values, and ValueError for edges out of order and no bins.
+    such as "auto" on traced values, and ValueError for edges out of order, no bins and a range that
+    is not finite; of traced ones the program raises it.
     """
     x, weights = _flat(a, weights)
     edges, uniform = _bin_edges(x, bins, range, weights)
@@ -304,9 +316,8 @@ def _mismatched() -> Any:
 def _edges_of(column: Any, bins: Any, range: Any, number: int) -> Any:
     if np.ndim(bins) == 1:
         edges = as_array(bins)
-        if not _is_rising(edges):
-            text = f"`bins[{number}]` must be monotonically increasing, when an array"
-            raise located(ValueError, text)
+        text = f"`bins[{number}]` must be monotonically increasing, when an array"
+        _check_edges(edges, edges[:-1] > edges[1:], text)
         return edges
     if np.ndim(bins) > 1:
         raise located(ValueError, f"`bins[{number}]` must be a scalar or 1d array")

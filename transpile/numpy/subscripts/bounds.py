@@ -10,6 +10,7 @@ import numpy as np
 from transpile.ir.dims import Dim
 from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import as_operand, convert
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives.effects.failures import fail_where
 from transpile.trace.tracer import Tracer
 
@@ -24,6 +25,17 @@ def check_bounds(index: Tracer, axis: int, size: Any) -> None:
     known = "{}" if isinstance(size, Dim) else size
     text = f"index {{}} is out of bounds for axis {axis} with size {known}"
     fail_outside(index, outside, IndexError, text, *[extent] * isinstance(size, Dim))
+
+
+def check_powers(exponent: Any) -> None:
+    """Raise NumPy's ValueError, in a trace or in the program, where an integer's power is
+    negative."""
+    text = "Integers to negative integer powers are not allowed."
+    if not isinstance(exponent, Tracer):
+        if (exponent < 0).any():
+            raise located(ValueError, text)
+    elif exponent.dtype.kind == "i":
+        fail_outside(exponent, np.less(exponent, 0), ValueError, text)
 
 
 def fail_outside(

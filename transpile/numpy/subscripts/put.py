@@ -82,7 +82,7 @@ def put(a: Array, ind: Array, v: Array, mode: str = "raise") -> None:
     A traced index out of range assigns nothing in the mode `raise`, where NumPy raises IndexError.
     """
     flat = reshape_to(traced(ind), (as_array(ind).size,)) if isinstance(ind, Tracer) else None
-    indices = as_indices(np.ravel(ind)) if flat is None else as_indices(flat)
+    indices = as_indices(np.ravel(ind) if flat is None else flat, "safe")
     count = int(indices.shape[0])
     if count == 0 or as_array(v).size == 0:
         return

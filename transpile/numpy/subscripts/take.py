@@ -7,7 +7,7 @@ is cut off, and what is missing at the end is `fill_value`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -52,12 +52,12 @@ def traced(value: Any) -> Any:
     return x if isinstance(x, Tracer) else bind(copy, x)
 
 
-def as_indices(value: Any) -> Any:
+def as_indices(value: Any, casting: Literal["safe", "same_kind"] = "same_kind") -> Any:
     """Integers as int64 indices, cast as NumPy casts them; TypeError for other dtypes."""
     x = as_array(value)
     if not isinstance(x, Tracer) and not hasattr(value, "dtype"):
         return x.astype(INT64)
-    if not np.can_cast(x.dtype, INT64, "same_kind") or x.dtype.kind not in "iub":
+    if not np.can_cast(x.dtype, INT64, casting) or x.dtype.kind not in "iub":
         raise located(
             TypeError,
             f"Cannot cast array data from {x.dtype!r} to {INT64!r} according to the rule 'safe'",
@@ -274,7 +274,7 @@ def choose(a: Array, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     computed.
     """
     refuse("choose", out=out)
-    number = as_indices(a)
+    number = as_indices(a, "safe")
     given = [as_operand(c) for c in choices]
     if not given:
         raise located(ValueError, "0-length sequence.")

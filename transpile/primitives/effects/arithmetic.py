@@ -51,6 +51,8 @@ def check_operator(name: str, left: Any, right: Any, result: Any) -> None:
         _fail(is_pole, function, (left, right), (_sample(left, 0), -1))
         if isinstance(result, Tracer) and result.dtype.kind == "f":
             _fail(_overflows(result, (left, right)), function, (left, right), (1e300, 2.0))
+        elif isinstance(result, Tracer):
+            _fail(np.less(right, 0), _whole_power, (left, right), (2, -1))
 
 
 def check_integer(function: Function, value: Any) -> None:
@@ -62,6 +64,13 @@ def check_integer(function: Function, value: Any) -> None:
     _fail(np.isinf(value), function, (value,), (float("inf"),))
     outside = np.logical_and(np.abs(value) >= 2.0**63, np.isfinite(value))
     _fail(outside, _in_64_bits, (value,), (2.0**64,))
+
+
+def _whole_power(base: int, exponent: int) -> None:
+    text = "an int to a negative power is a float in Python: write float(a) ** b"
+    if base and exponent < 0:
+        raise ValueError(text)
+    base**exponent
 
 
 def _in_64_bits(value: float) -> None:
