@@ -145,7 +145,8 @@ NOTES = """
 * `numpy.empty` is zeros.
 * A traced Python number is known by its type alone: `a + k` with an int k that a's dtype cannot
   hold wraps around, `2 ** k` of two ints is an int (with `jit(f, check_arithmetic=True)` a negative
-  k is an error), a division by 0 is an infinity. With a number that is known while tracing these are NumPy's and Python's results and errors.
+  k is an error), a division by 0 is an infinity. With a number that is known while tracing these
+  are NumPy's and Python's results and errors.
 * There are no NumPy scalars, only arrays without axes. Little differs: the square of a
   `numpy.bool_` is an int64 in NumPy, and that of a bool array an int8.
 * Which of 0.0 and -0.0 is an extreme, or comes first in a sort, depends in NumPy on the processor,

@@ -1,4 +1,4 @@
-"""Programs that compilers are known to have compiled wrongly: the flags that are chosen avoid it."""
+"""Programs that compilers have compiled wrongly: the flags that are chosen avoid it."""
 
 from __future__ import annotations
 

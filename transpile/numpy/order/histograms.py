@@ -114,7 +114,7 @@ def _flat(a: Array, weights: Any) -> tuple[Any, Any]:
 
 
 def _outer_edges(x: Any, range: Any) -> tuple[Any, Any]:
-    """The first and the last edge, which have to be finite: of traced ones the program finds out."""
+    """The first and the last edge, which have to be finite: the program tests traced ones."""
     if range is not None:
         first, last = range
     elif x.size == 0:
