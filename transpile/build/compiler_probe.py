@@ -47,9 +47,7 @@ OPTIONAL_FLAGS = (
     "-fno-version-loops-for-strides",
     "-fno-ipa-cp-clone",  # and of functions for arguments, up to a fifth of a library
     "-fno-gcse-lm",  # gcc 12 moves loads out of nested loops past stores to exchanged pointers
-    # gcc 12 stores {1, 1, 0, 0} of 64 bits as {1, 1, 1, 1} where it stores 32 bytes of a constant
-    # array at once: it takes their number for one to broadcast, for leading zeros have no words.
-    "-mstore-max=128",
+    "-mstore-max=128",  # gcc 12 stores 32 constant bytes {1, 1, 0, 0} of 64 bits as {1, 1, 1, 1}
     *INLINING_FLAGS,
     "-fno-semantic-interposition",
     "-fvisibility=hidden",
@@ -59,12 +57,8 @@ OPTIONAL_FLAGS = (
     # Before C23 a call of what nothing declares is a warning, and the program cannot be loaded.
     "-Werror=implicit-function-declaration",
 )
-_PROBED: tuple[str, ...] = (
-    *OPTIONAL_FLAGS,
-    "-fopenmp-simd",
-    "-ffile-prefix-map=a=b",
-    "-march=native",
-)
+_OTHERS = ("-fopenmp-simd", "-ffile-prefix-map=a=b", "-march=native")
+_PROBED: tuple[str, ...] = (*OPTIONAL_FLAGS, *_OTHERS)
 _PROBE = "int probe(int x);\nint probe(int x) { return x + 1; }\n"
 _PROBE_OPENMP = """#include <omp.h>
 int probe(int *x, int n);

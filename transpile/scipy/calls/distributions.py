@@ -6,7 +6,6 @@ import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import signature
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -83,18 +82,12 @@ class _WithParameters:
 
 
 def _function(ours: _Ours, name: str) -> Callable[..., Any]:
-    """A method: our module's where that has it with all parameters, else that of the row. Counts
-    are the row's: between whole numbers masses are 0, as in SciPy."""
+    """A method: that of the row, which is SciPy's also outside of the support, at NaN and at the
+    ends of probabilities; our module's, as JAX's, where the row has none."""
     found: Callable[..., Any] | None = None
     if not name.startswith("_"):
-        family = ours.family
-        of_module = getattr(ours.module, name, None)
-        found = None if family is None else family.method(name)
-        is_row = found is not None and (
-            family.is_discrete or "loc" not in signature(of_module or found).parameters
-        )
-        if of_module is not None and not is_row:
-            found = of_module
+        found = None if ours.family is None else ours.family.method(name)
+        found = found or getattr(ours.module, name, None)
     if found is None:
         raise unsupported(f"scipy.stats.{ours.name}.{name} is not supported for traced values")
     return found

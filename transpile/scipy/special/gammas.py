@@ -63,7 +63,8 @@ def _sign(x: Any) -> Any:
 def factorial(n: Array, exact: bool = False) -> Any:
     """The factorial gamma(n + 1), 0 for negative n; raises NotImplementedError for `exact`."""
     if exact:
-        raise NotImplementedError("factorial with exact=True")
+        text = "factorial with exact=True has integers of any size: write factorial(n), a float"
+        raise located(NotImplementedError, text)
     (x,) = real("factorial", n)
     return np.where(x < 0, x.dtype.type(0), applied("gamma", np.where(x < 0, 0, x) + 1))
 

@@ -77,9 +77,27 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     near = _summed(lambda k: (first + k) / (b + k) * (z / (k + 1)), None, x)
     result = np.where(large, _asymptotic(first, b, np.where(large, size, 100)), near)
     result = np.where(turned, np.exp(x) * result, result)
-    result = np.where(np.equal(a, b), np.exp(x), result)
-    pole = np.equal(b, 0) & np.not_equal(a, 0)
-    return np.where(np.equal(a, 0), 1, np.where(pole, np.inf, result))
+    result = np.where(np.equal(a, 0), 1, np.where(np.equal(a, b), np.exp(x), result))
+    # A pole, but where a negative whole number a, no less than b, ends the series before it.
+    is_pole = _is_pole(b)
+    ends = is_pole & _is_pole(a) & (a < 0) & (b <= a)
+    terms = np.where(ends, -a, 0)
+    polynomial = _polynomial(np.where(ends, a, -1), np.where(ends, b, -1), x, terms)
+    result = np.where(ends, polynomial, np.where(is_pole, np.inf, result))
+    return np.where(np.isnan(a) | np.isnan(b) | np.isnan(x), np.nan, result)
+
+
+def _is_pole(b: Any) -> Any:
+    return (b <= 0) & np.equal(b, np.floor(b))
+
+
+def _polynomial(a: Any, b: Any, x: Any, degree: Any) -> Any:
+    """The series up to a power of x, for a and b that are negative whole numbers."""
+    return _summed(
+        lambda k: np.where(k < degree, (a + k) / np.where(k < degree, b + k, 1) * (x / (k + 1)), 0),
+        None,
+        x,
+    )
 
 
 def _asymptotic(a: Any, b: Any, x: Any) -> Any:

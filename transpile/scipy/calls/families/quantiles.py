@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import FLOAT64
-from transpile.scipy.calls.families.row import Row, central, vanishing
+from transpile.scipy.calls.families.row import Function, Row, central, vanishing
 from transpile.scipy.special.elementary import xlog1py, xlogy
 from transpile.scipy.special.errors import erf, erfc, erfinv, log_ndtr, ndtr, ndtri
 from transpile.scipy.special.gammas import (
@@ -244,13 +244,44 @@ LOGGAMMA = Row(
     kurtosis=lambda c: polygamma(3, c) / np.square(polygamma(1, c)),
 )
 
+
+def _head_or_tail(head: Function, tail: Function) -> Function:
+    """The first function where the power c is positive, else the second."""
+    return lambda y, a, c: np.where(c > 0, head(y, a, c), tail(y, a, c))
+
+
+def _of_gengamma(y: Any, a: Any, c: Any) -> Any:
+    return gammainc(a, y**c)
+
+
+def _tail_of_gengamma(y: Any, a: Any, c: Any) -> Any:
+    return gammaincc(a, y**c)
+
+
+def _gengamma_logpdf(y: Any, a: Any, c: Any) -> Any:
+    vanishes = np.equal(y, 0) & (c < 0)  # by the exponential, whatever the power is
+    x = np.where(vanishes, 1, y)
+    density = np.log(np.abs(c)) + xlogy(c * a - 1, x) - x**c - gammaln(a)
+    return np.where(vanishes, -np.inf, density)
+
+
+def _gengamma_quantile(q: Any, a: Any, c: Any) -> Any:
+    return gammaincinv(a, q) ** (1 / c)
+
+
+def _gengamma_tail_quantile(q: Any, a: Any, c: Any) -> Any:
+    return gammainccinv(a, q) ** (1 / c)
+
+
+# A negative power c turns the order of the values round.
 GENGAMMA = Row(
     shapes=("a", "c"),
-    logpdf=lambda y, a, c: np.log(c) + xlogy(c * a - 1, y) - y**c - gammaln(a),
-    cdf=lambda y, a, c: gammainc(a, y**c),
-    sf=lambda y, a, c: gammaincc(a, y**c),
-    ppf=lambda q, a, c: gammaincinv(a, q) ** (1 / c),
-    isf=lambda q, a, c: gammainccinv(a, q) ** (1 / c),
+    valid=lambda a, c: (a > 0) & (c != 0),
+    logpdf=_gengamma_logpdf,
+    cdf=_head_or_tail(_of_gengamma, _tail_of_gengamma),
+    sf=_head_or_tail(_tail_of_gengamma, _of_gengamma),
+    ppf=_head_or_tail(_gengamma_quantile, _gengamma_tail_quantile),
+    isf=_head_or_tail(_gengamma_tail_quantile, _gengamma_quantile),
     **central(lambda k, a, c: poch(a, k / c)),
 )
 

@@ -1,0 +1,62 @@
+"""Functions of scipy in traced code at NaN, at the ends of their domains, and where SciPy's have
+no value."""
+
+import numpy as np
+import pytest
+
+import transpile
+
+scipy_stats = pytest.importorskip("scipy.stats")
+scipy_special = pytest.importorskip("scipy.special")
+
+QUICK = {"opt_level": 0}
+NAN, INF = np.nan, np.inf
+# That of SciPy's densities at infinity is NaN for some.
+X = np.array([-INF, -3, -1, 0, 0.25, 0.5, 1, 2, 20, NAN])
+Q = np.array([-0.1, 0, 1e-10, 0.1, 0.5, 0.9, 1, 1.1, NAN])
+SHAPES = {
+    **{name: [()] for name in ("norm", "cauchy", "expon", "laplace", "logistic", "uniform")},
+    "gamma": [(2.5,), (0.5,), (-0.5,), (0.0,)],
+    "chi2": [(3.0,), (0.5,), (-2.0,)],
+    "t": [(3.0,), (0.0,), (-1.0,)],
+    "gengamma": [(3.0, -2.0), (3.0, 2.0), (0.5, -0.5), (3.0, 0.0), (-1.0, 2.0)],
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_distributions_are_scipys_at_the_ends(name):
+    family = getattr(scipy_stats, name)
+
+    def values(x, q, *shapes):
+        of_values = [getattr(family, m)(x, *shapes) for m in ("pdf", "cdf", "sf", "logpdf")]
+        return of_values + [getattr(family, m)(q, *shapes) for m in ("ppf", "isf")]
+
+    compiled = transpile.jit(values, compiler_options=QUICK)
+    for shapes in SHAPES[name]:
+        x = X[1:] if name == "gengamma" else X
+        shapes = [np.float64(s) for s in shapes]
+        for got, want in zip(compiled(x, Q, *shapes), values(x, Q, *shapes), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-15)
+
+
+def test_moments_of_a_negative_power_are_scipys():
+    def moments(a, c):
+        family = scipy_stats.gengamma(a, c, scale=3.0)
+        return family.mean(), family.std(), *family.interval(0.9)
+
+    got = transpile.jit(moments, compiler_options=QUICK)(3.0, -2.0)
+    np.testing.assert_allclose(np.array(got), moments(3.0, -2.0), rtol=1e-9)
+
+
+def test_hyp1f1_has_poles_and_polynomials():
+    values = np.array([-3.0, -2, -1, 0, 0.5, 1])
+    a, b, x = (v.ravel() for v in np.meshgrid(values, values, [-1.0, 0, 0.5, 30, NAN]))
+    compiled = transpile.jit(lambda *v: scipy_special.hyp1f1(*v), compiler_options=QUICK)
+    np.testing.assert_allclose(compiled(a, b, x), scipy_special.hyp1f1(a, b, x), rtol=1e-9)
+
+
+def test_an_exact_factorial_is_refused_with_what_to_write():
+    text = r"^test_scipy_ends.py:\d+: .* write factorial\(n\)"
+    with pytest.raises(NotImplementedError, match=text):
+        transpile.jit(lambda n: scipy_special.factorial(n, exact=True))(np.arange(3))
