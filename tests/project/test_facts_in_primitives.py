@@ -36,6 +36,7 @@ JUSTIFIED = {
     ("ops", "add multiply"): API,
     ("targets.cuda.runtime.array", "real imag"): API,
     ("passes.expand.decompose", "argmax argmin"): RULES,
+    ("passes.expand.decompose", "reduce_max reduce_min"): RULES,
     ("passes.expand.windows", "select_and_gather_add select_and_scatter_add"): RULES,
     (
         "passes.simplify",

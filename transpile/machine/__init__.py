@@ -135,7 +135,7 @@ class Machine:
     fewest_search_blocks: int = 8
     widest_blocked_search: int = 64
     # Shorter rows of complex numbers are compared one after the other, such of floats as integers.
-    shortest_row_of_parts, longest_row_of_keys = 64, 63
+    shortest_row_of_parts, longest_row_of_keys = 16, 63
     # Scratch memory of the rows that are sorted at a time.
     sort_bytes: int = 1 << 24
 

@@ -16,6 +16,7 @@ from transpile.transforms.interpret import interpret
 BLOCK = USUAL.search_block
 DTYPES = ["?", "i1", "u1", "i4", "u8", "f2", "f4", "f8"]
 LENGTHS = [2 * BLOCK - 1, 2 * BLOCK, 2 * BLOCK + 1, 5 * BLOCK + 17]
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan]
 
 
 def drawn(dtype, shape, seed):
@@ -69,11 +70,31 @@ def test_blocks_of_short_rows_and_of_columns_are_short(dtype, shared_cache):
 def test_complex_numbers_are_compared_by_their_real_parts_first(length, shared_cache):
     x = drawn("f4", (4, length), 1) + 1j * drawn("f4", (4, length), 2)
     assert_as_numpy(x.astype("c8"), 1)
-    x[1, 50] = complex(0, np.nan)
+    x[1, length // 2] = complex(0, np.nan)
     x[2, 9:12] = complex(-np.inf, np.inf), complex(np.inf, -np.inf), complex(np.nan, 3)
     x[3] = complex(np.inf, -np.inf)
     assert_as_numpy(x, 1)
     assert_as_numpy(x)
+
+
+@pytest.mark.parametrize("extreme", [np.max, np.min], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shape", [(300,), (7, 40), (3, 20, 5), (2, 3, 17)])
+def test_complex_extremes_are_the_first_of_equal_ones_to_the_bit(extreme, shape, shared_cache):
+    random = np.random.default_rng(len(shape))
+    parts = random.choice(SPECIAL[:6], (2, *shape), p=[0.2, 0.2, 0.25, 0.25, 0.05, 0.05])
+    x = np.empty(shape, "c16")
+    x.real, x.imag = parts
+    y = x.copy()
+    y.reshape(-1)[[5, 40, 60]] = complex(np.nan, 1), complex(1, -np.nan), 2
+    axes = [None, *range(len(shape)), *([(0, 1), (1, 2), (0, 2)] if len(shape) > 2 else [])]
+    for axis in axes:
+        found = transpile.jit(lambda x, axis=axis: extreme(x, axis))
+        for values in (x, y, x.astype("c8"), y.astype("c8")):
+            want = np.asarray(extreme(values, axis))
+            got = np.asarray(found(values))
+            same = np.array_equal(got, want, equal_nan=True)
+            assert same and np.array_equal(np.signbit(got.real), np.signbit(want.real))
+            assert np.array_equal(np.signbit(got.imag), np.signbit(want.imag))
 
 
 @each("dtype", ["f4", "f8"], ordinary=("f8",))
@@ -88,7 +109,6 @@ def test_the_first_nan_is_the_extreme(dtype, shared_cache):
         assert_as_numpy(x)
 
 
-SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan]
 SHORT = (3, 7, 12, 30, USUAL.longest_row_of_keys, USUAL.longest_row_of_keys + 1)
 
 

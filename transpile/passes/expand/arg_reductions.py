@@ -13,6 +13,7 @@ numbers that have the element in front and the position behind.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,34 @@ def expand_arg_reduction(builder: Builder, equation: Equation) -> Var:
     if _goes_by_parts(x, axis, builder.machine):
         return _first_true(builder, _complex_extremes(builder, x, axis, is_max), axis, INT64)
     return _position(builder, x, axis, _extreme(builder, x, axis, is_max))
+
+
+def expand_complex_extreme(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+    """The extremes of long rows of complex numbers: the elements at their positions, which are
+    found in lanes. One after the other, each comparison waits for the one before."""
+    (x,) = equation.inputs
+    shape, reduced = x.type.shape, tuple(equation.params["axes"])
+    if reduced != tuple(range(reduced[0], reduced[-1] + 1)) or not isinstance(x.type.size, int):
+        return None
+    outer, inner = product(shape[: reduced[0]]), product(shape[reduced[-1] + 1 :])
+    row = product(shape[axis] for axis in reduced)
+    x = builder.apply(axes.reshape, x, shape=(outer, row, inner))
+    if not _goes_by_parts(x, 1, builder.machine):
+        return None
+    is_max = equation.primitive is reductions.reduce_max
+    at = _first_true(builder, _complex_extremes(builder, x, 1, is_max), 1, INT64)
+    for dimension, size in ((0, row), (1, inner)):  # the position in memory: row, then column
+        if at.type.shape[dimension] > 1:
+            begin = builder.apply(axes.iota, shape=(outer, inner), dimension=dimension, dtype=INT64)
+            if dimension == 0:
+                begin = builder.apply(elementwise.multiply, begin, _number(size))
+            else:
+                at = builder.apply(elementwise.multiply, at, _number(size))
+            at = builder.apply(elementwise.add, at, begin)
+    flat = builder.apply(axes.reshape, x, shape=(x.type.size,))
+    at = builder.apply(axes.reshape, at, shape=(outer * inner,))
+    found = builder.apply(indexing.gather, flat, at, axes=(0,), mode=indexing.PROMISED)
+    return [builder.apply(axes.reshape, found, shape=equation.output.type.shape)]
 
 
 def _has_keys(x: Atom, axis: int, machine: Machine) -> bool:
@@ -97,9 +126,8 @@ def _is_cut(x: Atom, axis: int, machine: Machine) -> bool:
 def _goes_by_parts(x: Atom, axis: int, machine: Machine) -> bool:
     """True for complex rows that fill vectors: in lanes they are compared by their parts."""
     row = x.type.shape[axis]
-    is_last = product(x.type.shape[axis + 1 :]) == 1
     is_complex = x.type.dtype.kind == "c"
-    return is_complex and is_last and is_at_most(machine.shortest_row_of_parts, row)
+    return is_complex and is_at_most(machine.shortest_row_of_parts, row)
 
 
 def _block(x: Atom, axis: int, machine: Machine) -> int:

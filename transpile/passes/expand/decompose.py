@@ -25,7 +25,7 @@ from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL
 from transpile.machine import USUAL, Machine
-from transpile.passes.expand.arg_reductions import expand_arg_reduction
+from transpile.passes.expand.arg_reductions import expand_arg_reduction, expand_complex_extreme
 from transpile.passes.expand.complex_sums import expand_complex_dot, expand_complex_sum
 from transpile.passes.expand.convolutions import expand_convolution
 from transpile.passes.expand.exact_floats import expand_quotient, expand_sum_of_integers
@@ -35,6 +35,9 @@ from transpile.primitives.elementary import primitives as elementary
 
 # Products of up to three factors stay within 2 ulp of the exact power.
 LARGEST_EXPANDED_POWER = 4
+
+
+_EXTREMES = (reductions.reduce_max, reductions.reduce_min)
 
 
 # Halves first: each of the simpler primitives would round to one.
@@ -54,6 +57,8 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
             value = int(equation.primitive is reductions.argmax)
             return [builder.apply(reductions.first_of, equation.inputs[0], value=value)]
         return [expand_arg_reduction(builder, equation)]
+    if equation.primitive in _EXTREMES and equation.output.type.dtype.kind == "c":
+        return expand_complex_extreme(builder, equation)
     if equation.primitive.kind == "reduce" and equation.inputs[0].type.dtype == BOOL:
         return _truth(builder, equation)
     if equation.primitive is reductions.reduce_sum and equation.output.type.dtype.kind == "c":
