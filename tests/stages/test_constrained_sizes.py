@@ -113,7 +113,8 @@ def elements(x, y):
 def test_calls_refuse_what_numpy_refuses():
     n, m = dims("n, m", "n >= 0", "m >= 0")
     lowered = transpile.jit(elements).lower(struct(n), struct(m))
-    assert lowered.as_text().count("IndexError: index") == 2  # one for each axis
+    # One for each axis, and one behind np.partition, which takes any array without elements.
+    assert lowered.as_text().count("IndexError: index") == 3
     compiled = lowered.compile()
     x = np.arange(9.0)
     for found, expected in zip(compiled(x, x[:5]), elements(x, x[:5]), strict=True):
@@ -304,3 +305,15 @@ def test_a_vector_product_needs_three_components():
     (n,) = transpile.dims("n", "n <= 5")
     with pytest.raises(UndecidedSizeError, match="a vector product needs 3 <= n"):
         transpile.jit(np.cross).lower(*[ShapeDtypeStruct((4, n), float)] * 2)
+
+
+@pytest.mark.parametrize("kth", [2, -3, [0, 2]], ids=str)
+def test_an_array_without_elements_may_be_partitioned_anywhere(kth):
+    (n,) = dims("n", "n >= 0")
+    of_any = transpile.jit(lambda x: np.partition(x, kth)).lower(ShapeDtypeStruct((n,), float))
+    compiled = of_any.compile()
+    for count in (0, 3, 6):
+        x = np.arange(float(count))[::-1].copy()
+        np.testing.assert_array_equal(np.sort(compiled(x)), np.sort(np.partition(x, kth)))
+    with pytest.raises(ValueError, match=r"kth\(=-?\d\) out of bounds \(n\)"):
+        compiled(np.ones(1))

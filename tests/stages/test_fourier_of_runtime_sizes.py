@@ -10,7 +10,6 @@ from thorough import each, one_in, tries
 
 import transpile
 from transpile import ShapeDtypeStruct, grad, jit, vmap
-from transpile.errors import UndecidedSizeError
 
 LENGTHS = (1, 2, 3, 8, 15, 16, 31, 64, 101, 103, 206, 254, 1000)
 NORMS = (None, "ortho", "forward")
@@ -151,10 +150,22 @@ def test_a_batch_and_a_convolution():
         np.testing.assert_allclose(program(x, y), expected, atol=1e-11)
 
 
-def test_what_depends_on_the_length_is_refused_by_name():
-    x = ShapeDtypeStruct(("n",), "c16")
-    with pytest.raises(UndecidedSizeError, match=r"2\*n - 2 < 1"):
-        jit(np.fft.irfft).lower(x)
+@pytest.mark.parametrize("function", [np.fft.fft, np.fft.ifftn, np.fft.irfft, np.fft.hfft])
+def test_of_nothing_the_call_has_the_error_of_numpy(function):
+    (n,) = transpile.dims("n", "n >= 0")
+    of_any = jit(function).lower(ShapeDtypeStruct((n,), "c16")).compile()
+    for count in (0, 1, 2, 5):
+        x = numbers(count, "c16")
+        try:
+            expected = function(x)
+        except ValueError:
+            with pytest.raises(ValueError, match="Invalid number of FFT data points"):
+                of_any(x)
+        else:
+            assert_near(of_any(x), expected)
+
+
+def test_numbers_of_points_may_depend_on_the_length():
     known = compiled(lambda x: np.fft.fft(x, 8), ("n",), "c16")  # cropped, or filled with zeros
     for n in (1, 7, 8, 30):
         assert_near(known(numbers(n, "c16")), np.fft.fft(numbers(n, "c16"), 8))

@@ -327,7 +327,6 @@ OWN = """
 
 REFUSED = {
     "transpile.vmap(lambda k: v.reshape(-1, 2))(v)": r"it: transpile.dims\('n', 'n % 2 == 0'\)",
-    "np.linalg.svd(x)": r"declare which it is: transpile.dims\('n', 'n < 4'\), or 'n >= 4'",
     "random.choice(random.key(0), v, (5,), replace=False)": "without replacement needs 5 <= n",
 }
 

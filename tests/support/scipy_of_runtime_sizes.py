@@ -90,6 +90,8 @@ USES = {
         linalg.solve_triangular(s, v, lower=True)
         linalg.svd(a)[1]
         linalg.svdvals(a)
+        abs(linalg.svd(x)[0][:, 0])
+        linalg.polar(x)[1]
         linalg.toeplitz(v)
         linalg.toeplitz(v, u)
         linalg.norm(a)
@@ -314,10 +316,6 @@ REFUSED = {
     "linalg.invhilbert(n) * v": "invhilbert of a runtime size: its elements are exact integers",
     "linalg.invpascal(n) * v": "Pascal matrix of a runtime size: its elements are exact integers",
     "linalg.pascal(n) * v": "Pascal matrix of a runtime size: its elements are exact integers",
-    "linalg.polar(x)": r"declare which it is: transpile.dims\('n', 'n < 4'\), or 'n >= 4'",
-    "linalg.svd(x)": r"declare which it is: transpile.dims\('n', 'n < 4'\), or 'n >= 4'",
-    "linalg.companion(v)": r"declare it: transpile.dims\('n', '2 <= n'\)",
-    "fft.dct(v, 1)": r"a cosine transform of type 1 needs 2 <= n",
     "distance.squareform(u)": r"declare their number as 'n\*\(n - 1\)//2', of n rows",
     "signal.convolve(np.outer(v, u), np.ones((3, 2)), 'valid')": "declare which it is",
     "signal.savgol_filter(v, 5, 2)": "declare which it is",

@@ -389,7 +389,11 @@ def _split(index: Index, divisor: Index) -> tuple[Index, Index]:
     divisor_terms = terms_of(divisor)
     if len(divisor_terms) != 1:  # of a Dim; no divisor is 0
         quotient, rest = long_division(index, divisor)
-        return (quotient, rest) if is_within(rest, divisor) else (0, index)
+        for nearest in (quotient, quotient - 1):  # n*n + 2*n is n + 1 times n + 1, less 1
+            if is_within(rest, divisor):
+                return nearest, rest
+            rest = rest + divisor
+        return 0, index
     atoms, unit = divisor_terms[0]
     for monomial, coefficient in terms_of(index):
         left = list(monomial)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index
-from transpile.ir.indices.lengths import lengths_in
 from transpile.ir.indices.requirements import require
 from transpile.ir.types import FLOAT32, real_dtype
 from transpile.numpy.core.creation import arange
@@ -49,8 +48,8 @@ def _number(n: Any, default: Any) -> Index:
         n = default
     number: Index = n if isinstance(n, Dim) else index_of(exact(n))
     text = f"Invalid number of FFT data points ({number}) specified."
-    if lengths_in([(number,)]):
-        require(1, number, text, text)
+    if isinstance(number, Dim):
+        require(1, number, "a Fourier transform", text)
     elif number < 1:
         raise located(ValueError, text)
     return number

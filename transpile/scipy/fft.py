@@ -133,10 +133,11 @@ def _transformed(
         rows = _of_length(rows, n)
     size = rows.shape[-1]
     least = 2 if type == 1 else 1
+    text = f"invalid number of data points ({size}) specified"
     if isinstance(size, Dim):
-        require(least, size, f"a cosine transform of type {type}")
+        require(least, size, f"a cosine transform of type {type}", text)
     elif size < least:
-        raise located(ValueError, f"invalid number of data points ({size}) specified")
+        raise located(ValueError, text)
     kind = _INVERSE[type] if is_inverse else type
     result = _scaled(_TRANSFORMS[kind], rows, kind, norm, is_inverse)
     return np.moveaxis(result, -1, axis)

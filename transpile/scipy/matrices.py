@@ -43,7 +43,7 @@ def _require_least(least: int, size: Index, text: str) -> None:
     """A ValueError, or of a runtime size an error that says what to declare, unless a size is at
     least so much."""
     if isinstance(size, Dim):
-        require(least, size, "the matrix")
+        require(least, size, "the matrix", text)
     elif size < least:
         raise located(ValueError, text)
 

@@ -286,10 +286,14 @@ def _refuse(smaller: Index, larger: Index, text: str) -> bool:
     last = None
     for number, known in enumerate(outermost.equations):
         if known.primitive.kind == "requirement":
-            more = slack - (known.params["larger"] - known.params["smaller"])
+            least = known.params["larger"] - known.params["smaller"]
+            more = slack - least
             if isinstance(more, int) and more >= 0:
                 return True  # that one fails, too, and comes first
-            last = number if isinstance(more, int) else last
+            if isinstance(more, int):
+                last = number
+            elif not symbols_of(least).isdisjoint(symbols_of(slack)):
+                last = None  # what that one refuses is refused before
     if last is not None and is_index_error(text, outermost.equations[last].params["text"]):
         outermost.equations[last] = replace(outermost.equations[last], params=params)
         return True

@@ -10,7 +10,8 @@ length, before it writes what is so long, and the caller then knows what it need
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 
 from transpile.ir.dims import (
     Atom,
@@ -25,7 +26,7 @@ from transpile.ir.dims import (
     symbols_of,
     terms_of,
 )
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -158,9 +159,22 @@ CHECKED_LATER: list[Callable[[Index, Index, str], bool]] = []
 
 def is_checked_later(smaller: Index, larger: Index, text: str) -> bool:
     """True if an inequality is one of lengths, which the program checks when they are known."""
-    return bool(lengths_of(larger - smaller)) and all(
-        later(smaller, larger, text) for later in CHECKED_LATER
-    )
+    found = lengths_of(larger - smaller)
+    meanings = " and ".join(_meanings(text, found))
+    text += f", where {meanings}" if meanings else ""
+    return bool(found) and all(later(smaller, larger, text) for later in CHECKED_LATER)
+
+
+def _meanings(text: str, found: Iterable[Length]) -> Iterator[str]:
+    """What lengths that a text names are, where they are the smaller or the larger of two sizes."""
+    for length in sorted(found, key=str):
+        if re.search(rf"\b{length}\b", text):
+            own = Dim.of(replace(length, facts=()))
+            smaller = [str(fact + own) for fact in length.facts]
+            larger = [str(own - fact) for fact in length.facts]
+            for word, sizes in (("min", smaller), ("max", larger)):
+                if len(sizes) > 1 and not any(re.search(rf"\b{length}\b", d) for d in sizes):
+                    yield f"{length} is {word}({', '.join(sizes)})"
 
 
 # What records that calls with other sizes end with the error of this text; False where the code may

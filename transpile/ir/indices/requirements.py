@@ -148,7 +148,7 @@ def _whole(one: Index, other: Index) -> Index:
 def broadcast_hint(size: Index, to: Index) -> str:
     """What to declare where runtime sizes do not broadcast, for the error."""
     symbols = symbols_of(size) | symbols_of(to)
-    if not symbols or any(s.is_found for s in symbols):
+    if not symbols or any(s.is_found for s in symbols) or isinstance(size - to, int):
         return ""
     one, other = (size, to) if isinstance(size, Dim) else (to, size)
     names = ", ".join(sorted(map(str, symbols)))

@@ -151,9 +151,8 @@ def svd(
         if subset_by_index != (0, min(a.shape[-2:])):
             raise located(NotImplementedError, "subset_by_index not supported on CPU and GPU")
     if not compute_uv:
-        return bind(primitives.svd, a, full_matrices=False, vectors=False)
-    full = bool(full_matrices) and a.shape[-2] != a.shape[-1]
-    u, s, vh = bind(primitives.svd, a, full_matrices=full, vectors=True)
+        return np.linalg.svd(a, compute_uv=False)
+    u, s, vh = np.linalg.svd(a, bool(full_matrices))
     return u, s, vh
 
 

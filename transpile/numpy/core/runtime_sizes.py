@@ -10,8 +10,10 @@ import numpy as np
 
 from transpile.ir.dims import Dim, Index, sides
 from transpile.ir.graph import Atom, Const, Equation, Var
+from transpile.ir.indices.lengths import are_equal_later, lengths_of
 from transpile.ir.indices.requirements import extreme, is_at_most
 from transpile.ir.indices.size_value import SIZE_VALUES, UNDECIDED
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import convert, index_of, is_weak, strengthen, weaken
 from transpile.numpy.core.promotion import error as located
@@ -67,6 +69,26 @@ def larger_of(a: Index, b: Index) -> Index:
         return extreme(a, b, 1)
     most = sides(a)[1] + sides(b)[1]
     return measured(_of_two(np.maximum, a, b), most, lambda found: (found - a, found - b))
+
+
+def with_equal_extents(x: Any, i: int, y: Any, k: int, text: str) -> tuple[Any, Any] | None:
+    """The arrays with one extent along an axis of each: where one of the two is a length that the
+    program finds, the call ends with the error of this text unless they are equal. None where they
+    differ."""
+    one, other = x.shape[i], y.shape[k]
+    if one == other:
+        return x, y
+    if not are_equal_later(one, other, text):
+        return None
+    if lengths_of(one):
+        return _with_extent(x, i, other), y
+    return x, _with_extent(y, k, one)
+
+
+def _with_extent(x: Any, axis: int, extent: Index) -> Any:
+    shape = list(x.shape)
+    shape[axis] = extent
+    return bind(TABLE["resized"], x, shape=tuple(shape))
 
 
 def exact(value: Any) -> Any:

@@ -7,6 +7,7 @@ iteration that does not converge), the results are NaN.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from transpile.numpy.linalg.common import (
     implements_linalg,
     is_empty,
     matrices,
+    with_derivative,
 )
+from transpile.primitives.elementwise.identities import stop_gradient
 from transpile.primitives.linalg import decompositions as primitives
 from transpile.trace.trace import bind
 
@@ -197,7 +200,31 @@ def svd(
     if not compute_uv:
         return bind(primitives.svd, x, full_matrices=False, vectors=False)
     full = bool(full_matrices) and m != n
+    if is_open(m, n):
+        return SVDResult(*_svd_by_triangles(x, full))
     return SVDResult(*bind(primitives.svd, x, full_matrices=full, vectors=True))
+
+
+def _svd_by_triangles(x: Any, full: bool) -> Sequence[Any]:
+    """The parts of matrices of which the sizes tell later whether they are wide: those of the
+    triangle of x = q r, which is not longer than wide (T. Chan, 1982)."""
+
+    k = smaller_of(*x.shape[-2:])
+    triangle = qr(bind(stop_gradient, x), "complete" if full else "reduced")
+
+    def parts(_: Any, q: Any, r: Any) -> list[Any]:
+        u, s, vh = bind(primitives.svd, r[..., :k, :], full_matrices=full, vectors=True)
+        whole = np.matmul(q[..., :, :k], u)
+        return [np.concatenate([whole, q[..., :, k:]], -1) if full else whole, s, vh]
+
+    def rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        results = with_derivative("svd", parts, rule, *operands)
+        t, moved = tangents[0], primitives.svd.jvp
+        if t is None or moved is None:
+            return results, [None] * len(results)
+        return results, moved([t], results, operands[0], full_matrices=full, vectors=True)
+
+    return with_derivative("svd", parts, rule, x, *triangle)
 
 
 def _hermitian_svd(x: Any, vectors: bool) -> Any:

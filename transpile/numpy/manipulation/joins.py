@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
+from transpile.ir.indices.lengths import lengths_of
 from transpile.ir.types import FLOAT64, INT64
 from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
@@ -35,7 +36,7 @@ from transpile.numpy.core.promotion import (
     transpose_to,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import exact, extent_of, offset_of
+from transpile.numpy.core.runtime_sizes import exact, extent_of, offset_of, with_equal_extents
 from transpile.numpy.core.scans import added_at
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import (
@@ -86,7 +87,7 @@ def concatenate(
     if any(p.ndim == 0 for p in parts):
         raise located(ValueError, "zero-dimensional arrays cannot be concatenated")
     number = axis_of(exact(axis), parts[0].ndim)
-    _check_joined(parts, number)
+    parts = _joinable(parts, number)
     for part in given:
         if not is_weak(part):
             check_cast(part.dtype, promoted, casting)
@@ -98,7 +99,8 @@ def _traced(x: Any) -> Any:
     return x if isinstance(x, Tracer) else bind(primitives.reshape, x, shape=x.shape)
 
 
-def _check_joined(parts: Sequence[Any], axis: int) -> None:
+def _joinable(parts: Sequence[Any], axis: int) -> list[Any]:
+    """The arrays with equal extents along the other axes."""
     first = parts[0]
     for number, part in enumerate(parts[1:], start=1):
         if part.ndim != first.ndim:
@@ -108,14 +110,33 @@ def _check_joined(parts: Sequence[Any], axis: int) -> None:
                 f"array at index 0 has {first.ndim} dimension(s) and the array at index {number} "
                 f"has {part.ndim} dimension(s)",
             )
-        for i, (a, b) in enumerate(zip(first.shape, part.shape, strict=True)):
-            if i != axis and a != b:
-                raise located(
-                    ValueError,
-                    "all the input array dimensions except for the concatenation axis "
-                    f"must match exactly, but along dimension {i}, the array at index 0 has size "
-                    f"{a} and the array at index {number} has size {b}",
-                )
+
+    def text(i: int, one: int, other: int) -> str:
+        return (
+            "all the input array dimensions except for the concatenation axis "
+            f"must match exactly, but along dimension {i}, the array at index {one} has size "
+            f"{parts[one].shape[i]} and the array at index {other} has size {parts[other].shape[i]}"
+        )
+
+    return _of_one_shape(parts, [i for i in range(first.ndim) if i != axis], text)
+
+
+def _of_one_shape(
+    parts: Sequence[Any], axes: Sequence[int], text: Callable[[int, int, int], str]
+) -> list[Any]:
+    """Arrays of one rank with equal extents along some axes: those that one of them knows, where
+    the program finds others. `text` is of an error: of the axis, and the numbers of two arrays."""
+    parts = list(parts)
+    for i in axes:
+        known = (k for k, part in enumerate(parts) if not lengths_of(part.shape[i]))
+        first = next(known, 0)
+        for number, part in enumerate(parts):
+            words = text(i, *sorted((first, number)))
+            matched = with_equal_extents(part, i, parts[first], i, words)
+            if matched is None:
+                raise located(ValueError, words)
+            parts[number] = matched[0]
+    return parts
 
 
 @implements(np.stack)
@@ -135,9 +156,11 @@ def stack(
     parts = [as_array(a) for a in arrays]
     if not parts:
         raise located(ValueError, "need at least one array to stack")
+    words = "all input arrays must have the same shape"
+    if any(p.ndim != parts[0].ndim for p in parts):
+        raise located(ValueError, words)
+    parts = _of_one_shape(parts, range(parts[0].ndim), lambda *_: words)
     shape = parts[0].shape
-    if any(p.shape != shape for p in parts):
-        raise located(ValueError, "all input arrays must have the same shape")
     number = axis_of(axis, len(shape) + 1)
     raised = (*shape[:number], 1, *shape[number:])
     kept = [i for i in range(len(raised)) if i != number]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Index, Shape
+from transpile.ir.indices.lengths import lengths_in
 from transpile.ir.indices.requirements import require
 from transpile.ir.types import FLOAT32, FLOAT64, broadcast_shapes
 from transpile.numpy.core.promotion import (
@@ -31,7 +32,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
-from transpile.numpy.core.runtime_sizes import exact
+from transpile.numpy.core.runtime_sizes import exact, with_equal_extents
 from transpile.numpy.core.ufuncs import SPECIAL, call, resolve
 from transpile.numpy.manipulation.shapes import expand_dims, ravel
 from transpile.numpy.manipulation.transposes import moveaxis
@@ -53,9 +54,20 @@ def _mismatch(function: Any, x: Any, y: Any, *rest: Any) -> Exception:
     """The error that NumPy raises for operands of these shapes."""
     with NumpyErrors():
         ask_numpy(function, (x, y, *rest), {})
+    return located(ValueError, _mismatch_text(function, x, y))
+
+
+def _mismatch_text(function: Any, x: Any, y: Any) -> str:
     shapes = [str(tuple(v.shape)).replace(" ", "") for v in (x, y)]
-    name = function.__name__
-    return located(ValueError, f"{name}: the shapes {shapes[0]} and {shapes[1]} do not match")
+    return f"{function.__name__}: the shapes {shapes[0]} and {shapes[1]} do not match"
+
+
+def _matched(function: Any, x: Any, i: int, y: Any, k: int) -> tuple[Any, Any]:
+    """The operands with equal extents along two axes, over which they are summed."""
+    matched = with_equal_extents(x, i, y, k, _mismatch_text(function, x, y))
+    if matched is None:
+        raise _mismatch(function, x, y)
+    return matched
 
 
 def _operands(ufunc: Any, x: Array, y: Array, dtype: Any) -> tuple[Any, Any]:
@@ -89,8 +101,7 @@ def matmul(x: Array, y: Array, dtype: Any = None) -> Any:
     """
     a, b = _operands(np.matmul, x, y, dtype)
     inner = 0 if b.ndim == 1 else b.ndim - 2
-    if a.shape[-1] != b.shape[inner]:
-        raise _mismatch(np.matmul, a, b)
+    a, b = _matched(np.matmul, a, -1, b, inner)
     if a.ndim <= 2 or b.ndim <= 2:
         result = contract(a, b, (a.ndim - 1,), (inner,))
         if a.ndim == 2 and b.ndim > 2:  # (m), (batch..., n) -> (batch..., m, n)
@@ -116,8 +127,7 @@ def vecdot(x: Array, y: Array, dtype: Any = None) -> Any:
     Raises ValueError for scalars and for lengths that differ.
     """
     a, b = _operands(np.vecdot, x, y, dtype)
-    if a.shape[-1] != b.shape[-1]:
-        raise _mismatch(np.vecdot, a, b)
+    a, b = _matched(np.vecdot, a, -1, b, -1)
     return _batched_dot(_conjugate(a), b)
 
 
@@ -137,8 +147,7 @@ def _batched_dot(a: Any, b: Any) -> Any:
 def _matvec(x: Array, y: Array, dtype: Any = None) -> Any:
     """The product of each matrix of a stack with a vector; the other axes broadcast."""
     a, b = _operands(np.matvec, x, y, dtype)
-    if a.shape[-1] != b.shape[-1]:
-        raise _mismatch(np.matvec, a, b)
+    a, b = _matched(np.matvec, a, -1, b, -1)
     if b.ndim == 1:
         return contract(a, b, (a.ndim - 1,), (0,))
     _batch_shape(np.matvec, a, b, 2, 1)
@@ -150,8 +159,7 @@ def _matvec(x: Array, y: Array, dtype: Any = None) -> Any:
 def _vecmat(x: Array, y: Array, dtype: Any = None) -> Any:
     """The product of each conjugated vector with a matrix of a stack; the other axes broadcast."""
     a, b = _operands(np.vecmat, x, y, dtype)
-    if a.shape[-1] != b.shape[-2]:
-        raise _mismatch(np.vecmat, a, b)
+    a, b = _matched(np.vecmat, a, -1, b, -2)
     a = _conjugate(a)
     if a.ndim == 1:
         return contract(a, b, (0,), (b.ndim - 2,))
@@ -258,8 +266,7 @@ def dot(a: Array, b: Array, out: Any = None) -> Any:
     if x.ndim == 0 or y.ndim == 0:
         return _scaled(x, y)
     i, j = x.ndim - 1, max(y.ndim - 2, 0)
-    if x.shape[i] != y.shape[j]:
-        raise _mismatch(np.dot, x, y)
+    x, y = _matched(np.dot, x, i, y, j)
     return contract(x, y, (i,), (j,))
 
 
@@ -268,9 +275,10 @@ def vdot(a: Array, b: Array, /) -> Any:
     """The inner product of two flattened arrays, the first conjugated; raises ValueError for sizes
     that differ."""
     x, y = _pair(a, b)
-    if x.size != y.size:
+    if x.size != y.size and not (lengths_in([x.shape, y.shape]) and x.ndim == y.ndim == 1):
         raise _mismatch(np.vdot, x, y)
-    return contract(_conjugate(ravel(x)), ravel(y), (0,), (0,))
+    x, y = _matched(np.vdot, ravel(x), 0, ravel(y), 0)
+    return contract(_conjugate(x), y, (0,), (0,))
 
 
 @implements(np.inner)
@@ -282,8 +290,7 @@ def inner(a: Array, b: Array, /) -> Any:
     x, y = _pair(a, b)
     if x.ndim == 0 or y.ndim == 0:
         return _scaled(x, y)
-    if x.shape[-1] != y.shape[-1]:
-        raise _mismatch(np.inner, x, y)
+    x, y = _matched(np.inner, x, -1, y, -1)
     return contract(x, y, (x.ndim - 1,), (y.ndim - 1,))
 
 
@@ -312,10 +319,15 @@ def tensordot(a: Array, b: Array, axes: Any = 2) -> Any:
     else:
         count = index_of(axes)
         i, j = tuple(range(-count, 0)), tuple(range(count))
-    with NumpyErrors():  # an axis that is not there is an IndexError, as in NumPy
-        pairs = [(x.shape[k], y.shape[m]) for k, m in zip(i, j, strict=False)]
-    if len(i) != len(j) or any(p != q for p, q in pairs):
-        raise located(ValueError, "shape-mismatch for sum")
+    text = "shape-mismatch for sum"
+    if len(i) != len(j):
+        raise located(ValueError, text)
+    for k, m in zip(i, j, strict=True):
+        with NumpyErrors():  # an axis that is not there is an IndexError, as in NumPy
+            matched = with_equal_extents(x, k, y, m, text)
+        if matched is None:
+            raise located(ValueError, text)
+        x, y = matched
     x_axes = tuple(axis_of(k, x.ndim) for k in exact(i))
     y_axes = tuple(axis_of(k, y.ndim) for k in exact(j))
     if len(set(x_axes)) < len(x_axes) or len(set(y_axes)) < len(y_axes):

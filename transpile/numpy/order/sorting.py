@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Index
-from transpile.ir.indices.requirements import require
+from transpile.ir.dims import Dim, Index, floor_divide
+from transpile.ir.indices.requirements import may_be_0, require
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import COMPLEX128, INT64
 from transpile.numpy.core.extensions import accepts_more
@@ -175,9 +175,12 @@ def _check_kth(function: Any, x: Any, kth: Any, axis: int, kind: Any, order: Any
 
 
 def _require_kth(k: Index, size: Index) -> None:
-    """Require of runtime sizes that a position is one of an axis; else NumPy's error."""
+    """Require of runtime sizes that a position is one of an axis, or that this has no elements, of
+    which NumPy takes any; else its error."""
     words = f"kth(={k}) out of bounds ({size})"
-    require(-k if k < 0 else k + 1, size, f"a partition at {k}", words)
+    least = -k if k < 0 else k + 1
+    allowed = size + least * floor_divide(1, size + 1) if may_be_0(size) else size
+    require(least, allowed, f"a partition at {k}", words)
 
 
 def _ranks(x: Any, axis: int, kth: Any) -> tuple[int, ...]:
