@@ -99,14 +99,12 @@ compared with SciPy's at several sizes, but for these uses:
 REFUSED = {
     "`hadamard` `invhilbert` `invpascal` `pascal` of a size": "their elements are exact integers, "
     "made while the function is traced",
-    "`svd` with vectors and `polar` of (n, 4) elements": "which side is longer: `n >= 4` or "
-    "`n < 4` says so",
     "`squareform` of n distances": "the size of its matrix is a root: `n*(n - 1)//2` as the "
     "extent says so",
     '`convolve` and its kin, `"valid"`, of matrices with two pairs of sizes': "which one is larger",
     "`welch` and its kin with other windows than hann, hamming, blackman, bartlett, boxcar and "
     "tukey": "whether the signal is shorter than a segment: a least length says so",
-    '`savgol_filter` of `mode="interp"`, `companion`, `linregress`, `dct` of type 1': "a least "
+    '`savgol_filter` of `mode="interp"`, `linregress`': "a least "
     "length says that the elements are there that they need",
     "sizes of windows, footprints and structures of `ndimage`, sparse matrices, points of "
     "interpolators": "are known while the function is traced",

@@ -276,8 +276,7 @@ def bounds(index: Index) -> Bounds:
         ends_vary = any(isinstance(s.extent, Dim) for s in index.symbols())
         if known or ends_vary or None in found:
             plain = without_facts(index)
-            known.update(dict.fromkeys(facts_of_quotients(plain, Quotient)))
-            known.update(dict.fromkeys(_facts_of_ranges(plain)))
+            known |= dict.fromkeys((*facts_of_quotients(plain, Quotient), *_facts_of_ranges(plain)))
             index._bounds = tightened(found, plain, known, _polynomial_bounds)
     return index._bounds
 
@@ -389,11 +388,8 @@ def _split(index: Index, divisor: Index) -> tuple[Index, Index]:
     divisor_terms = terms_of(divisor)
     if len(divisor_terms) != 1:  # of a Dim; no divisor is 0
         quotient, rest = long_division(index, divisor)
-        for nearest in (quotient, quotient - 1):  # n*n + 2*n is n + 1 times n + 1, less 1
-            if is_within(rest, divisor):
-                return nearest, rest
-            rest = rest + divisor
-        return 0, index
+        nearest = (quotient, rest), (quotient - 1, rest + divisor)  # n*n + 2*n is (n + 1)**2 - 1
+        return next(((q, r) for q, r in nearest if is_within(r, divisor)), (0, index))
     atoms, unit = divisor_terms[0]
     for monomial, coefficient in terms_of(index):
         left = list(monomial)

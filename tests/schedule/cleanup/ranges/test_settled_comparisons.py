@@ -376,3 +376,22 @@ def test_a_window_around_a_place_stays_inside():
     compiled = lowered_.compile()
     for before, after in ((0, 0), (1, 2), (9, 9), (-3, 5), (2, -1), (0, -(2**63) + 9)):
         assert compiled(x, before, after) == f(x, before, after)
+
+
+@pytest.mark.parametrize("period", [3, 4])
+def test_a_remainder_is_at_most_what_is_divided(period):
+    """So it is an element of any array that has the element there."""
+
+    def f(x):
+        last = np.zeros(len(x))
+        for i in range(len(x)):
+            last[i % period] = last[i % period] * 0.5 + x[i]
+        return last
+
+    lowered_ = transpile.jit(f).lower(transpile.ShapeDtypeStruct(("n",), float))
+    assert "subscript" not in lowered_.as_text("loops")
+    compiled = lowered_.compile()
+    for n in (1, 2, 3, 4, 7, 100):
+        x = np.random.default_rng(n).normal(size=n)
+        np.testing.assert_array_equal(compiled(x), f(x))
+        np.testing.assert_array_equal(run(lowered_._lowering.program(), [x])[0], f(x))

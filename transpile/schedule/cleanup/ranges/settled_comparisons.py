@@ -50,12 +50,14 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import parts, walk, written
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
+from transpile.primitives.elementwise import arithmetic, bits
 from transpile.schedule.cleanup.subscripts.exact_indices import ExactIndices
 from transpile.util.frozen_records import changed, same
 
 Body = tuple[Statement, ...]
 Watched = Callable[[Declare, Facts], None]
 Settle = Callable[[Expr, Facts], Expr]
+_REMAINDERS = frozenset(p.name for p in (arithmetic.remainder, bits.bitwise_and))
 _ANY_TRUTH = Load("", (0,), BOOL)  # of which nothing is known
 
 
@@ -214,6 +216,8 @@ class _Walk:
                         index = self._exact.division_of(value, facts)
                     value = value if index is None else IndexValue(index)
                 facts.declare(name, value, constant)
+                if constant:
+                    _relate_to_dividend(facts, Ref(name, statement.dtype), value)
                 statement = changed(statement, value=value)
                 self._exact.declare(statement, facts)
                 return (statement,), facts
@@ -311,6 +315,17 @@ def _relate_to_ends(inside: Facts, loop: For) -> None:
     for stop in (loop.stop, loop.limit):
         if stop is not None:
             inside.assume_less(counter, IndexValue(stop))
+
+
+def _relate_to_dividend(facts: Facts, declared: Ref, value: Expr) -> None:
+    """Note that a remainder is at most what was divided, where that is not negative: in a loop over
+    n elements, that with the subscript i % 4 is one of them."""
+    match value:
+        case Apply(op=op, args=(x, Literal(value=divisor))) if (
+            op in _REMAINDERS and divisor > 0 and facts.range_of(x)[0] >= 0
+        ):
+            one = Literal(x.dtype.type(1), x.dtype)
+            facts.assume_less(declared, Apply("add", (x, one), x.dtype))
 
 
 def _store(statement: Store | Update, value: Expr, facts: Facts) -> None:
