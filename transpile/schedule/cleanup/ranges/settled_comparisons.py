@@ -57,7 +57,6 @@ from transpile.util.frozen_records import changed, same
 Body = tuple[Statement, ...]
 Watched = Callable[[Declare, Facts], None]
 Settle = Callable[[Expr, Facts], Expr]
-_REMAINDERS = frozenset(p.name for p in (arithmetic.remainder, bits.bitwise_and))
 _ANY_TRUTH = Load("", (0,), BOOL)  # of which nothing is known
 
 
@@ -322,7 +321,9 @@ def _relate_to_dividend(facts: Facts, declared: Ref, value: Expr) -> None:
     n elements, that with the subscript i % 4 is one of them."""
     match value:
         case Apply(op=op, args=(x, Literal(value=divisor))) if (
-            op in _REMAINDERS and divisor > 0 and facts.range_of(x)[0] >= 0
+            (op == arithmetic.remainder.name or op == bits.bitwise_and.name)
+            and divisor > 0
+            and facts.range_of(x)[0] >= 0
         ):
             one = Literal(x.dtype.type(1), x.dtype)
             facts.assume_less(declared, Apply("add", (x, one), x.dtype))
