@@ -53,6 +53,11 @@ def loads_of(*expressions: Expr) -> Iterator[Load]:
         yield from (p for p in subexpressions(expression) if isinstance(p, Load))
 
 
+def name_of(part: Load | Ref) -> str:
+    """The array or the scalar that is read."""
+    return part.buffer if isinstance(part, Load) else part.name
+
+
 def expressions(statement: Statement) -> tuple[Expr, ...]:
     """The operands of a statement itself, without its targets."""
     match statement:

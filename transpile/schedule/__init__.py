@@ -62,6 +62,7 @@ from transpile.schedule.invariant_elements import hoist_elements
 from transpile.schedule.lanes.aos_to_soa import aos_to_soa
 from transpile.schedule.lanes.blocked_reductions import block_long_reductions
 from transpile.schedule.lanes.bool_reductions import widen_bool_reductions
+from transpile.schedule.lanes.branch_masks import mask_branches
 from transpile.schedule.lanes.if_conversion import convert_ifs
 from transpile.schedule.lanes.jam.columns import unroll_and_jam
 from transpile.schedule.lanes.jam.rows import jam_rows
@@ -262,6 +263,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         branch_on_exits,
         "what the end of a loop chooses stands in its branch, which is predicted",
+    ),
+    (
+        mask_branches,
+        "conditions of branches are computed in lanes: bits say which iterations take them",
     ),
     (
         compare_late_operands_last,

@@ -46,6 +46,7 @@ from transpile.ir.loop_rewrite import (
     loads,
     map_expr,
     map_statement,
+    name_of,
     names_in,
     parts,
     subexpressions,
@@ -200,13 +201,9 @@ def _inlined(search: _Search, body: Body) -> tuple[Expr, Body]:
     value = declared[0].value
     between = walk(body[body.index(declared[0]) : body.index(search.update)])
     changes = {name for s in between for name in changed_by(s)}
-    if any(isinstance(p, Load | Ref) and _name_of(p) in changes for p in subexpressions(value)):
+    if any(isinstance(p, Load | Ref) and name_of(p) in changes for p in subexpressions(value)):
         return test, body
     return value, tuple(s for s in body if s is not declared[0])
-
-
-def _name_of(value: Load | Ref) -> str:
-    return value.buffer if isinstance(value, Load) else value.name
 
 
 def _clamped(value: Expr, extent: Index) -> Expr:

@@ -47,6 +47,7 @@ from transpile.ir.loop_rewrite import (
     loads,
     map_bodies,
     map_statement,
+    name_of,
     names_in,
     parts,
     subexpressions,
@@ -342,9 +343,5 @@ def _may_move(declared: Declare, before: list[Statement]) -> bool:
     """True if the value of a constant is the same at the end of the statements before."""
     position = next(i for i, s in enumerate(before) if s is declared)
     changes = {name for s in walk(tuple(before[position:])) for name in changed_by(s)}
-    read = {
-        p.buffer if isinstance(p, Load) else p.name
-        for p in subexpressions(declared.value)
-        if isinstance(p, Load | Ref)
-    }
+    read = {name_of(p) for p in subexpressions(declared.value) if isinstance(p, Load | Ref)}
     return changes.isdisjoint(read)

@@ -1,0 +1,268 @@
+"""Conditions of branches are computed in lanes, and the iterations that take them are looked up.
+
+    for i in 0..n:                          for block in 0..n / 64:
+        if x[i] > most:                         taken = 0
+            out[k] = i                ->        for lane in 0..64 simd:
+            k += 1                                  taken |= (x[64 * block + lane] > most) << lane
+                                                while taken != 0:
+                                                    i = 64 * block + lowest bit of taken
+                                                    taken &= taken - 1
+                                                    out[k] = i
+                                                    k += 1
+
+Filters, events and neighbours within a distance: a branch that data decide is not predicted, and
+one that is seldom taken keeps the loop out of lanes. Here lanes compute the condition, the bits of
+a word say which iterations take the branch, and these run in their order.
+
+Legal if no iteration changes what the condition of a later one reads, if the elements that it reads
+exist, and if the arms of a branch change nothing that the other one uses. Runs after
+`vectorize_loops`, on the loops that have no lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from transpile.analysis.cost_model import trips
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
+from transpile.ir.calls import Call
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
+from transpile.ir.dims import Dim, Index, Symbol, symbols_of
+from transpile.ir.indices.row_major import blocks_of
+from transpile.ir.indices.values import as_value, convert
+from transpile.ir.loop_ir import (
+    Apply,
+    Buffer,
+    Declare,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Literal,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Swap,
+    Update,
+    While,
+)
+from transpile.ir.loop_rewrite import (
+    accesses,
+    changed_by,
+    loads_of,
+    map_expr,
+    name_of,
+    names_in,
+    names_read,
+    parts,
+    subexpressions,
+    substitute_index,
+    walk,
+    with_bodies,
+    written,
+)
+from transpile.ir.types import BOOL, INT64, UINT8
+from transpile.options import Options
+from transpile.schedule.lanes.if_conversion import has_vector_code
+from transpile.schedule.lanes.outer.column_reductions import last_axis_stride
+from transpile.schedule.lanes.outer.scopes import with_own_names
+from transpile.symbols.identifiers import Names
+from transpile.util.frozen_records import changed, dataclass, replace, same
+
+Body = tuple[Statement, ...]
+Mask = tuple[Declare, ...]
+_BITS = 64  # of a word
+UINT64 = np.dtype(np.uint64)
+_ZERO, _ONE = (Literal(np.uint64(n), UINT64) for n in (0, 1))
+
+
+@contract(requires=(LANES_BOUND,), destroys=(SUBEXPRESSIONS_SHARED,))
+def mask_branches(program: Program, options: Options) -> Program:
+    """The program with the conditions of such loops in lanes."""
+    names = Names(names_in(program))
+    kernels = tuple(_kernel(program, kernel, names) for kernel in program.kernels)
+    return changed(program, kernels=same(program.kernels, kernels))
+
+
+def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
+    masks = _Masks(arrays_of(program, kernel), names)
+    return changed(kernel, body=masks.body(kernel.body, OUTSIDE))
+
+
+@dataclass(frozen=True)
+class _Masks:
+    """Rewrites the loops of a kernel, which sees these arrays."""
+
+    arrays: Mapping[str, Buffer]
+    names: Names
+
+    def body(self, body: Body, ranges: Ranges) -> Body:
+        """Statements with the branches of their loops looked up."""
+        return same(body, tuple(self._statement(s, ranges) for s in body))
+
+    def _statement(self, statement: Statement, ranges: Ranges) -> Statement:
+        if not isinstance(statement, For):
+            return with_bodies(statement, partial(self.body, ranges=ranges))
+        within = inside(statement, ranges)
+        branch = statement.body[-1]
+        before = tuple(s for s in statement.body if isinstance(s, Declare) and s.constant)
+        if isinstance(branch, If) and len(before) == len(statement.body) - 1:
+            mask = _mask(before, branch)
+            if _pays(statement, mask, branch) and self._is_legal(statement, mask, branch, within):
+                return self._masked(statement, mask, branch)
+        return with_bodies(statement, partial(self.body, ranges=within))
+
+    def _is_legal(self, loop: For, mask: Mask, branch: If, ranges: Ranges) -> bool:
+        """True if lanes can compute the condition before the branches are taken."""
+        if loop.simd or loop.parallel or loop.limit is not None or loop.collapse != 1:
+            return False
+        taken = tuple(walk((*branch.body, *branch.orelse)))
+        if any(isinstance(s, Call | Swap) for s in taken) or not _are_apart(branch):
+            return False
+        changes = {name for s in taken for name in changed_by(s)}
+        values = [part for s in mask for part in subexpressions(s.value)]
+        return all(self._may_come_early(part, loop, ranges) for part in values) and all(
+            name_of(part) not in changes or _is_own(part, loop, taken)
+            for part in values
+            if isinstance(part, Load | Ref)
+        )
+
+    def _may_come_early(self, part: Expr, loop: For, ranges: Ranges) -> bool:
+        """True for an operation that has vector code, and for an element that exists: the same, or
+        the next one, in each iteration. Tests of subscripts are predicted."""
+        if isinstance(part, Apply):
+            is_guard = part.op.endswith("subscript")
+            return not is_guard and all(
+                has_vector_code(part.op, x.dtype) for x in (part, *part.args)
+            )
+        if isinstance(part, Load) and part.index:
+            is_along = last_axis_stride(part.index, loop.symbol) in (0, 1)
+            return is_along and is_in_bounds(part, self.arrays, ranges)
+        return True
+
+    def _masked(self, loop: For, mask: Mask, branch: If) -> For:
+        """The loop over blocks of iterations."""
+        count = blocks_of(loop.extent, _BITS)
+        block = Symbol(self.names.new("block"), 0, count)
+        lane = Symbol(self.names.new("lane"), 0, _BITS)
+        first = loop.start + Dim.of(block) * _BITS
+        own = _moved(with_own_names(mask, self.names), loop.symbol, first + Dim.of(lane))
+        *before, test = (s for s in own if isinstance(s, Declare))
+        chosen = test.value
+        if branch.orelse:
+            before.append(replace(test, name=self.names.new("chosen")))
+            chosen = Ref(before[-1].name, BOOL)
+        arms = {Ref(self.names.new("taken"), UINT64): (chosen, branch.body)}
+        if branch.orelse:
+            opposite = Apply("logical_not", (chosen,), BOOL)
+            arms[Ref(self.names.new("other"), UINT64)] = opposite, branch.orelse
+        place = convert(as_value(Dim.of(lane)), UINT64)
+        updates = (
+            Update(bits, "bitwise_or", Apply("left_shift", (convert(value, UINT64), place), UINT64))
+            for bits, (value, _) in arms.items()
+        )
+        is_whole = isinstance(loop.extent, int) and loop.extent % _BITS == 0
+        lanes = For(
+            lane,
+            _BITS,
+            (*before, *updates),
+            limit=None if is_whole else loop.extent - Dim.of(block) * _BITS,
+            simd=True,
+            reductions=tuple(sorted(("bitwise_or", bits.name) for bits in arms)),
+        )
+        body = (
+            *(Declare(bits.name, _ZERO, constant=False) for bits in arms),
+            lanes,
+            *(self._taken(loop, bits, arm, first) for bits, (_, arm) in arms.items()),
+        )
+        return replace(loop, symbol=block, start=0, stop=count, body=body)
+
+    def _taken(self, loop: For, bits: Ref, arm: Body, first: Index) -> While:
+        """The loop over the iterations whose bits are set."""
+        below = Apply("subtract", (bits, _ONE), UINT64)
+        behind = Apply("bitwise_and", (Apply("invert", (bits,), UINT64), below), UINT64)
+        place = convert(Apply("bitwise_count", (behind,), UINT8), INT64)
+        symbol = replace(loop.symbol, name=self.names.new(loop.symbol.name))
+        read = _used(loop.body[:-1], arm)
+        moved = _moved((*read, *arm), loop.symbol, Dim.of(symbol))
+        return While(
+            Apply("not_equal", (bits, _ZERO), BOOL),
+            (
+                Declare(symbol.name, Apply("add", (as_value(first), place), INT64), symbol=symbol),
+                Update(bits, "bitwise_and", below),
+                *moved,
+            ),
+        )
+
+
+def _pays(loop: For, mask: Mask, branch: If) -> bool:
+    """True if data decide many short branches, which may be hard to predict."""
+    read = (p for s in mask for p in loads_of(s.value))
+    varies = any(loop.symbol in symbols_of(i) for load in read for i in load.index)
+    is_short = not any(isinstance(s, For | While) for s in walk((branch,)))
+    return varies and is_short and trips(loop) >= _BITS
+
+
+def _are_apart(branch: If) -> bool:
+    """True if no arm of a branch changes what the other one reads or changes: the iterations of one
+    arm may run before those of the other one."""
+    arms = [tuple(walk(arm)) for arm in (branch.body, branch.orelse)]
+    changes, uses = [], []
+    for arm in arms:
+        changes.append({name for s in arm for name in changed_by(s)})
+        read = {name_of(p) for s in arm for p in parts(s) if isinstance(p, Load | Ref)}
+        uses.append(read | changes[-1])
+    return changes[0].isdisjoint(uses[1]) and changes[1].isdisjoint(uses[0])
+
+
+def _mask(before: Mask, branch: If) -> Mask:
+    """What computes the condition of a branch, which is the value of the last declaration."""
+    condition = map_expr(branch.condition, _both)
+    test = Declare("taken", condition)
+    return (*_used(before, (test,)), test)
+
+
+def _both(expr: Expr) -> Expr:
+    """A conjunction or disjunction with both operands."""
+    match expr:
+        case Apply(op="and_then", args=args):
+            return Apply("logical_and", args, BOOL)
+        case Apply(op="or_else", args=args):
+            return Apply("logical_or", args, BOOL)
+    return expr
+
+
+def _used(before: Body, by: Body) -> Mask:
+    """The constants before statements that these read."""
+    names = {name for s in by for name in names_read(s)}
+    kept: list[Declare] = []
+    for statement in reversed(before):
+        if isinstance(statement, Declare) and statement.name in names:
+            names |= names_read(statement)
+            kept.insert(0, statement)
+    return tuple(kept)
+
+
+def _moved(body: Sequence[Statement], symbol: Symbol, place: Index) -> Body:
+    """Statements at another place than a loop's symbol says."""
+    return tuple(substitute_index(s, symbol, place) for s in body)
+
+
+def _is_own(part: Load | Ref, loop: For, taken: Body) -> bool:
+    """True for an element of a loop's iteration, and of no other, which is all that the branch
+    changes of its array."""
+    if isinstance(part, Ref) or last_axis_stride(part.index, loop.symbol) != 1:
+        return False
+    changed_at = {
+        index
+        for s in taken
+        if part.buffer in written(s)
+        for buffer, index in accesses(s)
+        if buffer == part.buffer
+    }
+    return changed_at == {part.index}
