@@ -121,6 +121,13 @@ def test_conditions_that_iterations_change_stay():
                 k += 2
         return k
 
+    def by_another(x, out):
+        s = np.zeros(())
+        for i in range(len(x)):
+            if x[i] > s[()]:
+                s[()] = 0.25 * i
+        return s
+
     def by_index(x, out):
         k = 0
         for i in range(len(x)):
@@ -130,7 +137,7 @@ def test_conditions_that_iterations_change_stay():
         return k
 
     x = rng.random(100)
-    for f in (records, seen_later, both_counted, by_index):
+    for f in (records, seen_later, both_counted, by_another, by_index):
         assert "taken" not in agrees(f, x, np.zeros(200))
 
 

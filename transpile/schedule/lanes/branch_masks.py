@@ -109,7 +109,7 @@ class _Masks:
         if not isinstance(statement, For):
             return with_bodies(statement, partial(self.body, ranges=ranges))
         within = inside(statement, ranges)
-        branch = statement.body[-1]
+        branch = statement.body[-1] if statement.body else None
         before = tuple(s for s in statement.body if isinstance(s, Declare) and s.constant)
         if isinstance(branch, If) and len(before) == len(statement.body) - 1:
             mask = _mask(before, branch)
@@ -256,7 +256,9 @@ def _moved(body: Sequence[Statement], symbol: Symbol, place: Index) -> Body:
 def _is_own(part: Load | Ref, loop: For, taken: Body) -> bool:
     """True for an element of a loop's iteration, and of no other, which is all that the branch
     changes of its array."""
-    if isinstance(part, Ref) or last_axis_stride(part.index, loop.symbol) != 1:
+    if isinstance(part, Ref) or not part.index:
+        return False
+    if last_axis_stride(part.index, loop.symbol) != 1:
         return False
     changed_at = {
         index
