@@ -197,6 +197,7 @@ NUMBERS = {
     ("schedule/domain/versions/value_versions", "_FEWEST"): "a nest is worth a test",
     ("schedule/domain/versions/range_versions", "_UNKNOWN"): "the width of integers",
     ("schedule/lanes/branch_masks", "_BITS"): "the width of integers",
+    ("schedule/lanes/branch_masks", "_WIDEST"): "what compilers put together",
     ("schedule/scalar_choices", "_MOST_OPERATIONS"): "what hides behind a store",
     ("schedule/scalar_choices", "_MOST_STORES"): "what hides behind a branch",
     ("schedule/memory_plan", "ALIGNMENT"): "the contract of a program with its caller",

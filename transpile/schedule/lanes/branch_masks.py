@@ -31,8 +31,8 @@ from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
-from transpile.ir.dims import Dim, Index, Symbol, symbols_of
-from transpile.ir.indices.row_major import blocks_of
+from transpile.ir.dims import Dim, Index, Symbol, substitute, symbols_of
+from transpile.ir.indices.row_major import blocks_of, row_major
 from transpile.ir.indices.values import as_value, convert
 from transpile.ir.loop_ir import (
     Apply,
@@ -69,7 +69,6 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.types import BOOL, INT64, UINT8
 from transpile.options import Options
 from transpile.schedule.lanes.if_conversion import has_vector_code
-from transpile.schedule.lanes.outer.column_reductions import last_axis_stride
 from transpile.schedule.lanes.outer.scopes import with_own_names
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
@@ -77,6 +76,7 @@ from transpile.util.frozen_records import changed, dataclass, replace, same
 Body = tuple[Statement, ...]
 Mask = tuple[Declare, ...]
 _BITS = 64  # of a word
+_WIDEST = 4  # elements of rows whose columns compilers put together from vectors
 UINT64 = np.dtype(np.uint64)
 _ZERO, _ONE = (Literal(np.uint64(n), UINT64) for n in (0, 1))
 
@@ -127,23 +127,43 @@ class _Masks:
         changes = {name for s in taken for name in changed_by(s)}
         values = [part for s in mask for part in subexpressions(s.value)]
         return all(self._may_come_early(part, loop, ranges) for part in values) and all(
-            name_of(part) not in changes or _is_own(part, loop, taken)
+            name_of(part) not in changes or self._is_own(part, loop, taken)
             for part in values
             if isinstance(part, Load | Ref)
         )
 
     def _may_come_early(self, part: Expr, loop: For, ranges: Ranges) -> bool:
-        """True for an operation that has vector code, and for an element that exists: the same, or
-        the next one, in each iteration. Tests of subscripts are predicted."""
+        """True for an operation that has vector code, and for an element that exists: the same in
+        each iteration, or one of the next few in memory. Tests of subscripts are predicted."""
         if isinstance(part, Apply):
             is_guard = part.op.endswith("subscript")
             return not is_guard and all(
                 has_vector_code(part.op, x.dtype) for x in (part, *part.args)
             )
-        if isinstance(part, Load) and part.index:
-            is_along = last_axis_stride(part.index, loop.symbol) in (0, 1)
-            return is_along and is_in_bounds(part, self.arrays, ranges)
+        if isinstance(part, Load):
+            stride = self._stride(part, loop)
+            is_near = isinstance(stride, int) and abs(stride) <= _WIDEST
+            return is_near and is_in_bounds(part, self.arrays, ranges)
         return True
+
+    def _stride(self, load: Load, loop: For) -> Index:
+        """How far apart in memory the elements of two iterations are, one after the other."""
+        place = row_major(load.index, self.arrays[load.buffer].shape)
+        return substitute(place, {loop.symbol: Dim.of(loop.symbol) + 1}) - place
+
+    def _is_own(self, part: Load | Ref, loop: For, taken: Body) -> bool:
+        """True for an element of a loop's iteration, and of no other, which is all that the branch
+        changes of its array."""
+        if isinstance(part, Ref) or self._stride(part, loop) == 0:
+            return False
+        changed_at = {
+            index
+            for s in taken
+            if part.buffer in written(s)
+            for buffer, index in accesses(s)
+            if buffer == part.buffer
+        }
+        return changed_at == {part.index}
 
     def _masked(self, loop: For, mask: Mask, branch: If) -> For:
         """The loop over blocks of iterations."""
@@ -251,20 +271,3 @@ def _used(before: Body, by: Body) -> Mask:
 def _moved(body: Sequence[Statement], symbol: Symbol, place: Index) -> Body:
     """Statements at another place than a loop's symbol says."""
     return tuple(substitute_index(s, symbol, place) for s in body)
-
-
-def _is_own(part: Load | Ref, loop: For, taken: Body) -> bool:
-    """True for an element of a loop's iteration, and of no other, which is all that the branch
-    changes of its array."""
-    if isinstance(part, Ref) or not part.index:
-        return False
-    if last_axis_stride(part.index, loop.symbol) != 1:
-        return False
-    changed_at = {
-        index
-        for s in taken
-        if part.buffer in written(s)
-        for buffer, index in accesses(s)
-        if buffer == part.buffer
-    }
-    return changed_at == {part.index}
