@@ -171,6 +171,22 @@ def test_triangles_and_rows():
     assert "taken |= " in text
 
 
+def test_points_in_rows_and_counters_that_go_down():
+    def near(points, p, radius, out):
+        k = 0
+        for q in range(len(points) - 1, -1, -1):
+            dx = points[p, 0] - points[q, 0]
+            dy = points[p, 1] - points[q, 1]
+            if dx * dx + dy * dy < radius and out[2 * q + 1] == 0:
+                out[2 * q + 1] = k
+                k += 1
+        return k
+
+    points = rng.random((90, 2))
+    text = agrees(near, points, np.int64(7), np.float64(0.1), np.zeros(180))
+    assert "taken |= " in text
+
+
 tests = [
     "x[i] > c",
     "y[i] != 0",
