@@ -359,11 +359,6 @@ def _copied(function):
     return types.FunctionType(function.__code__, globals(), function.__name__)
 
 
-def of_planes(x, w, n, m):
-    """Tensors times a matrix, as PolyBench's doitgen: the lengths have to fit those of `w`."""
-    return np.reshape(np.reshape(x, (n, 1, m)) @ w, (n, m))
-
-
 def of_bins(x, n):
     return np.histogram(x, n)[0]
 
@@ -376,14 +371,6 @@ def with_sum(x, full=False, scale=2):
     if full:
         return x * scale, x.sum()
     return x * scale
-
-
-def collected(n, scale):
-    steps = [n]
-    while n > 1:
-        n = n // 2 if n % 2 == 0 else 3 * n + 1
-        steps.append(n)
-    return np.array(steps) * scale
 
 
 def odd_ones(x, n, most):
@@ -408,7 +395,6 @@ def remembered(n, known):
 
 PATHS = [
     (with_sum, [((X,), {"full": True}), ((X, False), {})], "full"),
-    (collected, [((6, 1.5), {}), ((4, 2.5), {})], "n"),
     (odd_ones, [((X, 6, 20), {}), ((X, 9, 7), {})], "n"),
     (of_a_name, [((X, 3), {}), ((X, 1), {})], "n"),
     (remembered, [((9, {}), {})], "n"),
@@ -441,7 +427,6 @@ def test_other_arguments_that_decide_keep_their_error():
 
 
 LENGTHS = [
-    (of_planes, (X, np.full((3, 3), 2.0), 2, 3), ["m", "n"]),
     (of_bins, (X, 4), ["n"]),
     (of_solution, (np.arange(6.0).reshape(3, 2), 3), ["n"]),
 ]

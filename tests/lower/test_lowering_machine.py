@@ -160,6 +160,12 @@ CASES = {
         convolved,
         (integers(1, 64, 9, 9), integers(16, 64, 3, 3)),
     ),
+    "shortest_packed_stride": (
+        {"shortest_packed_stride": 9},
+        lambda x: np.packbits(x > 3, axis=1),
+        (integers(5, 16),),
+    ),
+    "vector_bytes": ({"vector_bytes": 1 << 10}, lambda x: np.packbits(x > 3), (integers(250),)),
     "often_read": ({"often_read": 2}, windows, (integers(33),)),
     "longest_panel": (
         {"longest_panel": 512},

@@ -13,8 +13,7 @@ X = np.random.default_rng(3).integers(0, 9, size=100)
 def counted(x):
     counts = np.zeros(9, np.int64)
     for i in range(len(x)):
-        if x[i] > 2:
-            counts[x[i]] += 1
+        counts[x[i]] += 1
     return counts
 
 

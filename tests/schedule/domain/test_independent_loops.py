@@ -111,7 +111,7 @@ LOOPS = {
     swept: (100, "0..98", False),
     shifted_in_place: (300, "0..299", False),
     scattered: (100, "0..20", False),  # in blocks of 5, as y is read
-    counted: (100, "0..100", False),
+    counted: (100, "0..2", False),  # in blocks of 64, whose conditions lanes compute
     last_of: (300, "0..300", False),
     tallied_in_order: (100, "0..100", False),
     numbered: (100, "0..100", False),

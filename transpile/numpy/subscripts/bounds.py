@@ -42,12 +42,14 @@ def fail_outside(
     numbers: Any, outside: Any, error: type[Exception], text: str, *further: Any
 ) -> None:
     """End the program where one of these numbers is outside a range, with an error whose text
-    tells the first that is, and further values, at its `{}`."""
+    tells the first that is, and further values, at its `{}`, if it has any."""
 
     def raised(*values: Any) -> None:
         raise error(text.format(*values))
 
     def first(numbers: Any, outside: Any, *further: Any) -> list[Any]:
+        if "{}" not in text:
+            return []
         return [_first(numbers, outside) if numbers.ndim else numbers, *further]
 
     is_outside = outside.any() if numbers.ndim else outside

@@ -55,7 +55,9 @@ def expand_complex_extreme(builder: Builder, equation: Equation) -> Sequence[Ato
     found in lanes. One after the other, each comparison waits for the one before."""
     (x,) = equation.inputs
     shape, reduced = x.type.shape, tuple(equation.params["axes"])
-    if reduced != tuple(range(reduced[0], reduced[-1] + 1)) or not isinstance(x.type.size, int):
+    if not reduced or not isinstance(x.type.size, int):
+        return None
+    if reduced != tuple(range(reduced[0], reduced[-1] + 1)):
         return None
     outer, inner = product(shape[: reduced[0]]), product(shape[reduced[-1] + 1 :])
     row = product(shape[axis] for axis in reduced)

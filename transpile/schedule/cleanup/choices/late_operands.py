@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
@@ -58,7 +58,7 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.types import BOOL
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, dataclass, same
+from transpile.util.frozen_records import cached_property, changed, dataclass, same
 
 Body = tuple[Statement, ...]
 Constants = Mapping[str, Expr]

@@ -322,6 +322,7 @@ def _relate_to_dividend(facts: Facts, declared: Ref, value: Expr) -> None:
     match value:
         case Apply(op=op, args=(x, Literal(value=divisor))) if (
             (op == arithmetic.remainder.name or op == bits.bitwise_and.name)
+            and is_integer(x.dtype)
             and divisor > 0
             and facts.range_of(x)[0] >= 0
         ):
