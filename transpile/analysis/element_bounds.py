@@ -5,12 +5,14 @@ Bounds are known of symbols that count from zero: each loop's symbol is its star
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from transpile.ir.dims import Dim, Index, Symbol, bounds, is_within, substitute
-from transpile.ir.loop_ir import Alloc, Buffer, For, Kernel, Load, Program
-from transpile.ir.loop_rewrite import seen_by, walk
-from transpile.util.frozen_records import dataclass
+from transpile.ir.loop_ir import Alloc, Buffer, For, Kernel, Load, Program, Statement
+from transpile.ir.loop_rewrite import map_kernels, seen_by, walk
+from transpile.util.frozen_records import changed, dataclass
+
+Body = tuple[Statement, ...]
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,13 @@ def arrays_of(program: Program, kernel: Kernel) -> Mapping[str, Buffer]:
     """The arrays that a kernel can load from, its local ones among them."""
     local = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
     return {**seen_by(program, kernel), **local}
+
+
+def map_with_arrays(
+    program: Program, function: Callable[[Mapping[str, Buffer], Body], Body]
+) -> Program:
+    """The program with a function applied to each kernel's arrays and body."""
+    return map_kernels(program, lambda k: changed(k, body=function(arrays_of(program, k), k.body)))
 
 
 def is_never_0(difference: Index) -> bool:

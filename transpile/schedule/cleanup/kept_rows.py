@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside, is_in_bounds, map_with_arrays
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES
 from transpile.ir.dims import Dim, Index, Symbol, symbols_of
@@ -27,7 +27,6 @@ from transpile.ir.loop_ir import (
     For,
     If,
     IndexValue,
-    Kernel,
     Load,
     Program,
     Statement,
@@ -41,7 +40,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.options import Options
 from transpile.schedule.cleanup.licm import Invariant
-from transpile.util.frozen_records import changed, replace, same
+from transpile.util.frozen_records import replace, same
 
 Body = tuple[Statement, ...]
 
@@ -49,12 +48,7 @@ Body = tuple[Statement, ...]
 @contract(requires=(NO_LANES,))
 def skip_kept_rows(program: Program, options: Options) -> Program:
     """The program in which loops are behind a test that store what is there unless it holds."""
-    kernels = tuple(_kernel(program, kernel) for kernel in program.kernels)
-    return changed(program, kernels=same(program.kernels, kernels))
-
-
-def _kernel(program: Program, kernel: Kernel) -> Kernel:
-    return changed(kernel, body=_body(kernel.body, arrays_of(program, kernel), OUTSIDE))
+    return map_with_arrays(program, lambda arrays, body: _body(body, arrays, OUTSIDE))
 
 
 def _body(body: Body, arrays: Mapping[str, Buffer], ranges: Ranges) -> Body:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside, is_in_bounds, map_with_arrays
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
 from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of
@@ -30,7 +30,6 @@ from transpile.ir.loop_ir import (
     Expr,
     For,
     If,
-    Kernel,
     Literal,
     Load,
     Program,
@@ -67,13 +66,7 @@ Body = tuple[Statement, ...]
 def keep_chosen_elements(program: Program, options: Options) -> Program:
     """The program with variables for the elements that its searches compare with."""
     names = Names(names_in(program))
-    kernels = tuple(_kernel(program, kernel, names) for kernel in program.kernels)
-    return changed(program, kernels=same(program.kernels, kernels))
-
-
-def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
-    keeper = _Keeper(arrays_of(program, kernel), names)
-    return changed(kernel, body=keeper.body(kernel.body, OUTSIDE))
+    return map_with_arrays(program, lambda a, body: _Keeper(a, names).body(body, OUTSIDE))
 
 
 @dataclass(frozen=True)

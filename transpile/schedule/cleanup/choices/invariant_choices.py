@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside, is_in_bounds, map_with_arrays
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
 from transpile.ir.loop_ir import (
@@ -23,7 +23,6 @@ from transpile.ir.loop_ir import (
     Declare,
     Expr,
     For,
-    Kernel,
     Program,
     Ref,
     Statement,
@@ -50,13 +49,7 @@ Body = tuple[Statement, ...]
 def hoist_choices(program: Program, options: Options) -> Program:
     """The program in which vector loops evaluate no invariant conditions."""
     names = Names(names_in(program))
-    kernels = tuple(_kernel(program, kernel, names) for kernel in program.kernels)
-    return changed(program, kernels=same(program.kernels, kernels))
-
-
-def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
-    hoister = _Hoister(arrays_of(program, kernel), names)
-    return changed(kernel, body=hoister.hoisted(kernel.body, OUTSIDE))
+    return map_with_arrays(program, lambda a, body: _Hoister(a, names).hoisted(body, OUTSIDE))
 
 
 @dataclass(frozen=True)
