@@ -141,6 +141,22 @@ def test_conditions_that_iterations_change_stay():
         assert "taken" not in agrees(f, x, np.zeros(200))
 
 
+def test_arms_whose_constants_the_other_one_changes_stay():
+    def behind(x, y, out):
+        k = 0
+        for i in range(1, len(x)):
+            before = y[i - 1]
+            if x[i] > 0.5:
+                out[k] = before * before + 1
+                k += 1
+            else:
+                y[i] = 7.0
+        return k
+
+    n = 200
+    assert "taken" not in agrees(behind, rng.random(n), rng.random(n), np.zeros(n))
+
+
 def test_elements_behind_a_condition_are_not_read_out_of_range():
     def steps(x, at, out):
         k = 0

@@ -122,7 +122,7 @@ class _Masks:
         if loop.simd or loop.parallel or loop.limit is not None or loop.collapse != 1:
             return False
         taken = tuple(walk((*branch.body, *branch.orelse)))
-        if any(isinstance(s, Call | Swap) for s in taken) or not _are_apart(branch):
+        if any(isinstance(s, Call | Swap) for s in taken) or not _are_apart(loop.body[:-1], branch):
             return False
         changes = {name for s in taken for name in changed_by(s)}
         values = [part for s in mask for part in subexpressions(s.value)]
@@ -228,10 +228,10 @@ def _pays(loop: For, mask: Mask, branch: If) -> bool:
     return varies and is_short and trips(loop) >= _BITS
 
 
-def _are_apart(branch: If) -> bool:
-    """True if no arm of a branch changes what the other one reads or changes: the iterations of one
-    arm may run before those of the other one."""
-    arms = [tuple(walk(arm)) for arm in (branch.body, branch.orelse)]
+def _are_apart(before: Body, branch: If) -> bool:
+    """True if no arm of a branch changes what the other one reads or changes, or what constants
+    before it are computed of: the iterations of one arm may run before those of the other one."""
+    arms = [tuple(walk((*_used(before, arm), *arm))) for arm in (branch.body, branch.orelse)]
     changes, uses = [], []
     for arm in arms:
         changes.append({name for s in arm for name in changed_by(s)})
