@@ -76,6 +76,7 @@ from transpile.util.frozen_records import changed, dataclass, replace, same
 Body = tuple[Statement, ...]
 Mask = tuple[Declare, ...]
 _BITS = 64  # of a word
+_FEW = 8  # iterations of a word that take another branch than was predicted
 _WIDEST = 4  # elements of rows whose columns compilers put together from vectors
 UINT64 = np.dtype(np.uint64)
 _ZERO, _ONE = (Literal(np.uint64(n), UINT64) for n in (0, 1))
@@ -195,12 +196,27 @@ class _Masks:
             simd=True,
             reductions=tuple(sorted(("bitwise_or", bits.name) for bits in arms)),
         )
+        looked_up = tuple(self._taken(loop, bits, arm, first) for bits, (_, arm) in arms.items())
         body = (
             *(Declare(bits.name, _ZERO, constant=False) for bits in arms),
             lanes,
-            *(self._taken(loop, bits, arm, first) for bits, (_, arm) in arms.items()),
+            self._chosen(loop, first, next(iter(arms)), looked_up, is_whole),
         )
         return replace(loop, symbol=block, start=0, stop=count, body=body)
+
+    def _chosen(self, loop: For, first: Index, bits: Ref, looked_up: Body, is_whole: bool) -> If:
+        """The iterations in their order, with their tests, where nearly all take the same arm, which
+        is predicted; else those that are looked up."""
+        count = Apply("bitwise_count", (bits,), UINT8)
+        few, most = (Literal(np.uint8(n), UINT8) for n in (_FEW, _BITS - _FEW))
+        is_predicted: Expr = Apply("greater", (count, most), BOOL)
+        if len(looked_up) > 1:
+            is_predicted = Apply("or_else", (Apply("less", (count, few), BOOL), is_predicted), BOOL)
+        symbol = replace(loop.symbol, name=self.names.new(loop.symbol.name))
+        again = _moved(with_own_names(loop.body, self.names), loop.symbol, Dim.of(symbol))
+        limit = None if is_whole else loop.stop
+        plain = replace(loop, symbol=symbol, start=first, stop=first + _BITS, limit=limit, body=again)
+        return If(is_predicted, (plain,), looked_up)
 
     def _taken(self, loop: For, bits: Ref, arm: Body, first: Index) -> While:
         """The loop over the iterations whose bits are set."""
