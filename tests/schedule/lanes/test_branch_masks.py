@@ -75,7 +75,7 @@ def test_filters_are_looked_up(n):
     for least in (-1.0, 0.5, 0.97, 2.0):
         text = agrees(above, x, np.float64(least), np.zeros(n, np.int64))
         assert "taken |= " in text
-    assert "other |= " in agrees(parted, x, np.float64(0.3), np.zeros(n), np.zeros(n, np.int64))
+    assert "other = " in agrees(parted, x, np.float64(0.3), np.zeros(n), np.zeros(n, np.int64))
     before = np.where(rng.random(n) < 0.5, -1, 3)
     adjacent = rng.integers(0, 2, (5, n))
     assert "taken |= " in agrees(reached, adjacent, before, np.int64(3), np.zeros(n, np.int64))
@@ -155,6 +155,16 @@ def test_arms_whose_constants_the_other_one_changes_stay():
 
     n = 200
     assert "taken" not in agrees(behind, rng.random(n), rng.random(n), np.zeros(n))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.95, 1.0])
+@pytest.mark.parametrize("n", [64, 200])
+def test_branches_that_nearly_all_iterations_take_stay_in_these(share, n):
+    x = np.where(rng.random(n) < share, 0.1, 0.9)
+    rows = np.zeros(n), np.zeros(n, np.int64)
+    for f, args in ((parted, rows), (above, rows[1:])):
+        text = agrees(f, x, np.float64(0.5), *args)
+        assert "> 56" in text and "taken |= " in text
 
 
 def test_elements_behind_a_condition_are_not_read_out_of_range():

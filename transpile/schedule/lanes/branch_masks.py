@@ -12,7 +12,8 @@
 
 Filters, events and neighbours within a distance: a branch that data decide is not predicted, and
 one that is seldom taken keeps the loop out of lanes. Here lanes compute the condition, the bits of
-a word say which iterations take the branch, and these run in their order.
+a word say which iterations take the branch, and these run in their order. Where nearly all of a
+word do, or with a second arm nearly none, branches are predicted, and stay in these iterations.
 
 Legal if no iteration changes what the condition of a later one reads, if the elements that it reads
 exist, and if the arms of a branch change nothing that the other one uses. Runs after
@@ -174,39 +175,37 @@ class _Masks:
         first = loop.start + Dim.of(block) * _BITS
         own = _moved(with_own_names(mask, self.names), loop.symbol, first + Dim.of(lane))
         *before, test = (s for s in own if isinstance(s, Declare))
-        chosen = test.value
-        if branch.orelse:
-            before.append(replace(test, name=self.names.new("chosen")))
-            chosen = Ref(before[-1].name, BOOL)
-        arms = {Ref(self.names.new("taken"), UINT64): (chosen, branch.body)}
-        if branch.orelse:
-            opposite = Apply("logical_not", (chosen,), BOOL)
-            arms[Ref(self.names.new("other"), UINT64)] = opposite, branch.orelse
+        taken, other = (Ref(self.names.new(name), UINT64) for name in ("taken", "other"))
         place = convert(as_value(Dim.of(lane)), UINT64)
-        updates = (
-            Update(bits, "bitwise_or", Apply("left_shift", (convert(value, UINT64), place), UINT64))
-            for bits, (value, _) in arms.items()
-        )
+        bit = Apply("left_shift", (convert(test.value, UINT64), place), UINT64)
         is_whole = isinstance(loop.extent, int) and loop.extent % _BITS == 0
         lanes = For(
             lane,
             _BITS,
-            (*before, *updates),
+            (*before, Update(taken, "bitwise_or", bit)),
             limit=None if is_whole else loop.extent - Dim.of(block) * _BITS,
             simd=True,
-            reductions=tuple(sorted(("bitwise_or", bits.name) for bits in arms)),
+            reductions=(("bitwise_or", taken.name),),
         )
-        looked_up = tuple(self._taken(loop, bits, arm, first) for bits, (_, arm) in arms.items())
+        looked_up: Body = (self._taken(loop, taken, branch.body, first),)
+        if branch.orelse:
+            rest: Expr = Apply("invert", (taken,), UINT64)
+            if not is_whole:
+                rest = Apply(
+                    "bitwise_and", (rest, _bits_of(loop.extent - Dim.of(block) * _BITS)), UINT64
+                )
+            declared = Declare(other.name, rest, constant=False)
+            looked_up = (declared, *looked_up, self._taken(loop, other, branch.orelse, first))
         body = (
-            *(Declare(bits.name, _ZERO, constant=False) for bits in arms),
+            Declare(taken.name, _ZERO, constant=False),
             lanes,
-            self._chosen(loop, first, next(iter(arms)), looked_up, is_whole),
+            self._chosen(loop, first, taken, looked_up, is_whole),
         )
         return replace(loop, symbol=block, start=0, stop=count, body=body)
 
     def _chosen(self, loop: For, first: Index, bits: Ref, looked_up: Body, is_whole: bool) -> If:
-        """The iterations in their order, with their tests, where nearly all take the same arm, which
-        is predicted; else those that are looked up."""
+        """The iterations in their order, with their tests, where nearly all take the same arm: that
+        is predicted. Else those that are looked up."""
         count = Apply("bitwise_count", (bits,), UINT8)
         few, most = (Literal(np.uint8(n), UINT8) for n in (_FEW, _BITS - _FEW))
         is_predicted: Expr = Apply("greater", (count, most), BOOL)
@@ -215,7 +214,9 @@ class _Masks:
         symbol = replace(loop.symbol, name=self.names.new(loop.symbol.name))
         again = _moved(with_own_names(loop.body, self.names), loop.symbol, Dim.of(symbol))
         limit = None if is_whole else loop.stop
-        plain = replace(loop, symbol=symbol, start=first, stop=first + _BITS, limit=limit, body=again)
+        plain = replace(
+            loop, symbol=symbol, start=first, stop=first + _BITS, limit=limit, body=again
+        )
         return If(is_predicted, (plain,), looked_up)
 
     def _taken(self, loop: For, bits: Ref, arm: Body, first: Index) -> While:
@@ -234,6 +235,13 @@ class _Masks:
                 *moved,
             ),
         )
+
+
+def _bits_of(count: Index) -> Expr:
+    """A word with so many bits, or with all if there are more."""
+    left = Apply("minimum", (as_value(count), Literal(np.int64(_BITS), INT64)), INT64)
+    without = convert(Apply("subtract", (Literal(np.int64(_BITS), INT64), left), INT64), UINT64)
+    return Apply("right_shift", (Apply("invert", (_ZERO,), UINT64), without), UINT64)
 
 
 def _pays(loop: For, mask: Mask, branch: If) -> bool:
