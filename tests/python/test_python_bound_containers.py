@@ -4,6 +4,7 @@ oracle."""
 from __future__ import annotations
 
 import types
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -110,3 +111,30 @@ def test_changes_are_of_the_branch(function):
     for x in (X, X + 1000.0):
         found = interpret(graph, [x])
         np.testing.assert_array_equal(found, np.atleast_1d(function(x)))
+
+
+COUNTED = Counter(a=3)
+OF_ITSELF = [1.0]
+OF_ITSELF.append(OF_ITSELF)
+
+
+def test_a_counter_is_as_before_where_a_branch_may_not_change_it():
+    def counts(x):
+        if x[0] > 0:
+            COUNTED["b"] += 1
+        return x
+
+    with pytest.raises(CarryError, match="changes the Counter 'COUNTED'"):
+        transpile.jit(counts)(X)
+    assert Counter(a=3) == COUNTED
+
+
+def test_a_list_may_be_an_item_of_itself():
+    def measured(x):
+        y = 0
+        if x[0] > 0:
+            y = len(OF_ITSELF)
+        return y
+
+    with pytest.raises(RecursionError, match="contains itself"):
+        transpile.jit(measured)(X)

@@ -191,8 +191,9 @@ def held_items(container: Any) -> list[Any]:
 def restore(container: Any, items: Sequence[Any]) -> None:
     """Let the items be those of before."""
     container.clear()
-    if isinstance(container, dict):
-        container.update(zip(items[::2], items[1::2], strict=True))
+    if isinstance(container, dict):  # a Counter would count what it is updated with
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            container[key] = value
     elif isinstance(container, set):
         container.update(items)
     else:

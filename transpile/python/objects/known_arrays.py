@@ -184,14 +184,15 @@ def seen(functions: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """The variables that functions of the user's are handed, those in their closures, and the
     globals that they name, and so for all functions among these: helpers, which may change what
     they name."""
-    pending, met = list(functions), set[int]()
+    pending, met, lists = list(functions), set[int](), set[int]()
     while pending and len(met) < _MOST_FUNCTIONS:
         function = pending.pop()
         yield from handed(function)
         while isinstance(function, partial):
             pending += function.args
             function = function.func
-        if type(function) in (list, tuple):
+        if type(function) in (list, tuple) and id(function) not in lists:
+            lists.add(id(function))  # one may be an item of itself
             pending += function
         if not isinstance(function, FunctionType) or id(function) in met:
             continue

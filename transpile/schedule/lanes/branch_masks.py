@@ -28,7 +28,7 @@ from functools import partial
 import numpy as np
 
 from transpile.analysis.cost_model import trips
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside, is_in_bounds, map_with_arrays
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
@@ -42,7 +42,6 @@ from transpile.ir.loop_ir import (
     Expr,
     For,
     If,
-    Kernel,
     Literal,
     Load,
     Program,
@@ -72,7 +71,7 @@ from transpile.options import Options
 from transpile.schedule.lanes.if_conversion import has_vector_code
 from transpile.schedule.lanes.outer.scopes import with_own_names
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, dataclass, replace, same
+from transpile.util.frozen_records import dataclass, replace, same
 
 Body = tuple[Statement, ...]
 Mask = tuple[Declare, ...]
@@ -87,13 +86,7 @@ _ZERO, _ONE = (Literal(np.uint64(n), UINT64) for n in (0, 1))
 def mask_branches(program: Program, options: Options) -> Program:
     """The program with the conditions of such loops in lanes."""
     names = Names(names_in(program))
-    kernels = tuple(_kernel(program, kernel, names) for kernel in program.kernels)
-    return changed(program, kernels=same(program.kernels, kernels))
-
-
-def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
-    masks = _Masks(arrays_of(program, kernel), names)
-    return changed(kernel, body=masks.body(kernel.body, OUTSIDE))
+    return map_with_arrays(program, lambda a, body: _Masks(a, names).body(body, OUTSIDE))
 
 
 @dataclass(frozen=True)
