@@ -4,7 +4,7 @@ static inline S floor_divide_S(S x, S y)
 {
     S divisor = (S)(((y == 0) | (y == -1)) ? 1 : y);
     S whole = whole_quotient_S(x, divisor);
-    S rest = (S)((U)x - (U)((U)whole * (U)divisor));
+    S rest = (S)((U)x - (U)(1u * (U)whole * (U)divisor));
     whole = (S)(whole - is_opposed_S(rest, y));
     whole = y == -1 ? (S)(0u - (U)x) : whole;
     return y == 0 ? 0 : whole;

@@ -2,7 +2,7 @@
 static inline S fmod_S(S x, S y)
 {
     S divisor = (S)(((y == 0) | (y == -1)) ? 1 : y);
-    return (S)((U)x - (U)((U)whole_quotient_S(x, divisor) * (U)divisor));
+    return (S)((U)x - (U)(1u * (U)whole_quotient_S(x, divisor) * (U)divisor));
 }
 
 /* Processors have no vectors of quotients of 64 bits: the rare divisors have a branch, for which the

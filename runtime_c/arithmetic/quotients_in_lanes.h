@@ -13,7 +13,7 @@ static inline U floor_divide_in_lanes_U(U x, U y)
 /* numpy.remainder of integers in vector loops. */
 static inline S remainder_in_lanes_S(S x, S y)
 {
-    S rest = (S)((U)x - (U)((U)lower_quotient_S(x, y) * (U)y));
+    S rest = (S)((U)x - (U)(1u * (U)lower_quotient_S(x, y) * (U)y));
     return (S)(rest & -(y != 0));
 }
 
@@ -40,7 +40,7 @@ static inline U fmod_in_lanes_U(U x, U y)
 static inline S quotient_in_lanes_S(S x, S y)
 {
     S whole = lower_quotient_S(x, y);
-    bool has_rest = (S)((U)whole * (U)y) != x;
+    bool has_rest = (S)(1u * (U)whole * (U)y) != x;
     whole = (S)(whole + (has_rest & ((x < 0) != (y < 0))));
     return (S)(whole | -(y == 0));
 }

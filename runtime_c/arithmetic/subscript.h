@@ -35,11 +35,12 @@ static inline S checked_subscript_S(S x, S y)
 __attribute__((cold, noinline))
 static S nearest_cell_S(S x, S y, S z)
 {
-    return (S)((U)nearest_place_S(floor_divide_S(x, z), y) * (U)z + (U)remainder_S(x, z));
+    U row = (U)nearest_place_S(floor_divide_S(x, z), y);
+    return (S)(1u * row * (U)z + (U)remainder_S(x, z));
 }
 
 static inline S cell_S(S x, S y, S z)
 {
-    S cells = (S)((U)y * (U)z); /* no more than there are, where the product wraps around */
+    S cells = (S)(1u * (U)y * (U)z); /* no more than there are, where the product wraps around */
     return __builtin_expect(y > 0 && z > 0 && x >= 0 && x < cells, 1) ? x : nearest_cell_S(x, y, z);
 }
