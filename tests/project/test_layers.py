@@ -144,6 +144,7 @@ NUMBERS = {
     ("codegen/line_wrapping", "WIDTH"): "the format of the text",
     ("codegen/plan/gcc_faults", "_LARGEST"): "the elements for which gcc is at fault",
     ("codegen/plan/gcc_faults", "_VECTOR"): "the widest vectors for which gcc is at fault",
+    ("codegen/plan/gcc_faults", "_WORD"): "the elements for which gcc is at fault",
     ("codegen/plan/metadata", "_CONVENTION"): "the contract of a program with its caller",
     ("codegen/plan/summary", "_OF_DECLARATION"): LENGTH,
     ("codegen/plan/unrolling", "_ITERATIONS"): "how far compilers unroll",

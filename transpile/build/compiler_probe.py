@@ -47,7 +47,6 @@ OPTIONAL_FLAGS = (
     "-fno-version-loops-for-strides",
     "-fno-ipa-cp-clone",  # and of functions for arguments, up to a fifth of a library
     "-fno-gcse-lm",  # gcc 12 moves loads out of nested loops past stores to exchanged pointers
-    "-mstore-max=128",  # gcc 12 stores 32 constant bytes {1, 1, 0, 0} of 64 bits as {1, 1, 1, 1}
     *INLINING_FLAGS,
     "-fno-semantic-interposition",
     "-fvisibility=hidden",

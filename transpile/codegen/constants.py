@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from transpile.codegen.plan.gcc_faults import is_repeated_too_often
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.util.frozen_records import dataclass
 
@@ -25,6 +26,11 @@ class Constant:
     offset: int | None
 
     alignment: ClassVar[int] = 64
+
+    @property
+    def has_unknown_values(self) -> bool:
+        """True if gcc may not know that its values are those of the initialiser."""
+        return self.offset is None and is_repeated_too_often(self.buffer.value)
 
 
 def constants_of(

@@ -27,11 +27,17 @@ for which both choices wait then: as they are written, one of them does.
 
 Where gcc gathers a vector of eight elements of 64 bits that lie apart, the pass for straight-line
 code stores them one by one, and the vector is read from there: it waits for all of these stores.
+
+For x86, gcc 12 copies a short constant array as numbers of 32 or 64 bytes. One that is a word of
+64 bits repeated, and then zeros, or the bits of the word's sign, it stores as that word everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from transpile.ir.dims import Index, Symbol, symbols_of, terms_of
 from transpile.ir.loop_ir import (
@@ -54,6 +60,8 @@ from transpile.ir.types import BOOL
 
 _REDUCING = {"add", "subtract", "maximum", "minimum"}
 _LARGEST = 2  # bytes
+_WORD = 8  # bytes
+_WORDS_AT_ONCE = (4, 8)
 _NO_STRAIGHT_LINE_VECTORS = ("-fno-tree-slp-vectorize",)
 _NO_NEW_BRANCHES = ("-fno-thread-jumps",)
 _NO_TRUTHS_OF_ARMS = ("-fno-tree-pre",)
@@ -213,3 +221,25 @@ def flags_for_lanes(
 def notes(flags: tuple[str, ...]) -> list[str]:
     """The line about them in the comment of a program."""
     return [f"gcc: only with {' '.join(flags)}, without which gcc 12 errs"] if flags else []
+
+
+def is_repeated_too_often(value: np.ndarray[Any, Any]) -> bool:
+    """Tell whether gcc could store a part of this constant array as a word repeated that is not."""
+    data = value.tobytes()
+    return any(
+        _has_such_a_part(np.frombuffer(data, np.int64, (len(data) - start) // _WORD, start), n)
+        for start in range(0, min(_WORD, len(data)), value.itemsize)
+        for n in _WORDS_AT_ONCE
+    )
+
+
+def _has_such_a_part(words: np.ndarray[Any, Any], n: int) -> bool:
+    """True if n words side by side are one word twice or more, and then only bits of its sign."""
+    parts = [words[k : k + max(0, len(words) - n + 1)] for k in range(n)]
+    sign = parts[0] >> np.int64(8 * _WORD - 1)
+    same, rest = (parts[0] == parts[1]) & (parts[0] != sign), np.full(len(sign), True)
+    found = np.full(len(sign), False)
+    for k in range(n - 1, 1, -1):
+        rest &= parts[k] == sign
+        found |= rest & np.logical_and.reduce([same, *(p == parts[0] for p in parts[2:k])])
+    return bool(found.any())
