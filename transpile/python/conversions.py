@@ -16,7 +16,8 @@ from transpile.ir.source_info import user_source
 from transpile.python import operations
 from transpile.python.growing import heaps, ordering
 from transpile.python.growing.deques import GrowingDeque
-from transpile.python.growing.growth import Growing, RoomError
+from transpile.python.growing.growth import GROWING, Growing, RoomError
+from transpile.python.growing.joint import JointError, JointLists, unite
 from transpile.python.growing.lists import GrowingList
 from transpile.python.mathematics import functions
 from transpile.python.objects.containers import Lent
@@ -52,6 +53,7 @@ _REQUESTS = (
     bounds.CountedError,
     ListedError,
     RoomError,
+    JointError,
     HandledError,
     EndedError,
     errors.TracerError,
@@ -79,13 +81,11 @@ class _Taken:
 
 def _wide(one: Any, other: Any) -> Any:
     """The type of numbers of two types; None: of any."""
-    if _GROWING in (one, other):
-        return _GROWING
+    if GROWING in (one, other):
+        return GROWING
     return joined(one, other) if one is not None and other is not None else one or other
 
 
-# Of a list that statements of the program make longer, or shorter.
-_GROWING: Any = object()
 _CHANGING_LENGTH = ("append", "extend", "insert", "pop", "clear", "remove", "popleft")
 
 
@@ -104,6 +104,7 @@ class Conversions:
     arrays       those of them that are arrays; owners: of which trace, by ids
     growing      those that statements of the program make longer
     rooms        by their sites: how long they may be at least, and of what elements
+    joint        those of them that have one room
     chosen       those inside of them that traced values have chosen, which are copies
     compared     the files and lines at which tuples of traced values are compared
     """
@@ -123,6 +124,7 @@ class Conversions:
         self.owners: dict[int, Any] = {}
         self.growing: list[Growing] = []
         self.rooms: dict[Any, tuple[float, Any]] = {}
+        self.joint = JointLists()
         self.chosen: list[tuple[list[Any], Any]] = []
         self.compared: set[tuple[str, int]] = set()
         self.refused: dict[str, None] = {}
@@ -145,6 +147,7 @@ class Conversions:
         self.arrays.clear()
         self.owners.clear()
         self.growing.clear()
+        self.joint.begin()
         self.chosen.clear()
         result = attempt()
         for what, lent in self.lent:
@@ -177,6 +180,8 @@ class Conversions:
                 if found == (needed, elements):
                     raise errors.InternalError(f"the room of the list that is made at {site}")
                 self.rooms[site] = found
+            case JointError():
+                self.joint.join(request)
             case HandledError() | EndedError():
                 raise request.error from None
             case errors.TracerError() if self._is_of_tuples(request):
@@ -257,10 +262,10 @@ class Conversions:
     def made_list(self, values: Any, site: Any) -> Any:
         """What a list is that the function has just made: an array, where an earlier trace has
         asked for that; else it is noted."""
-        if self.lists.get(site) is _GROWING:
+        if self.lists.get(site) is GROWING:
             is_deque = type(values) is deque
             growing = GrowingDeque(list(values)) if is_deque else GrowingList(values)
-            growing.site = site
+            growing.begin(site)
             return growing
         is_asked_for = site in self.lists and type(values) is list
         made = made_of(values, self.lists[site]) if is_asked_for else None
@@ -268,6 +273,10 @@ class Conversions:
         (self.made if made is None else self.arrays).append((result, site))
         self.owners[id(result)] = current_trace()
         return result
+
+    def unite(self, one: Any, other: Any) -> None:
+        """Begin anew where two values of a variable are lists that may have one room."""
+        unite(one, other, self.made)
 
     def check_list(self, target: list[Any], keys: tuple[Any, ...]) -> None:
         """Raise ListedError where an element of a list at a traced index is assigned to, and the
@@ -294,7 +303,7 @@ class Conversions:
             return
         for values, site in [*self.made, *self.arrays]:
             if values is target and site[0]:
-                raise ListedError(site, _GROWING)
+                raise ListedError(site, GROWING)
 
     def _list(self, target: list[Any], is_needed: bool) -> None:
         """Raise ListedError for a list that is to be an array, if it may: for one that is a copy of

@@ -27,6 +27,7 @@ from transpile.primitives import axes, elementwise
 from transpile.primitives.effects.failures import fail_where
 from transpile.python.growing.elements import Elements, elements_of, leaves_of, rebuilt
 from transpile.python.growing.growth import OPEN, Change, Growing, GrownError, RoomError, endless
+from transpile.python.growing.joint import JointError
 from transpile.python.semantics.bounds import room_around
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import raise_
@@ -35,6 +36,7 @@ from transpile.trace.lengths import measured
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import UNKNOWN, Tracer
 from transpile.trace.views.lists import TracedList
+from transpile.util.frozen_records import replace
 from transpile.util.interrupt_safety import THREAD
 
 
@@ -74,6 +76,7 @@ class GrowingArrays(TracedList, Growing):
         made.room = made.most = made.columns[0].shape[0]
         made.known = None
         made.named.append(made.owner)
+        made._join()
         return made
 
     def _take(self, arrays: Sequence[Any]) -> None:
@@ -114,6 +117,20 @@ class GrowingArrays(TracedList, Growing):
             ]
             self.room = needed
 
+    def _join(self, items: int = 0) -> None:
+        """Have the room and the elements of the lists that are joint with this one, if any are."""
+        here = frozenset([self.site] if self.site is not None else ())
+        joint = THREAD.python.joint.of(
+            here if self.elements is None else self.elements.sites | here
+        )
+        if joint is not None and self.declared is None:
+            if items > joint.items:
+                raise JointError(joint.sites, None, items)
+            self.declared, self.is_open = joint.room(), True
+            self.elements = joint.holding(self.elements)
+        if self.elements is not None and here:
+            self.elements = replace(self.elements, sites=self.elements.sites | here)
+
     def _opened(self) -> Index:
         """How much room the caller of the program gives."""
         room = room_around()
@@ -126,16 +143,16 @@ class GrowingArrays(TracedList, Growing):
         assert self.items is not None
         self._check_iterated()
         items = self.items
-        elements = elements or elements_of(items)
-        if elements is None:
-            raise no_element()
         least, hinted = THREAD.python.rooms.get(self.site, (0, None))
+        self.elements = elements or elements_of(items) or hinted
+        self._join(len(items))
+        if self.elements is None:
+            raise no_element()
+        elements = self.elements if hinted is None else self.elements.with_(hinted) or self.elements
         if self.declared is None and OPEN in (needed, least):
             self.declared = len(items) + 1 + self._opened()
         room = len(items) + 1 if needed is None else needed
         room = room if isinstance(room, int) and least <= room else least + room
-        if hinted is not None:
-            elements = elements.with_(hinted) or elements
         room = room if self.declared is None else self.declared
         rows = [leaves_of(item) for item in items]
         columns = []
@@ -178,6 +195,17 @@ class GrowingArrays(TracedList, Growing):
     def is_plain(self) -> bool:
         """True while its elements are those of a list of Python's, which may change."""
         return self.items is not None and current_trace() is self.owner
+
+    @property
+    def is_typed(self) -> bool:
+        """True once it is known what its elements are."""
+        return bool(self.items) or self.elements is not None
+
+    def begin(self, site: Any) -> None:
+        """Be the list that is made at a site: of arrays at once, where others have its room."""
+        self.site = site
+        if THREAD.python.joint.of([site]) is not None:
+            self._become_arrays(None, None)
 
     def length(self) -> Any:
         """How many elements it has."""
@@ -260,6 +288,7 @@ class GrowingArrays(TracedList, Growing):
         made = type(self)(None)
         made.elements = self.elements
         made.room = made.most = self.room
+        made._join()
         return made
 
     def _set_count(self, count: Any) -> None:

@@ -4,6 +4,7 @@ for each."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import field
 from typing import Any
 
 from transpile.ir.types import ArrayType
@@ -17,10 +18,12 @@ Pattern = Any
 
 @dataclass(frozen=True)
 class Elements:
-    """What elements of a list are: numbers of these types, or tuples of them."""
+    """What elements of a list are: numbers of these types, or tuples of them; `sites`: where such
+    lists are made, of those that a variable is one after the other."""
 
     pattern: Pattern
     kinds: tuple[ArrayType, ...]
+    sites: frozenset[Any] = field(default=frozenset(), compare=False)
 
     def with_(self, other: Elements) -> Elements | None:
         """What holds elements of both kinds; None where there is none."""
@@ -28,7 +31,9 @@ class Elements:
             return None
         kinds = [joined(a, b) for a, b in zip(self.kinds, other.kinds, strict=True)]
         known = [kind for kind in kinds if kind is not None]
-        return Elements(self.pattern, tuple(known)) if len(known) == len(kinds) else None
+        if len(known) < len(kinds):
+            return None
+        return Elements(self.pattern, tuple(known), self.sites | other.sites)
 
 
 def elements_of(values: Sequence[Any]) -> Elements | None:

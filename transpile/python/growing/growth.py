@@ -22,6 +22,9 @@ T = TypeVar("T")
 # For a list of which nobody knows how long it may become: as many elements as the caller has memory
 # for.
 OPEN = inf
+# In the place of a type of numbers: of a list that statements of the program make longer, or
+# shorter.
+GROWING: Any = object()
 
 
 class GrownError(BaseException):

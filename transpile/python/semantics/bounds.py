@@ -95,7 +95,7 @@ def within(outermost: Any, functions: Iterable[Any], run: Callable[[], T]) -> T:
 def _within(outermost: Any, functions: Iterable[Any], run: Callable[[], T]) -> T:
     counting: Counting = THREAD.python.counting
     trace = current_trace()
-    if counting.outermost is not None or trace is None or _root() is not trace:
+    if counting.outermost is not None or trace is None or root_trace() is not trace:
         return run()
 
     def counted() -> T:
@@ -107,7 +107,7 @@ def _within(outermost: Any, functions: Iterable[Any], run: Callable[[], T]) -> T
     return between(lambda: counting.begin(outermost), counted, lambda: counting.begin(None))
 
 
-def _root() -> Trace | None:
+def root_trace() -> Trace | None:
     """The innermost trace whose equations run once in a call, if there is one."""
     root = None
     for trace in THREAD.traces:
@@ -195,7 +195,7 @@ def _as_size(value: Any) -> Index:
 def room_around() -> Index | None:
     """The room for a list, which the caller of the program gives more of where it is too little;
     None where the trace has no place for it."""
-    root = _root()
+    root = root_trace()
     if root is None:
         return None
     position, restore = THREAD.traces.index(root), as_before()
@@ -227,7 +227,7 @@ def greatest(number: Any, site: Site) -> tuple[Index, bool] | None:
     known = limits_of(number, None)[1]
     if isinstance(known, int):
         return max(known, 0), isinstance(number, int)
-    root = _root()
+    root = root_trace()
     if root is None:
         return None
     restore, position = as_before(), THREAD.traces.index(root)
@@ -266,7 +266,7 @@ def most_counted(site: Site) -> Index | None:
     is_asked_for = site in counting.sites.get(counting.outermost, ())
     if counting.outermost is None or is_asked_for:
         return None
-    position = THREAD.traces.index(_root()) + 1
+    position = THREAD.traces.index(root_trace()) + 1
     if not all(trace.is_region for trace in THREAD.traces[position:]):
         return None
     raise CountedError(counting.outermost, site)

@@ -254,6 +254,7 @@ def _merged(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any
         leaves, structure = flatten_lists(known)
         pairs = [(x, _Zeros) if type(other) is Unbound else (_Zeros, x) for x in leaves]
     else:
+        THREAD.python.unite(*values)
         leaves, structure = flatten_lists(values[0])
         others, structure_2 = flatten_lists(values[1])
         if structure != structure_2:

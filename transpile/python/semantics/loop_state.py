@@ -79,6 +79,8 @@ class State:
             return Unbound(value.name)
         if is_updated and (isinstance(value, TracedList) or is_object(value)):
             return _Same(value)
+        if isinstance(value, TracedList) and not value.is_typed:
+            return _Same(value)  # until an iteration says what is in it
         flag = None
         if type(value) is Maybe:
             flag = self._carry(value.is_bound, "")
@@ -154,6 +156,7 @@ class State:
         for number, (part, result) in enumerate(zip(self._parts, results, strict=True)):
             if type(part) is _Same:
                 if result is not part.value:
+                    THREAD.python.unite(part.value, _bound(result))
                     self._parts[number] = self._part(self.names[number], part.value, False)
                     changed = True
             elif type(part) is Unbound:
@@ -218,7 +221,11 @@ class State:
         if type(result) is Maybe and part.flag is None:
             part.flag = self._carry(np.bool_(True), "")
             return True
-        leaves, structure = flatten_lists(result.value if type(result) is Maybe else result)
+        given = _bound(self._given[number][1])
+        if type(given) is Unbound:
+            given = part.structure.unflatten(list(map(self._before, part.slots)))
+        THREAD.python.unite(given, _bound(result))
+        leaves, structure = flatten_lists(_bound(result))
         if structure != part.structure:
             before = part.structure.unflatten(list(map(self._before, part.slots)))
             raise _unsettled(name, described(before), described(result))

@@ -33,6 +33,11 @@ class TracedList:
         """True while its elements are those of a list of Python's."""
         return False
 
+    @property
+    def is_typed(self) -> bool:
+        """False while nobody knows what its elements are, as it has none."""
+        return True
+
     def like(self) -> Any:
         """An object of the class that it stands for."""
         return []
