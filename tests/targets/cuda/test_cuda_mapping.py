@@ -8,6 +8,7 @@ from cuda_programs import lowered, run
 import transpile
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
+    Alloc,
     Apply,
     Buffer,
     Declare,
@@ -139,3 +140,22 @@ def test_scopes_may_have_arrays_of_one_name(gpu):
     results = run(whole, cuda_text(whole, Options(), gpu=gpu), [X])
     for found, expected in zip(results, two(X), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+def test_kernels_may_have_arrays_of_one_name(gpu):
+    """An array that is local to a kernel outlives its launches, where there are several."""
+
+    def through_row(value, target):
+        fill, read = over(I, Store("row", (I,), value)), over(J, Store(target, (J,), row(J)))
+        return Alloc(Buffer("row", (N,), F64)), fill, read
+
+    def row(index):
+        return Load("row", (index,), F64)
+
+    once = Buffer("once", (N,), F64)
+    first = through_row(times(x(I), x(I)), "once")
+    second = through_row(times(Load("once", (I,), F64), x(I)), "out")
+    found, text = results(program(first, second, temporaries=(once,)), gpu)
+    assert "*row = (" in text or gpu is not GPUS[1]
+    np.testing.assert_array_equal(found, X * X * X)

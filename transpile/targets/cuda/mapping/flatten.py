@@ -1,4 +1,4 @@
-"""One subscript for every array, a name for each array of a kernel, and no loops of one iteration.
+"""One subscript for every array, a name for each local array, and no loops of one iteration.
 
 C++ has no arrays of runtime extents, and what is next to what in memory is the constant by which a
 subscript multiplies an index. Passes know the arrays of a kernel by their names, of which C may
@@ -32,13 +32,18 @@ Body = tuple[Statement, ...]
 
 
 def flatten(program: Program) -> Program:
-    """The program with all arrays in one dimension; numbers stay without any."""
+    """The program with all arrays in one dimension; numbers stay without any.
+
+    No two local arrays have one name, not even in different kernels: those that several launches of
+    a kernel use become temporaries of the program.
+    """
     groups = (program.inputs, program.outputs, program.temporaries, program.constants)
     inputs, outputs, temporaries, constants = (tuple(map(_flat, group)) for group in groups)
     names = Names(names_in(program).union(*map(names_of_kernel, program.kernels)))
+    seen = {buffer.name for group in groups for buffer in group}
     return replace(
         program,
-        kernels=tuple(_kernel(program, kernel, names) for kernel in program.kernels),
+        kernels=tuple(_kernel(program, kernel, seen, names) for kernel in program.kernels),
         inputs=inputs,
         outputs=outputs,
         temporaries=temporaries,
@@ -54,9 +59,9 @@ def _flat(buffer: Buffer) -> Buffer:
     return replace(buffer, shape=(product(buffer.shape),), value=value)
 
 
-def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
+def _kernel(program: Program, kernel: Kernel, seen: set[str], names: Names) -> Kernel:
     shapes = {name: buffer.shape for name, buffer in seen_by(program, kernel).items()}
-    kernel = replace(kernel, body=_with_own_names(kernel.body, {*shapes}, names))
+    kernel = replace(kernel, body=_with_own_names(kernel.body, seen, names))
     for statement in walk(kernel.body):
         if isinstance(statement, Alloc):
             shapes[statement.buffer.name] = statement.buffer.shape
