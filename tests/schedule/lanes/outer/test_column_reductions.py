@@ -204,3 +204,29 @@ def test_rows_that_a_scalar_of_the_column_bounds_stay():
     x = np.random.default_rng(0).normal(size=300)
     jitted = jit(later)
     np.testing.assert_array_equal(jitted(x, np.zeros(300)), later(x, np.zeros(300)))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_columns_that_lie_in_one_line_of_the_cache_are_columns(dtype):
+    x = np.round(ordinary(dtype, (16, 9, 3)))
+    wide = np.round(ordinary(dtype, (16, 9 * 8)))
+    for f, value in (
+        (lambda x: x[:, :, 1].max(axis=0), x),
+        (lambda x: x[:, ::7].max(axis=0), wide),
+        (lambda x: x[:, ::-2].max(axis=0), wide),
+    ):
+        after = assert_steps_agree(lowered(f, value), [value], vectorize_columns, SMALL)
+        assert any(loop.symbol.name.startswith("strip") for loop in loops_of(after))
+    far = lowered(lambda x: x[:, ::8].max(axis=0), wide)
+    assert (vectorize_columns(far, SMALL) == far) is (dtype == "f8")
+
+
+def test_rows_that_lie_in_one_line_of_the_cache_stay_rows():
+    x = np.round(ordinary("f8", (9, 16, 3)))
+    for f in (
+        lambda x: x[:, :, 1].max(axis=1),
+        lambda x: x[:, ::2, 0].sum(axis=1),
+        lambda x: (x[:, :, 0] * x[:, :, 1]).sum(axis=1),
+    ):
+        rows = lowered(f, x)
+        assert vectorize_columns(rows, SMALL) == rows

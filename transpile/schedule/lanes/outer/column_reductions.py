@@ -34,7 +34,7 @@ from transpile.ir.contracts.loops import (
     STACK_BOUNDED,
 )
 from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute, without_facts
-from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product
+from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product, row_major
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -44,6 +44,7 @@ from transpile.ir.loop_ir import (
     For,
     If,
     IndexValue,
+    Kernel,
     Literal,
     Load,
     Program,
@@ -58,11 +59,12 @@ from transpile.ir.loop_rewrite import (
     declared_names,
     is_independent,
     loads,
-    map_bodies,
     map_expr,
+    map_kernels,
     map_statement,
     names_in,
     parts,
+    seen_by,
     substitute_index,
     symbols_read,
     walk,
@@ -72,7 +74,7 @@ from transpile.ir.types import INT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, replace, same
+from transpile.util.frozen_records import changed, dataclass, replace, same
 
 
 # Choices at borders and diagonals would keep the columns of a strip out of lanes.
@@ -82,9 +84,37 @@ from transpile.util.frozen_records import changed, replace, same
 )
 def vectorize_columns(program: Program, options: Options) -> Program:
     """The program with nests over columns strip-mined and interchanged."""
-    machine = options.machine
     names = _StripNames(Names(names_in(program)))
-    return map_bodies(program, lambda body: tuple(_statement(s, names, machine) for s in body))
+
+    def on_kernel(kernel: Kernel) -> Kernel:
+        memory = _Memory(seen_by(program, kernel), options.machine)
+        body = tuple(_statement(s, names, memory) for s in kernel.body)
+        return changed(kernel, body=same(kernel.body, body))
+
+    return map_kernels(program, on_kernel)
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """The arrays of a kernel, and the machine whose memory they are in."""
+
+    buffers: Mapping[str, Buffer]
+    machine: Machine
+
+    def is_along(self, name: str, index: Shape, symbol: Symbol, other: Symbol) -> bool:
+        """True if elements are side by side as a symbol increases by one, in either direction, or
+        lie in one line of the cache, and farther apart as the other symbol increases."""
+        if last_axis_stride(index, symbol) in (1, -1):
+            return True
+        if name not in self.buffers:
+            return False
+        buffer = self.buffers[name]
+        place = row_major(index, buffer.shape)
+        apart, rows = (substitute(place, {s: Dim.of(s) + 1}) - place for s in (symbol, other))
+        if not isinstance(apart, int) or apart == 0 or rows == 0:
+            return False
+        is_near = abs(apart) * buffer.dtype.itemsize < self.machine.cache_line_bytes
+        return is_near and not (isinstance(rows, int) and abs(rows) <= abs(apart))
 
 
 class _StripNames:
@@ -96,19 +126,20 @@ class _StripNames:
 
 
 def _statement(
-    statement: Statement, names: _StripNames, machine: Machine, around: Symbol | None = None
+    statement: Statement, names: _StripNames, memory: _Memory, around: Symbol | None = None
 ) -> Statement:
     """A statement in the loop of the index `around`, with strips in the place of columns."""
+    machine = memory.machine
     if isinstance(statement, For) and (not statement.ordered or statement.independent):
         loop = _with_plain_ends(statement)
-        is_column_nest = is_independent(_without_sums(loop)) and _reads_columns(loop, machine)
+        is_column_nest = is_independent(_without_sums(loop)) and _reads_columns(loop, memory)
         widest = machine.strip if around is None else _widest_strip(loop, around, machine)
         strips = _strip_mined(loop, names, machine, widest) if is_column_nest else None
         if strips is not None:
             return strips
     around = statement.symbol if isinstance(statement, For) else around
     return with_bodies(
-        statement, lambda body: tuple(_statement(s, names, machine, around) for s in body)
+        statement, lambda body: tuple(_statement(s, names, memory, around) for s in body)
     )
 
 
@@ -171,13 +202,13 @@ def _without_sums(loop: For) -> For:
     return replace(loop, body=rest) if read.isdisjoint(names) else loop
 
 
-def _reads_columns(loop: For, machine: Machine) -> bool:
-    """True if more accesses are contiguous, in either direction, along this loop than along
-    innermost ones, weighed by trip counts. Beside the columns of a matrix, an operand that all
-    columns share (the vector of a product) does not count; nor does one that is read once for each
-    column, or by a loop whose iterations wait for one another."""
+def _reads_columns(loop: For, memory: _Memory) -> bool:
+    """True if more accesses are contiguous, or nearly so, along this loop than along innermost
+    ones, weighed by trip counts. Beside the columns of a matrix, an operand that all columns share
+    (the vector of a product) does not count; nor does one that is read once for each column, or by
+    a loop whose iterations wait for one another."""
     is_plain = isinstance(loop.start, int) and loop.limit is None
-    if not is_plain or trips(loop) < machine.fewest_columns:
+    if not is_plain or trips(loop) < memory.machine.fewest_columns:
         return False
     along_columns = along_rows = shared = 0
     has_matrix = False
@@ -195,11 +226,11 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
         if isinstance(inner, For) and not any(isinstance(s, For) for s in inner.body):
             is_chain = _is_chain(inner)
             for statement in inner.body:
-                for _, index in accesses(statement):
+                for name, index in accesses(statement):
                     names = names_of(index)
                     if index and inner.symbol in names:
-                        is_along_columns = last_axis_stride(index, loop.symbol) in (1, -1)
-                        is_along_rows = last_axis_stride(index, inner.symbol) in (1, -1)
+                        is_along_columns = memory.is_along(name, index, loop.symbol, inner.symbol)
+                        is_along_rows = memory.is_along(name, index, inner.symbol, loop.symbol)
                         is_shared = is_along_rows and loop.symbol not in names
                         along_columns += is_along_columns * trips(inner)
                         along_rows += (is_along_rows and not is_chain) * trips(inner)
