@@ -461,12 +461,12 @@ def test_operands_of_long_chains_are_traced_once_or_twice():
 def collects(x, n):
     seen = []
     for i in range(n):
-        seen.append([x[i]])
+        seen.append({"value": x[i]})
     return len(seen)
 
 
 def test_a_list_that_a_loop_changes_is_an_error():
-    with pytest.raises(errors.CarryError, match=r"adds to a list, .* is no number and no tuple"):
+    with pytest.raises(errors.CarryError, match=r"adds to a list, .* no number, no array and no t"):
         transpile.jit(collects)(A, np.array(3))  # an array's elements are data
 
 

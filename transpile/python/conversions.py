@@ -13,15 +13,19 @@ from transpile import errors
 from transpile.ir.dims import Dim
 from transpile.ir.indices.lengths import refused
 from transpile.ir.source_info import user_source
+from transpile.ir.types import ArrayType
 from transpile.python import operations
 from transpile.python.growing import heaps, ordering
-from transpile.python.growing.deques import GrowingDeque
+from transpile.python.growing.deques import GrowingDeque, RingError
 from transpile.python.growing.growth import GROWING, Growing, RoomError
 from transpile.python.growing.joint import JointError, JointLists, unite
+from transpile.python.growing.kept import Kept
 from transpile.python.growing.lists import GrowingList
+from transpile.python.growing.rings import GrowingRing
 from transpile.python.mathematics import functions
 from transpile.python.objects.containers import Lent
 from transpile.python.objects.number_lists import ListedError, is_in, made_of, type_in
+from transpile.python.objects.references import NO_ARGUMENT
 from transpile.python.rolling import RolledError, UnrolledError
 from transpile.python.semantics import bounds, builtins
 from transpile.python.semantics.branches import if_
@@ -54,6 +58,7 @@ _REQUESTS = (
     ListedError,
     RoomError,
     JointError,
+    RingError,
     HandledError,
     EndedError,
     errors.TracerError,
@@ -86,7 +91,10 @@ def _wide(one: Any, other: Any) -> Any:
     return joined(one, other) if one is not None and other is not None else one or other
 
 
-_CHANGING_LENGTH = ("append", "extend", "insert", "pop", "clear", "remove", "popleft")
+_CHANGING_LENGTH = {
+    *("append", "extend", "insert", "pop", "clear", "remove"),
+    *("popleft", "appendleft", "extendleft", "rotate"),
+}
 
 
 class Conversions:
@@ -105,6 +113,8 @@ class Conversions:
     growing      those that statements of the program make longer
     rooms        by their sites: how long they may be at least, and of what elements
     joint        those of them that have one room
+    rings        where deques are made that use both ends alike
+    kept         the elements of these lists
     chosen       those inside of them that traced values have chosen, which are copies
     compared     the files and lines at which tuples of traced values are compared
     """
@@ -125,6 +135,8 @@ class Conversions:
         self.growing: list[Growing] = []
         self.rooms: dict[Any, tuple[float, Any]] = {}
         self.joint = JointLists()
+        self.rings: set[Any] = set()
+        self.kept = Kept()
         self.chosen: list[tuple[list[Any], Any]] = []
         self.compared: set[tuple[str, int]] = set()
         self.refused: dict[str, None] = {}
@@ -148,14 +160,18 @@ class Conversions:
         self.owners.clear()
         self.growing.clear()
         self.joint.begin()
+        self.kept = Kept()
         self.chosen.clear()
         result = attempt()
+        self.kept.check()
         for what, lent in self.lent:
             if lent.is_changed():
-                raise errors.UnsupportedError(
+                changed = errors.UnsupportedError(
                     f"{what} is changed later. As a traced value chooses it, it is a copy: keep "
                     f"the values in an array, and assign to an element of it, values[k] = value."
                 )
+                errors.blame(changed, NO_ARGUMENT)
+                raise changed
         return result
 
     def _grant(self, request: BaseException) -> None:
@@ -180,6 +196,8 @@ class Conversions:
                 if found == (needed, elements):
                     raise errors.InternalError(f"the room of the list that is made at {site}")
                 self.rooms[site] = found
+            case RingError():
+                self.rings.add(request.site)
             case JointError():
                 self.joint.join(request)
             case HandledError() | EndedError():
@@ -263,8 +281,12 @@ class Conversions:
         """What a list is that the function has just made: an array, where an earlier trace has
         asked for that; else it is noted."""
         if self.lists.get(site) is GROWING:
-            is_deque = type(values) is deque
-            growing = GrowingDeque(list(values)) if is_deque else GrowingList(values)
+            growing: Any = GrowingList(values) if type(values) is list else None
+            if type(values) is deque:
+                is_ring = site in self.rings or values.maxlen is not None
+                growing = (GrowingRing if is_ring else GrowingDeque)(list(values))
+                if is_ring:
+                    growing.bound(values.maxlen)
             growing.begin(site)
             return growing
         is_asked_for = site in self.lists and type(values) is list
@@ -277,6 +299,10 @@ class Conversions:
     def unite(self, one: Any, other: Any) -> None:
         """Begin anew where two values of a variable are lists that may have one room."""
         unite(one, other, self.made)
+
+    def assigned(self, kind: ArrayType) -> None:
+        """Note the type of an array that something is assigned to."""
+        self.kept.assigned.add((kind.shape, kind.dtype))
 
     def check_list(self, target: list[Any], keys: tuple[Any, ...]) -> None:
         """Raise ListedError where an element of a list at a traced index is assigned to, and the

@@ -20,8 +20,7 @@ def fresh(value: Any) -> Any:
     as it may be assigned to."""
     if type(value) is np.ndarray:
         return as_traced(value) if note_fresh(value) else value
-    is_list = type(value) is list or (type(value) is deque and value.maxlen is None)
-    if is_list and _references(value) <= _ONLY_VARIABLE:
+    if type(value) in (list, deque) and _references(value) <= _ONLY_VARIABLE:
         source = user_source()
         return THREAD.python.made_list(value, (source.file, source.line))
     return value

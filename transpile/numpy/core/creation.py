@@ -221,7 +221,8 @@ def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) ->
 
 def _ordered(order: str) -> Any:
     wanted = functools.partial(asarray, order=order)
-    return functools.wraps(asarray)(lambda a, dtype=None, **_: wanted(a, dtype))
+    with_axis = lambda x: x if x.ndim else broadcast_in_dim(x, (1,), ())  # noqa: E731
+    return functools.wraps(asarray)(lambda a, dtype=None, **_: with_axis(wanted(a, dtype)))
 
 
 makes(np.asanyarray)(asarray)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
@@ -110,7 +111,7 @@ def has_tracer(value: Any) -> bool:
     if isinstance(value, Tracer | Dim | TracedList):
         return True
     items = value.values() if isinstance(value, dict) else value
-    return isinstance(value, list | tuple | dict) and any(map(has_tracer, items))
+    return isinstance(value, list | tuple | deque | dict) and any(map(has_tracer, items))
 
 
 _CONVERSIONS = (np.array, np.asarray)  # as NumPy has them: in traces they are ours
@@ -199,12 +200,11 @@ def stand_in(value: Any) -> Any:
     """Arguments with ones, which take no memory, in place of traced values."""
     if isinstance(value, Tracer):
         one = np.ones((), value.dtype)
-        if value.type.weak:
-            return one.item()
-        return np.broadcast_to(one, value.type.static_shape())
+        is_weak = value.type.weak
+        return one.item() if is_weak else np.broadcast_to(one, value.type.static_shape())
     if isinstance(value, Dim):
         raise TypeError("a runtime size")
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | deque):
         return type(value)(map(stand_in, value))
     return {k: stand_in(v) for k, v in value.items()} if isinstance(value, dict) else value
 
@@ -234,7 +234,7 @@ def as_operand(value: Any) -> Any:
         return value.value
     if isinstance(value, Dim | TracedList):
         return value.as_value()
-    if isinstance(value, list | tuple) and has_tracer(value):
+    if isinstance(value, list | tuple | deque) and has_tracer(value):
         return stack_nested(value)
     scalars: tuple[Any, ...] = (bool, int, float, complex)
     for python in scalars:

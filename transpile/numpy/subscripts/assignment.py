@@ -45,6 +45,7 @@ from transpile.trace.bytecode.made_arrays import check_assignment, check_shared
 from transpile.trace.trace import Trace, bind, current_trace, is_assignable, the_trace
 from transpile.trace.tracer import BINARY, UFUNC_METHODS, Tracer
 from transpile.trace.views.sizes import Undecided
+from transpile.util.interrupt_safety import THREAD
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def store(x: Tracer, value: Any, since: int) -> None:
 
 
 def _stand_for(trace: Trace, var: Var, changed: Var) -> None:
+    if THREAD.python is not None:
+        THREAD.python.assigned(var.type)
     trace.written[var] = changed
     trace.roots[changed] = trace.roots.get(var, var)
     if trace.viewed(changed) is not None:  # as what a view was put back by: it is the array itself

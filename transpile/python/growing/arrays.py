@@ -20,7 +20,7 @@ from transpile.ir.dims import Index
 from transpile.ir.indices.lengths import LIST_IS_LONGER
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.source_info import user_source
-from transpile.ir.types import INT64
+from transpile.ir.types import INT64, ArrayType
 from transpile.numpy.core.coercion import as_traced
 from transpile.numpy.core.promotion import strengthen, weaken
 from transpile.primitives import axes, elementwise
@@ -28,6 +28,7 @@ from transpile.primitives.effects.failures import fail_where
 from transpile.python.growing.elements import Elements, elements_of, leaves_of, rebuilt
 from transpile.python.growing.growth import OPEN, Change, Growing, GrownError, RoomError, endless
 from transpile.python.growing.joint import JointError
+from transpile.python.growing.kept import keep
 from transpile.python.semantics.bounds import room_around
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import raise_
@@ -113,7 +114,8 @@ class GrowingArrays(TracedList, Growing):
         if needed is not None and not is_at_most(needed, self.room):
             further = needed - self.room
             self.columns = [
-                np.concatenate([column, zeros(further, column.dtype)]) for column in self.columns
+                np.concatenate([column, zeros(further, kind)])
+                for column, kind in zip(self.columns, self.elements.kinds, strict=True)
             ]
             self.room = needed
 
@@ -157,10 +159,12 @@ class GrowingArrays(TracedList, Growing):
         rows = [leaves_of(item) for item in items]
         columns = []
         for number, kind in enumerate(elements.kinds):
-            column = zeros(room, kind.dtype)
+            column = zeros(room, kind)
             for place, leaves in enumerate(rows):
                 column[place] = leaves[number]
             columns.append(column)
+        for item in items:
+            keep(item)
         self.number = as_traced(np.full(1, len(items), INT64))
         self.columns, self.elements, self.items = columns, elements, None
         self.room, self.most, self.known = room, len(items), len(items)
@@ -232,12 +236,25 @@ class GrowingArrays(TracedList, Growing):
         """The element at a place that it has."""
         if self.items is not None:
             return self.items[place]
+        value = self._copy_at(place)
+        keep(value)
+        return value
+
+    def _copy_at(self, place: Any) -> Any:
+        """The element at a place, of which lists and arrays are copies."""
         assert self.elements is not None
-        leaves = [
-            weaken(column[self._in_column(place)]) if kind.weak else column[self._in_column(place)]
-            for column, kind in zip(self.columns, self.elements.kinds, strict=True)
-        ]
+        leaves = []
+        for column, kind in zip(self.columns, self.elements.kinds, strict=True):
+            leaf = column[self._in_column(place)]
+            if kind.ndim:
+                leaf = bind(elementwise.copy, leaf)
+            leaves.append(weaken(leaf) if kind.weak else leaf)
         return rebuilt(self.elements.pattern, leaves)
+
+    def _check_numbers(self, what: str) -> None:
+        """Raise UnsupportedError where arrays are among the elements."""
+        if self.elements is not None and any(kind.ndim for kind in self.elements.kinds):
+            raise self._refused(f"{what}, by arrays,")
 
     def _place(self, k: Any, text: str) -> Any:
         """The place that an index means; IndexError where there is none."""
@@ -258,8 +275,12 @@ class GrowingArrays(TracedList, Growing):
 
     def put(self, place: Any, value: Any) -> None:
         """Give the element at a place that it has another value."""
+        self._put_in_column(self._in_column(place), value)
+
+    def _put_in_column(self, place: Any, value: Any) -> None:
+        keep(value)
         for column, leaf in zip(self.columns, leaves_of(value), strict=True):
-            column[self._in_column(place)] = leaf
+            column[place] = leaf
 
     def append(self, value: Any) -> None:
         """Add an element at the end."""
@@ -391,9 +412,11 @@ class GrowingArrays(TracedList, Growing):
         return self.array()
 
 
-def zeros(size: Index, dtype: Any) -> Any:
-    """A new array of so many zeros."""
-    return bind(axes.broadcast_in_dim, np.zeros((), dtype), shape=(size,), broadcast_dimensions=())
+def zeros(size: Index, kind: ArrayType) -> Any:
+    """A new array of so many zeros, or arrays of them."""
+    zero = np.zeros((), kind.dtype)
+    shape = size, *kind.shape
+    return bind(axes.broadcast_in_dim, zero, shape=shape, broadcast_dimensions=())
 
 
 def len_of(size: Index) -> Any:
@@ -439,6 +462,6 @@ def no_element() -> errors.CarryError:
     source = user_source()
     return errors.CarryError(
         f"{source}: `{source.text}` adds to a list, where traced values decide what runs, or how "
-        f"often, what is no number and no tuple of numbers. Collect values in an array: out = "
-        f"numpy.zeros((n, 3)) before it, and out[count] = value."
+        f"often, what is no number, no array and no tuple or list of them. Collect values in an "
+        f"array: out = numpy.zeros((n, 3)) before it, and out[count] = value."
     )

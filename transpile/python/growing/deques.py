@@ -19,6 +19,13 @@ from transpile.python.growing.lists import GrowingList
 from transpile.trace.trace import bind
 
 
+class RingError(BaseException):
+    """The trace begins anew, with rings for the deques that are made at `site`."""
+
+    def __init__(self, site: Any) -> None:
+        self.site = site
+
+
 class GrowingDeque(GrowingArrays):
     """A deque that elements are taken from at both ends, and added to at its end. There is room for
     all that are ever added.
@@ -61,10 +68,37 @@ class GrowingDeque(GrowingArrays):
 
     def extend(self, values: Any) -> None:
         """Add elements at the end."""
+        for value in self._known(values):
+            self.append(value)
+
+    def _known(self, values: Any) -> list[Any]:
+        """The elements of what has a length that is known."""
         if not isinstance(values, Iterable) or isinstance(values, GrowingArrays):
             raise self._refused("adds elements of what only the program has the length of to")
-        for value in list(values):
-            self.append(value)
+        return list(values)
+
+    def appendleft(self, value: Any) -> None:
+        """Add an element before the first."""
+        if not self.is_plain:
+            raise self._as_ring()
+        assert self.items is not None
+        self.items.insert(0, value)
+
+    def extendleft(self, values: Any) -> None:
+        """Add elements before the first, one after the other."""
+        for value in self._known(values):
+            self.appendleft(value)
+
+    def rotate(self, n: Any = 1) -> None:
+        """Move the elements by so many places to the right."""
+        raise self._as_ring()
+
+    def _as_ring(self) -> BaseException:
+        """What to raise where the place of its first element is to be any."""
+        if self.site is not None:
+            return RingError(self.site)
+        sites = self.elements.sites if self.elements is not None else ()
+        return RingError(min(sites)) if sites else self._refused("adds elements before those of")
 
     def pop(self) -> Any:
         """Take the last element."""
@@ -84,7 +118,7 @@ class GrowingDeque(GrowingArrays):
         self._in_arrays()
         count = self.length()
         fail_if(count == 0, lambda: IndexError("pop from an empty deque"))
-        taken = self.at(count - 1 if place else 0)
+        taken = self._copy_at(count - 1 if place else 0)
         self.change_by(Change(0, -1, user_source()))
         self.number[0] = count - 1
         if not place:
@@ -105,7 +139,10 @@ class GrowingDeque(GrowingArrays):
 
     def contains(self, value: Any) -> Any:
         """`value in deque`."""
-        raise self._refused("searches")
+        if self.items is not None and not self.items:
+            return False
+        self._in_arrays()
+        return self.as_list().contains(value)
 
     def cut(self) -> list[Any]:
         """The columns of its elements."""
@@ -129,7 +166,11 @@ class GrowingDeque(GrowingArrays):
             return list(self.items)
         places = bind(axes.iota, shape=(self.room,), dimension=0, dtype=INT64)
         last = self.room - 1 if isinstance(self.room, int) else self.room.as_value() - 1
-        places = np.minimum(self.first[0] + places, last)
+        return self._listed(np.minimum(places, last - self.first[0]))
+
+    def _listed(self, places: Any) -> GrowingList:
+        """A list of the elements at these places, as many as there are."""
+        places = self._in_column(places)
         made = GrowingList(None)
         made.elements, made.room, made.most = self.elements, self.room, self.room
         made.columns = [column[places] for column in self.columns]

@@ -11,7 +11,7 @@ import numpy as np
 from transpile.ir.dims import Index
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.source_info import user_source
-from transpile.ir.types import INT64
+from transpile.ir.types import INT64, ArrayType
 from transpile.numpy.core.promotion import weaken
 from transpile.primitives import axes, elementwise
 from transpile.python.growing.arrays import (
@@ -132,8 +132,9 @@ class GrowingList(GrowingArrays):
         """Move the elements from a place on by one, up (1) or down."""
         places = bind(axes.iota, shape=(self.room,), dimension=0, dtype=INT64)
         for column in self.columns:
-            moved = bind(elementwise.copy, np.roll(column, by))
+            moved = bind(elementwise.copy, np.roll(column, by, axis=0))
             is_behind = places > place if by > 0 else places >= place
+            is_behind = np.expand_dims(is_behind, tuple(range(1, column.ndim)))
             column[:] = np.where(is_behind, moved, column)
 
     def pop(self, place: Any = -1) -> Any:
@@ -149,10 +150,10 @@ class GrowingList(GrowingArrays):
         fail_if(count == 0, lambda: IndexError(f"pop from empty {self.kind}"))
         if type(place) is int and place == -1:
             place = count - 1
-            taken = self.at(place)
+            taken = self._copy_at(place)
         else:
             place = self._place(place, "pop index out of range")
-            taken = self.at(place)
+            taken = self._copy_at(place)
             self._move(place, -1)
         self.change_by(Change(0, -1, user_source()))
         self.number[0] = count - 1
@@ -206,6 +207,7 @@ class GrowingList(GrowingArrays):
         places = bind(axes.iota, shape=(self.room,), dimension=0, dtype=INT64)
         found = [places < self.length()]
         assert self.elements is not None
+        self._check_numbers("searches")
         if elements_of([value]) is None or self.elements.with_(self._elements(value)) is None:
             return np.logical_and(found[0], False)
         for column, leaf in zip(self.columns, leaves_of(value), strict=True):
@@ -245,6 +247,8 @@ class GrowingList(GrowingArrays):
             self.items.sort(key=key, reverse=reverse)
             return
         self._in_arrays()
+        if key is None:
+            self._check_numbers("sorts")
         size = self._size()
         if key is None and len(self.columns) == 1:
             (column,) = self.columns
@@ -271,7 +275,7 @@ class GrowingList(GrowingArrays):
         leaves = leaves_of(key(self.at(0)))
         if elements_of([tuple(leaves)]) is None:
             raise self._refused("sorts by keys that are no numbers")
-        ranks = [zeros(self.room, np.result_type(x)) for x in leaves]
+        ranks = [zeros(self.room, ArrayType((), np.result_type(x))) for x in leaves]
 
         def note(place: Any) -> tuple[()]:
             for rank, leaf in zip(ranks, leaves_of(key(self.at(place))), strict=True):

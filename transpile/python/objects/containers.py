@@ -145,6 +145,11 @@ def _inside(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
             yield from _inside(item, depth - 1)
 
 
+def lists_in(value: Any) -> Iterator[list[Any]]:
+    """The lists in a value, which may be one."""
+    return (x for x in _inside(value) if type(x) is list)
+
+
 def _may_change(value: Any) -> bool:
     if isinstance(value, _CONTAINERS):
         return True
@@ -214,7 +219,7 @@ def contains(container: Any, value: Any) -> Any:
         if container.step < 0:
             inside = np.logical_and(value <= container.start, value > container.stop)
         return np.logical_and(inside, (value - container.start) % container.step == 0)
-    if isinstance(container, list | tuple | set | frozenset | dict):
+    if isinstance(container, list | tuple | deque | set | frozenset | dict):
         items = list(container)
         if traced or any(isinstance(item, Tracer) for item in items):
             tests = [item == value for item in items if is_array(item)]

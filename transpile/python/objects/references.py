@@ -23,6 +23,7 @@ from transpile.primitives.indexing import gather
 from transpile.trace.bytecode.made_arrays import check_shared
 from transpile.trace.trace import Trace, the_trace
 from transpile.trace.tracer import Tracer
+from transpile.util.interrupt_safety import THREAD
 
 Root = tuple[Trace, Var]
 _WHOLE = slice(None)
@@ -243,6 +244,9 @@ class Objects:
         check_copies([self._trace], assigned)
         for o in self._written:
             check_shared(o.initial)
+            if isinstance(o.initial, Tracer):
+                trace, root = root_of(o.initial)
+                THREAD.python.kept.goes_on(trace, [root])
         changed = {root_of(x) for x in assigned}
         written = self._written_later()
         met: dict[Root, Object] = {}
@@ -376,7 +380,7 @@ def _is_zero(count: Any) -> Any:
 
 
 # A copy settles it for all values; a program for each value of an argument would, too.
-_NO_ARGUMENT = frozenset([""])
+NO_ARGUMENT = frozenset([""])
 
 
 def _shared(name: str) -> errors.CarryError:
@@ -387,7 +391,7 @@ def _shared(name: str) -> errors.CarryError:
         f"traced values decide, and `{source.text}` assigns to one of them. Let the variable be a "
         f"copy: x = y.copy()."
     )
-    errors.blame(problem, _NO_ARGUMENT)
+    errors.blame(problem, NO_ARGUMENT)
     return problem
 
 

@@ -15,8 +15,9 @@ from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
 from transpile.lax.control.bodies import merged
 from transpile.numpy.core.promotion import convert
 from transpile.primitives import axes
-from transpile.python.objects.containers import lent_by_choice
+from transpile.python.objects.containers import Lent, lent_by_choice, lists_in
 from transpile.python.objects.references import (
+    NO_ARGUMENT,
     Object,
     Objects,
     Row,
@@ -67,6 +68,7 @@ class State:
         self._results: Sequence[Any] = ()
         self._body: Callable[..., Any] = len  # until an iteration is traced
         self._turned: set[int] = set()
+        self._copies: list[list[Lent]] = []
         self._begin()
 
     def _begin(self) -> None:
@@ -118,6 +120,14 @@ class State:
             _of_type(value, kind) for value, kind in zip(self._initial, self.types, strict=True)
         ]
 
+    def begun(self, leaves: Sequence[Any]) -> list[Any]:
+        """The variables in the body, of leaves."""
+        values = self.values(leaves)
+        self._copies = [
+            [Lent(x) for x in lists_in(_bound(value)) if all(map(is_array, x))] for value in values
+        ]
+        return values
+
     def values(self, leaves: Sequence[Any], behind: bool = False) -> list[Any]:
         """The variables, of leaves: in the body, or behind the loop."""
         values: list[Any] = []
@@ -146,7 +156,21 @@ class State:
     def is_settled(self, body: Callable[..., Any], results: Sequence[Any], region: Region) -> bool:
         """Take what an iteration of this body gives; False where it is to be traced anew."""
         self._body = body
-        return not (self.absorb(results, region) or self.is_turned())
+        if self.absorb(results, region) or self.is_turned():
+            return False
+        self._check_elements(results)
+        return True
+
+    def _check_elements(self, results: Sequence[Any]) -> None:
+        """Raise CarryError where an iteration changes a list that an earlier one may have made an
+        element of another list: what the variable is then is a copy."""
+        elements = {id(lent.value) for _, lent in THREAD.python.lent}
+        for name, before, result in zip(self.names, self._copies, results, strict=True):
+            lists = [*before, *lists_in(_bound(result))]
+            if any(id(x.value if type(x) is Lent else x) in elements for x in lists) and any(
+                lent.is_changed() for lent in before
+            ):
+                raise _kept(name)
 
     def absorb(self, results: Sequence[Any], region: Region) -> bool:
         """Take what an iteration gives; True where the carry changes, so that it is to be traced
@@ -441,3 +465,14 @@ def _unsettled(name: str, before: str, after: str) -> Exception:
 def _bound(value: Any) -> Any:
     """A value, whether a variable surely has it or not."""
     return value.value if type(value) is Maybe else value
+
+
+def _kept(name: str) -> errors.CarryError:
+    source = user_source()
+    problem = errors.CarryError(
+        f"{source}: an iteration of `{source.text}` changes {name!r}, which is an element of "
+        f"another list since an iteration before. Let that one have a copy: "
+        f"values.append({name}.copy())."
+    )
+    errors.blame(problem, NO_ARGUMENT)
+    return problem

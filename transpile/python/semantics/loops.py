@@ -467,7 +467,7 @@ class _Loop(LoopStatement):
             now: list[Any] = []
 
             def call(now: Any = now, first: Any = first, carry: Any = carry) -> Any:
-                now += state.values(carry)
+                now += state.begun(carry)
                 return body(*first, *now)
 
             try:

@@ -25,6 +25,7 @@ from transpile.primitives import elementwise
 from transpile.trace.trace import Trace, constant, current_trace, with_active
 from transpile.trace.tracer import Tracer
 from transpile.trace.views.memory import note_outputs
+from transpile.util.interrupt_safety import THREAD
 
 
 class Region:
@@ -107,6 +108,7 @@ class Region:
         arrays of constants are captured too."""
         trace = self.trace
         note_outputs(trace, outputs)
+        THREAD.python.kept.goes_on(trace, outputs)
         captured = [(t, var) for t, var in trace.captures.values() if var not in parameters]
         graph = Graph(
             (*[var for _, var in captured], *parameters),

@@ -317,6 +317,17 @@ def _has_attribute(value: Any, name: str, /) -> bool:
     return hasattr(value, name) or (isinstance(value, Tracer) and name in _INTERFACES)
 
 
+class _Deque:
+    """`deque`, whose `maxlen` has to be known: Python asks no `__index__` for it."""
+
+    def __new__(cls, iterable: Any = (), maxlen: Any = None) -> Any:
+        return collections.deque(iterable, None if maxlen is None else operator.index(maxlen))
+
+    def __class_getitem__(cls, _: Any) -> Any:
+        return cls
+
+
+SUBSTITUTES[id(collections.deque)] = (collections.deque, _Deque)
 SUBSTITUTES[id(pow)] = (pow, _power)
 SUBSTITUTES[id(hasattr)] = (hasattr, _has_attribute)
 for _function in _CALLERS:
