@@ -332,7 +332,7 @@ def appends_in_an_operand(x, n):
     ("function", "text"),
     [
         (adds_a_key, "changes the dict 'best'"),
-        (appends_in_an_operand, "to a list, .* no tuple of numbers"),
+        (appends_in_an_operand, "to a list, .* no tuple or list"),
     ],
 )
 def test_a_container_keeps_its_elements(function, text):

@@ -345,3 +345,31 @@ def test_derivatives_go_through_them():
 
     slope = transpile.grad(total)(2.0)
     assert slope == pytest.approx((total(2.001) - total(1.999)) / 0.002)
+
+
+def test_a_list_that_grows_is_an_index():
+    def resampled(a, weights):
+        chosen, k = [], 0
+        total = np.cumsum(weights)
+        for i in range(len(weights)):
+            while (i + 0.5) / len(weights) > total[k]:
+                k += 1
+            chosen.append(k)
+        return a[:, chosen], a[0][chosen]
+
+    weights = RNG.random(80)
+    check(resampled, RNG.random((2, 80)), weights / weights.sum())
+
+
+def test_an_element_that_a_branch_changes_is_an_error():
+    def intervals(ends):
+        merged = [[ends[0, 0], ends[0, 1]]]
+        for start, end in ends:
+            if start <= merged[-1][1]:
+                merged[-1][1] = max(merged[-1][1], end)
+            else:
+                merged.append([start, end])
+        return merged
+
+    with pytest.raises(errors.UnsupportedError, match="is changed later"):
+        transpile.jit(intervals)(np.sort(RNG.integers(0, 60, (70, 2)), axis=1))

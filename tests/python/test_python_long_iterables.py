@@ -146,3 +146,26 @@ def test_long_lists():
     compiled = check(over_a_list, (3.0,), (100.0,))
     assert compiled.lower(1.0).as_text().count("if (") < 5
     check(over_names, (3.0,), (100.0,))
+
+
+def test_ranges_of_floats_have_as_many_numbers_as_numpys():
+    def summed(start, stop, step):
+        total, count = 0.0, 0
+        for v in np.arange(start, stop, step):
+            if v > start + 1:
+                total += v * v
+            count += 1
+        return total, count, np.arange(start, stop, step)
+
+    compiled = transpile.jit(summed)
+    for case in (
+        (0.0, 1.0, 0.1),
+        (0.3, 5.1, 0.05),
+        (2.0, 1.0, 0.1),
+        (2.0, 1.0, -0.1),
+        (0.0, 0.7, 0.1),
+    ):
+        result, expected = compiled(*case), summed(*case)
+        assert result[0] == pytest.approx(expected[0], rel=1e-12)
+        assert result[1] == expected[1]
+        np.testing.assert_allclose(result[2], expected[2], rtol=1e-15)

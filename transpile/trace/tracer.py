@@ -284,8 +284,10 @@ class Tracer:
         problem = errors.TracerError(
             f"{user_source()}: unhashable type: a traced value, {self!r}, is no key of a dict, no "
             f"element of a set and no argument of a function with functools.cache, in "
-            f"`{user_source().text}`. Take its name or its position as the key; make an argument "
-            f"that decides what is computed static (static_argnums or static_argnames)."
+            f"`{user_source().text}`. For integers below n take an array: seen = numpy.zeros(n, "
+            f"bool) and `if seen[v]`, or counts = numpy.zeros(n, int) and counts[v] += 1. "
+            f"Else take its name or its position as the key; make an argument that decides what is "
+            f"computed static (static_argnums or static_argnames)."
         )
         if self.dtype.kind in "iub":
             errors.blame(problem, arguments_of(self))

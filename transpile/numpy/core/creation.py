@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Index, bounds, sides
+from transpile.ir.dims import Dim, Index, bounds
 from transpile.ir.indices.requirements import is_at_most, require
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.types import BOOL, FLOAT64, INT64
@@ -41,9 +40,11 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.runtime_sizes import (
     extent_of,
+    is_float_found_later,
     is_found_later,
     offset_of,
     range_of,
+    range_of_floats,
     size_of,
 )
 from transpile.numpy.core.ufuncs import apply, call
@@ -52,7 +53,6 @@ from transpile.numpy.manipulation.transposes import moveaxis
 from transpile.numpy.manipulation.views import broadcast_to_shape, diagonal_view
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
-from transpile.trace.lengths import measured
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import FUNCTIONS, Tracer
 from transpile.trace.views.results import equations_so_far
@@ -248,7 +248,7 @@ def arange(
 
     The bounds decide a shape, so they are numbers known while tracing, or runtime sizes, of which
     the result is int64 by default; in functions that are converted from source they may be traced
-    integers, too. Raises a TracerError for other traced bounds, and UndecidedSizeError where it is
+    numbers, too. Raises a TracerError for other traced bounds, and UndecidedSizeError where it is
     not known of runtime sizes that `stop` does not lie before `start`.
     """
     if start is None or stop is None:
@@ -260,12 +260,14 @@ def arange(
         if first is None or last is None or by <= 0 or not is_at_most(first, last):
             return range_of(start, stop, by, None if dtype is None else dtype_argument(dtype))
         start, stop = first, last
+    if any(map(is_float_found_later, (start, stop, step))):
+        return range_of_floats(start, stop, step, None if dtype is None else dtype_argument(dtype))
     start, stop, step = (v if isinstance(v, Dim) else _known(v) for v in (start, stop, step))
     if not any(isinstance(v, Dim) for v in (start, stop, step)):
         numbers: list[Any] = [start, stop, step]
         return bind(elementwise.copy, np.arange(*numbers, dtype=dtype))
     if any(isinstance(v, float) for v in (start, stop, step)):
-        return _range_of_floats(start, stop, step, dtype)
+        return range_of_floats(start, stop, step, None if dtype is None else dtype_argument(dtype))
     wanted = INT64 if dtype is None else dtype_argument(dtype)
     span, ahead = (stop - start, step) if step > 0 else (start - stop, -step)
     require(0, span, f"the range from {start} to {stop} in steps of {step}")
@@ -274,22 +276,6 @@ def arange(
     if step != 1:
         result = call(np.multiply, result, step)
     return result if start == 0 else call(np.add, result, start)
-
-
-def _range_of_floats(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
-    """A range between runtime sizes and floats, of as many numbers as NumPy's."""
-    if step == 0:
-        raise located(ZeroDivisionError, "division by zero")
-    low, high, by = (v.as_value() if isinstance(v, Dim) else float(v) for v in (start, stop, step))
-    span = call(np.ceil, call(np.divide, call(np.subtract, high, low), by))
-    first, last = (v if isinstance(v, Dim) else math.floor(v) for v in (start, stop))
-    a_size = 1 if isinstance(step, Dim) else math.ceil(1 / abs(step))  # so many numbers, at most
-    most = (sum(sides(last - first)) + 1) * a_size + 1
-    count = measured(convert(call(np.maximum, span, 0), INT64), most)
-    numbers = bind(primitives.iota, shape=(count,), dimension=0, dtype=FLOAT64)
-    apart = call(np.subtract, call(np.add, low, by), low)
-    values = call(np.add, call(np.multiply, numbers, apart), low)
-    return convert(values, FLOAT64 if dtype is None else dtype_argument(dtype))
 
 
 def _is_whole(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from transpile.ir.indices.lengths import are_equal_later, lengths_of
 from transpile.ir.indices.requirements import extreme, is_at_most
 from transpile.ir.indices.size_value import SIZE_VALUES, UNDECIDED
 from transpile.ir.primitive import TABLE
-from transpile.ir.types import INT64
+from transpile.ir.types import FLOAT64, INT64
 from transpile.numpy.core.promotion import convert, index_of, is_weak, strengthen, weaken
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
@@ -204,6 +205,38 @@ def range_of(start: Any, stop: Any, step: int, dtype: Any) -> Any:
         ]
         dtype = np.arange(*zeros).dtype
     return convert(values, dtype)
+
+
+def range_of_floats(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    """A range between numbers of which one is a float, which may be traced, or runtime sizes: of
+    as many numbers as NumPy's. There is none where one of them is NaN."""
+    numbers = start, stop, step
+    if not isinstance(step, Tracer) and step == 0:
+        raise located(ZeroDivisionError, "division by zero")
+    low, high, by = (v.as_value() if isinstance(v, Dim) else v for v in numbers)
+    span = call(np.ceil, call(np.divide, call(np.subtract, high, low), by))
+    most = None
+    if not any(isinstance(v, Tracer) for v in numbers):
+        first, last = (v if isinstance(v, Dim) else math.floor(v) for v in (start, stop))
+        a_size = 1 if isinstance(step, Dim) else math.ceil(1 / abs(step))  # so many, at most
+        most = (sum(sides(last - first)) + 1) * a_size + 1
+    length = np.where(span > 0, span, 0.0)
+    count = measured(convert(length, INT64), most)
+    places = bind(primitives.iota, shape=(count,), dimension=0, dtype=FLOAT64)
+    apart = call(np.subtract, call(np.add, low, by), low)
+    values = call(np.add, call(np.multiply, places, apart), low)
+    return convert(values, FLOAT64 if dtype is None else dtype)
+
+
+def is_float_found_later(value: Any) -> bool:
+    """True for a traced float that can bound a range, as the program finds it when it runs."""
+    return (
+        THREAD.python is not None
+        and isinstance(value, Tracer)
+        and not value.shape
+        and value.dtype == FLOAT64
+        and value.owner.value(value.variable) is UNKNOWN
+    )
 
 
 def is_found_later(value: Any) -> bool:

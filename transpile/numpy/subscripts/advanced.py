@@ -35,6 +35,7 @@ from transpile.primitives.indexing import CLIP, FILL, PROMISED, gather
 from transpile.trace.lengths import selected
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
+from transpile.trace.views.lists import TracedList
 from transpile.util.frozen_records import dataclass
 from transpile.util.interrupt_safety import THREAD
 from transpile.util.lazy.imports import Later
@@ -126,7 +127,7 @@ def _part(entry: Any) -> Any:
     if isinstance(entry, Tracer):
         known = known_value(entry)
         return _part(known) if known is not None else _traced_part(entry)
-    if isinstance(entry, list | tuple | range):
+    if isinstance(entry, list | tuple | range | TracedList):
         if has_tracer(entry):
             return _traced_part(as_operand(entry))
         array = np.asarray(entry)

@@ -42,8 +42,9 @@ class GrowingList(GrowingArrays):
 
     def __getitem__(self, key: Any) -> Any:
         if self.items is not None:
-            is_known = not is_unknown(key)
-            if is_known:
+            # Lists inside are to be copies in statements of the program, which may change them.
+            is_kept = self.is_plain or not any(type(item) is list for item in self.items)
+            if is_kept and not is_unknown(key):
                 return self.items[key]
             self._in_arrays()
         if isinstance(key, slice):

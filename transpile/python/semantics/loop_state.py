@@ -458,7 +458,7 @@ def _unsettled(name: str, before: str, after: str) -> Exception:
     return errors.CarryError(
         f"{source}: {name!r} is {before} before an iteration of `{source.text}`, and {after} "
         f"behind it. What a loop changes keeps its shape and its structure; give it the shape that "
-        f"it ends with before the loop."
+        f"it ends with before the loop, or collect rows in a list: rows.append(row.copy())."
     )
 
 
