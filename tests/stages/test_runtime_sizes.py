@@ -1,5 +1,6 @@
 """Programs for sizes that are known when they are called: one compilation for all of them."""
 
+import ctypes
 import pickle
 import re
 
@@ -350,3 +351,25 @@ def test_windows_of_a_runtime_number_are_taken_from_memory():
     for n, m in ((3, 7), (7, 3), (1, 1), (40, 17)):
         x, y = np.arange(1.0, n + 1), np.arange(m) - 2.0
         np.testing.assert_array_equal(program(x, y), np.convolve(x, y, "valid"))
+
+
+PRODUCTS = {
+    "argwhere": lambda a: np.argwhere(a > 0).sum(0),
+    "flat": lambda a: np.concatenate([a.ravel(), a[0]]),
+    "kron": lambda a: np.kron(a, a),
+    "half": lambda a: np.repeat(a.ravel()[::2], 3).reshape(-1, 3),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("power", [32, 40, 56])
+def test_products_that_overflow_are_refused(tmp_path, name, power):
+    """2**32 * 2**32 is 0 in 64 bits."""
+    lowered = transpile.jit(PRODUCTS[name]).lower(struct("n", "m"))
+    library = ctypes.CDLL(lowered.save(tmp_path, name="product")[0])
+    size, pointers = ctypes.c_int64(2**power), [None] * 4
+    code = library.product(size, size, *pointers)
+    library.product_error.restype = ctypes.c_char_p
+    assert code < 0
+    assert b"has more than" in library.product_error(code)
+    assert library.product_workspace_size(size, size) == 0

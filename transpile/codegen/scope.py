@@ -239,7 +239,16 @@ class Scope:
 
     def addresses(self, arrays: tuple[Strided | None, ...]) -> list[str]:
         """The addresses of arrays; 0 for an empty one."""
-        return ["0" if a is None else self.printer.address(a.first) for a in arrays]
+        return ["0" if a is None else self._address(a.first) for a in arrays]
+
+    def _address(self, load: Load) -> str:
+        """The address of an element. The first row of an array without elements, which may be NULL,
+        is none."""
+        buffer = self.buffers.get(load.buffer)
+        is_start = len(load.index) > 1 and not any(load.index)
+        if is_start and buffer is not None and any(map(may_be_0, buffer.shape)):
+            return f"({self.element_type(load.buffer)} *){load.buffer}"
+        return self.printer.address(load)
 
     def invocation(self, call: Call) -> tuple[str, list[str | list[str]]]:
         """The function and the arguments of a call: those of the first target that the intrinsic
@@ -261,7 +270,7 @@ class Scope:
             case str():
                 return argument
             case Load():
-                return self.printer.address(argument)
+                return self._address(argument)
             case tuple():
                 return [self.printer.index(index) for index in argument]
         return self.printer.index(argument)

@@ -73,10 +73,10 @@ def size_checks(program: Program, options: Options) -> list[Check]:
         else:
             text = f"{buffer.name}, {type_text(buffer)}, has more than {most_bytes} bytes"
             most = most_bytes // buffer.dtype.itemsize
-            arrays.append(Check(text, high=most, shape=buffer.shape))
+            arrays += _of_shape(buffer.shape, most, text)
     ranges = [_of_size(size, highest.get(size, most_bytes)) for size in program.sizes]
     facts = {fact: None for size in program.sizes for fact in size.facts}
-    arrays += _of_calls(program)
+    arrays = [*dict.fromkeys(arrays), *_of_calls(program)]
     declared = dict.fromkeys(check for fact in facts for check in _of_fact(fact))
     return [*ranges, *arrays, *declared, *_required(program, of_lengths=False)]
 
@@ -106,6 +106,39 @@ def _most_bytes(program: Program, options: Options) -> int:
     if platform_of(options.target).address_bits == 64:
         return ADDRESSABLE
     return (1 << 31) // (len(program.temporaries) + 1)
+
+
+def _of_shape(shape: Shape, most: int, text: str) -> Iterator[Check]:
+    """The checks that a shape has at most so many elements. An extent that is a product counts by
+    its factors; before a sum of products is computed, each of these is checked."""
+    factors: list[Index] = []
+    for extent in shape:
+        for dividend in _dividends(extent):
+            yield from _of_products(dividend, ADDRESSABLE, text)
+        match terms_of(extent):
+            case [(monomial, factor)] if factor > 0:
+                factors += [*_factors(monomial), *([factor] if factor > 1 else [])]
+            case _:
+                yield from _of_products(extent, most, text)
+                factors.append(extent)
+    yield Check(text, high=most, shape=tuple(factors))
+
+
+def _of_products(extent: Index, most: int, text: str) -> Iterator[Check]:
+    """The checks that no product in a sum is more than `most`."""
+    for monomial, factor in terms_of(extent):
+        if len(monomial) > 1:
+            yield Check(text, high=most // abs(factor), shape=_factors(monomial))
+
+
+def _dividends(extent: Index) -> Iterator[Index]:
+    """What is divided in an extent, the innermost first."""
+    for monomial, _ in terms_of(extent):
+        for atom in monomial:
+            if not isinstance(atom, Symbol):
+                for part in (atom.dividend, atom.divisor):
+                    yield from _dividends(part)
+                    yield part
 
 
 def _of_size(size: Symbol, highest: int) -> Check:
