@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Shape
+from transpile.ir.indices.requirements import require
 from transpile.ir.types import INT64
 from transpile.lax.arrays.promotion import (
     Array,
@@ -249,12 +250,12 @@ def dynamic_slice(
             "Length of slice sizes must match number of operand dimensions "
             f"({len(sizes)} vs {spelled(x.shape)})",
         )
-    if _is_larger(sizes, x.shape):
-        raise located(
-            TypeError,
-            "slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
-            f"{spelled(sizes)} for operand shape {spelled(x.shape)}.",
-        )
+    _check_not_larger(
+        sizes,
+        x.shape,
+        "slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
+        f"{spelled(sizes)} for operand shape {spelled(x.shape)}.",
+    )
     if any(isinstance(n, int) and n < 0 for n in sizes):
         raise located(
             TypeError,
@@ -264,9 +265,13 @@ def dynamic_slice(
     return primitives.sliced(x, starts, sizes)
 
 
-def _is_larger(sizes: Shape, shape: Shape) -> bool:
-    pairs = zip(sizes, shape, strict=True)
-    return any(isinstance(n, int) and isinstance(d, int) and n > d for n, d in pairs)
+def _check_not_larger(sizes: Shape, shape: Shape, text: str) -> None:
+    """Raise TypeError of this text where a part is larger than the array; of runtime sizes the call
+    or the program refuses it."""
+    for n, d in zip(sizes, shape, strict=True):
+        if isinstance(n, int) and isinstance(d, int) and n > d:
+            raise located(TypeError, text)
+        require(n, d, "a part of an array", text)
 
 
 def _one_start(index: Any, axis: int, ndim: int) -> list[Any]:
@@ -340,11 +345,8 @@ def dynamic_update_slice(
         raise located(
             TypeError, f"dynamic_update_slice update must have the same rank as operand, {shapes}"
         )
-    if _is_larger(sizes, shape):
-        raise located(
-            TypeError,
-            f"dynamic_update_slice update shape must be smaller than operand shape, {shapes}",
-        )
+    text = f"dynamic_update_slice update shape must be smaller than operand shape, {shapes}"
+    _check_not_larger(sizes, shape, text)
     values = (array(of_dtype(v, dtype), "dynamic_update_slice") for v in (x, new))
     return bind(primitives.dynamic_update_slice, *values, *starts)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import require
 from transpile.ir.types import INT64, kind_letter
 from transpile.lax.arrays.promotion import Array, array, dtype_argument, of_dtype, public, spelled
 from transpile.lax.arrays.shapes import axis_in
@@ -93,12 +94,13 @@ def top_k(operand: Array, k: int, *, axis: int = -1) -> tuple[Any, Any]:
         raise located(ValueError, f"k argument to top_k must be nonnegative, got {k}")
     number = axis_in(axis, x.ndim)
     size = x.shape[number]
-    if isinstance(size, int) and k > size:
-        raise located(
-            ValueError,
-            f"k argument to top_k must be no larger than size along axis; got k={k} with "
-            f"shape={list(x.shape)} and axis={number}",
-        )
+    text = (
+        f"k argument to top_k must be no larger than size along axis; got k={k} with "
+        f"shape=[{', '.join(map(str, x.shape))}] and axis={number}"
+    )
+    if isinstance(size, int) and isinstance(k, int) and k > size:
+        raise located(ValueError, text)
+    require(k, size, "top_k", text)
     return _largest(x, k if isinstance(k, Dim) else int(k), number)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import require
 from transpile.ir.types import BOOL, FLOAT64
 from transpile.numpy.core.creation import arange
 from transpile.numpy.core.elementwise import where
@@ -154,12 +155,16 @@ def _widths(step: Any, size: Any) -> Any:
 
 
 def _derivative(x: Any, axis: int, step: Any, edge_order: int) -> Any:
-    if x.shape[axis] < edge_order + 1:
-        raise located(
-            ValueError,
+    size, text = (
+        x.shape[axis],
+        (
             "Shape of array too small to calculate a numerical gradient, at "
-            "least (edge_order + 1) elements are required.",
-        )
+            "least (edge_order + 1) elements are required."
+        ),
+    )
+    if isinstance(size, int) and size < edge_order + 1:
+        raise located(ValueError, text)
+    require(edge_order + 1, size, "a numerical gradient", text)
     if len(shape_of(step)):
         inner = _uneven(x, axis, step)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
-from transpile.ir.indices.requirements import is_at_most, is_open
+from transpile.ir.indices.requirements import is_at_most, is_open, require
 from transpile.ir.types import BOOL, INT64, computed_dtype
 from transpile.numpy.core.promotion import (
     Array,
@@ -75,6 +75,7 @@ def _vectors(a: Array, v: Array) -> tuple[Any, Any]:
     for z, name in ((x, "a"), (y, "v")):
         if z.shape[0] == 0:
             raise located(ValueError, f"{name} cannot be empty")
+        require(1, z.shape[0], "a convolution", f"{name} cannot be empty")
     dtype = result_dtype(x, y)
     return convert(x, dtype), convert(y, dtype)
 

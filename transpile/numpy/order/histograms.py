@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import may_be_0, require
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import COMPLEX128, FLOAT32, FLOAT64, INT64
 from transpile.numpy.core.creation import linspace
@@ -25,10 +26,10 @@ from transpile.numpy.core.promotion import (
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import exact, extent_of
+from transpile.numpy.core.runtime_sizes import dimension_value, exact, extent_of
 from transpile.numpy.core.scans import added_at
 from transpile.numpy.core.ufuncs import call
-from transpile.numpy.order.searching import searchsorted, take
+from transpile.numpy.order.searching import searchsorted, take, take_or_zeros
 from transpile.numpy.subscripts.bounds import fail_outside
 from transpile.primitives.indexing import CLIP, PROMISED
 from transpile.trace.lengths import measured, none_of
@@ -91,9 +92,13 @@ def _check_bins(numbers: Any, length: Any) -> None:
     fail_outside(numbers, outside, ValueError, text, *[count] * isinstance(length, Dim))
 
 
+_TOO_MANY = 1 << 62
+
+
 def _bins_of_values(numbers: Any) -> Any:
     """How many bins there are for values that the program finds."""
-    bins = measured(np.max(numbers, initial=-1) + 1)
+    greatest = np.minimum(np.max(numbers, initial=-1), _TOO_MANY)  # one more is a number, too
+    bins = measured(greatest + 1)
     none_of(call(np.less, numbers, 0), "'list' argument must have no negative elements")
     return bins
 
@@ -119,6 +124,8 @@ def _outer_edges(x: Any, range: Any) -> tuple[Any, Any]:
         first, last = range
     elif x.size == 0:
         first, last = 0, 1
+    elif may_be_0(x.size):
+        first, last = _ends_or_unit(x)
     else:
         first, last = np.min(x), np.max(x)
     if has_tracer((first, last)):
@@ -134,6 +141,14 @@ def _outer_edges(x: Any, range: Any) -> tuple[Any, Any]:
         origin = "supplied" if range is not None else "autodetected"
         raise located(ValueError, f"{origin} range of [{first}, {last}] is not finite")
     return (first - 0.5, last + 0.5) if first == last else (first, last)
+
+
+def _ends_or_unit(x: Any) -> tuple[Any, Any]:
+    """The least and the greatest element; 0 and 1 where the array turns out to have none."""
+    is_there = call(np.greater, dimension_value(x.size), 0)
+    other = take_or_zeros(x, 0)
+    ends = np.min(x, initial=other), np.max(x, initial=other)
+    return tuple(np.where(is_there, end, fill(unit, (), x.dtype)) for unit, end in enumerate(ends))
 
 
 def _check_range(first: Any, last: Any, origin: str) -> None:
@@ -169,6 +184,7 @@ def _bin_edges(x: Any, bins: Any, range: Any, weights: Any) -> tuple[Any, Any]:
         bins = len(np.histogram_bin_edges(x, bins, range)) - 1
     if np.ndim(bins) == 1:
         edges = as_array(bins)
+        require(1, edges.shape[0], "a histogram", "`bins` has no edges")
         falls = edges[:-1] > edges[1:]
         _check_edges(edges, falls, "`bins` must increase monotonically, when an array")
         return edges, None
@@ -279,7 +295,7 @@ def histogram(
     x, weights = _flat(a, weights)
     edges, uniform = _bin_edges(x, bins, range, weights)
     count = edges.shape[0] - 1
-    if count < 0:
+    if isinstance(count, int) and count < 0:
         raise located(ValueError, "`bins` has no edges")
     if x.size == 0 or count == 0:
         numbers = fill(count, x.shape, INT64)

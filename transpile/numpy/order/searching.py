@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index, bounds
+from transpile.ir.indices.requirements import may_be_0, require
 from transpile.ir.types import COMPLEX128, FLOAT64, INT64, kind_letter
 from transpile.numpy.core.promotion import (
     Array,
@@ -38,6 +39,15 @@ _LONGEST_COUNTED = 128
 def take(x: Any, indices: Any, mode: str = PROMISED) -> Any:
     """The elements of an array along its first axis, at indices of any shape."""
     return bind(gather, x, convert(indices, INT64), axes=(0,), mode=mode)
+
+
+def take_or_zeros(x: Any, indices: Any) -> Any:
+    """`take`; zeros where the axis has no element, as a runtime size may turn out."""
+    size = x.shape[0]
+    if not may_be_0(size):
+        return take(x, indices)
+    is_there = call(np.greater, dimension_value(size), 0)
+    return np.where(is_there, take(x, indices, CLIP), fill(0, (), x.dtype))
 
 
 def sorts_before(x: Any, y: Any) -> Any:
@@ -199,7 +209,8 @@ def digitize(x: Array, bins: Array, right: Any = False) -> Any:
     falling = edges.shape[0] - searchsorted(backwards, values, side)
     if not isinstance(edges, Tracer):
         return falling
-    return np.where(sorts_before(edges[-1], edges[0]), falling, rising)
+    first, last = (take_or_zeros(e, 0) for e in (edges, backwards))
+    return np.where(sorts_before(last, first), falling, rising)
 
 
 # --------------------------------------------------------------------------------- interpolation
@@ -251,8 +262,10 @@ def _check_interp(xp: Any, fp: Any, period: Any) -> None:
             raise located(ValueError, "fp and xp are not of the same length.")
     if xp.ndim != 1 or fp.ndim != 1:
         raise located(ValueError, "object too deep for desired array")
+    empty = "array of sample points is empty"
     if xp.shape[0] == 0:
-        raise located(ValueError, "array of sample points is empty")
+        raise located(ValueError, empty)
+    require(1, xp.shape[0], "an interpolation", empty)
     if xp.shape != fp.shape:
         raise located(ValueError, "fp and xp are not of the same length.")
 

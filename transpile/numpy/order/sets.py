@@ -30,7 +30,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import axis_of as checked_axis
 from transpile.numpy.core.runtime_sizes import dimension_value, extent_of
-from transpile.numpy.order.searching import count_before, take
+from transpile.numpy.order.searching import count_before, take, take_or_zeros
 from transpile.numpy.order.sorting import argsort_along, iota, sort_along
 from transpile.numpy.subscripts.advanced import positions_of
 from transpile.primitives.indexing import FILL, scatter
@@ -73,10 +73,19 @@ def chosen(x: Any, mask: Any, size: Any, fill_value: Any, default: Any = None) -
     if mask.shape[0] == 0:
         return fill(fill_value or 0, (size, *x.shape[1:]), x.dtype)
     if fill_value is None and default is None:
-        return take(x, np.where(there, positions, np.argmax(mask)))
+        return take_or_zeros(x, np.where(there, positions, _first_true(mask)))
     other = convert(as_array(default if fill_value is None else fill_value), x.dtype)
     there = reshape_to(there, (size, *(1 for _ in x.shape[1:])))
-    return np.where(there, take(x, np.where(reshape_to(there, (size,)), positions, 0)), other)
+    inside = np.where(reshape_to(there, (size,)), positions, 0)
+    return np.where(there, take_or_zeros(x, inside), other)
+
+
+def _first_true(mask: Any) -> Any:
+    """The position of the first true element, 0 where there is none."""
+    if not may_be_0(mask.shape[0]):
+        return np.argmax(mask)
+    found = np.argmax(concatenate_along([mask, fill(True, (1,), BOOL)], 0))
+    return _inside(found, mask.shape[0])
 
 
 def _flat(x: Any) -> Any:
@@ -193,8 +202,9 @@ def unique(
             back[a] = position
         results = [transpose_to(results[0], back)]
     if return_index:
-        known = groups.count > 0
-        results.append(take(groups.order, first) if known else fill(0, first.shape, INT64))
+        # A runtime size that may be 0 is no 0 here.
+        none = groups.count == 0
+        results.append(fill(0, first.shape, INT64) if none else take_or_zeros(groups.order, first))
     if return_inverse:
         inverse = groups.inverse()
         results.append(reshape_to(inverse, array.shape) if axis is None else inverse)
@@ -215,7 +225,7 @@ def _values(groups: _Groups, starts: Any, length: Any, fill_value: Any, rest: An
             0, (length, *rest), groups.x.dtype
         )
     there = starts[:-1] < groups.count
-    values = take(groups.sorted, np.where(there, starts[:-1], 0))
+    values = take_or_zeros(groups.sorted, np.where(there, starts[:-1], 0))
     if fill_value is not None:
         there = reshape_to(there, (length, 1))
         values = np.where(there, values, convert(as_array(fill_value), values.dtype))
@@ -309,13 +319,17 @@ def intersect1d(
     right, (_, other_order) = _known_distinct(y, assume_unique)
     position = count_before(right, left, inclusive=False)
     inside = np.where(position < y.size, position, y.size - 1)
-    is_common = (position < y.size) & (take(right, inside) == left)
+    is_common = (position < y.size) & (take_or_zeros(right, inside) == left)
     common = mask & is_common
+    if length is not None and fill_value is None and may_be_0(y.size):
+        nothing = fill(0, (), x.dtype)  # of an empty array the result is 0, as of a known one
+        start = take_or_zeros(left, _first_true(common))
+        fill_value = np.where(dimension_value(y.size) > 0, start, nothing)
     result = chosen(left, common, length, fill_value)
     if not return_indices:
         return result
     first = chosen(order, common, length, x.size)
-    second = chosen(take(other_order, inside), common, length, y.size)
+    second = chosen(take_or_zeros(other_order, inside), common, length, y.size)
     return result, first, second
 
 
@@ -400,5 +414,8 @@ def isin(
         return ~is_member if invert else is_member
     x, ordered = convert(x, dtype), sort_along(convert(tests, dtype), 0)
     position = count_before(ordered, x, inclusive=False)
-    is_member = take(ordered, np.where(position < tests.size, position, tests.size - 1)) == x
+    inside = np.where(position < tests.size, position, tests.size - 1)
+    is_member = take_or_zeros(ordered, inside) == x
+    if may_be_0(tests.size):
+        is_member = is_member & (position < tests.size)
     return ~is_member if invert else is_member

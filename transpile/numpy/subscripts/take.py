@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64, broadcast_shapes
 from transpile.numpy.core import elementwise
@@ -32,7 +33,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import is_of_scalar
-from transpile.numpy.core.runtime_sizes import exact
+from transpile.numpy.core.runtime_sizes import dimension_value, exact
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.joins import stack
 from transpile.numpy.manipulation.shapes import ravel, shape_argument
@@ -187,8 +188,9 @@ def unravelled(flat: Any, shape: Sequence[Any]) -> list[Any]:
     """The indices along each axis of the elements at row-major positions."""
     indices: list[Any] = []
     for extent in reversed(shape):
-        indices.insert(0, np.remainder(flat, max(extent, 1)))
-        flat = np.floor_divide(flat, max(extent, 1))
+        divisor = np.maximum(dimension_value(extent), 1) if may_be_0(extent) else max(extent, 1)
+        indices.insert(0, np.remainder(flat, divisor))
+        flat = np.floor_divide(flat, divisor)
     return indices
 
 

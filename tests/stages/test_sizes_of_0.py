@@ -1,0 +1,107 @@
+"""Functions of arrays that turn out to have no elements: of runtime sizes that may be 0, and of
+lengths that depend on values. Their programs read no other memory."""
+
+import re
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile import ShapeDtypeStruct, lax
+from transpile.analysis.oracle.loop_interpreter import run
+
+N, M = transpile.dims("n, m", "n >= 0", "m >= 0")
+TYPES = [ShapeDtypeStruct((size,), np.float64) for size in (N, M)]
+VALUES = [[], [2.0], [-1.0], [1.0, 0.0, 2.0], [0.0, 0.0, 1.0, -3.0, 0.0]]
+
+AS_NUMPY = {
+    "isin": lambda x, y: np.isin(x, y),
+    "isin of what a mask leaves": lambda x, y: np.isin(x, y[y > 0], invert=True),
+    "intersect1d": lambda x, y: np.intersect1d(x, y, return_indices=True),
+    "setdiff1d": lambda x, y: np.setdiff1d(x, y),
+    "setxor1d": lambda x, y: np.setxor1d(x, y[y > 0]),
+    "union1d": lambda x, y: np.union1d(x, y),
+    "unique": lambda x, y: np.unique(np.concatenate([x, y[y > 0]]), True, True, True),
+    "unique rows": lambda x, y: np.unique(np.stack([x, x], 1), True, axis=0),
+    "digitize": lambda x, y: np.digitize(x, np.sort(y)),
+    "digitize, right": lambda x, y: np.digitize(x, np.sort(y)[::-1], right=True),
+    "histogram": lambda x, y: np.histogram(x[x > 0], 4),
+    "histogram_bin_edges": lambda x, y: np.histogram_bin_edges(x, 3),
+    "interp": lambda x, y: np.interp(x, np.unique(y), np.unique(y) * 2),
+    "gradient": lambda x, y: np.gradient(x),
+}
+
+# `size=` gives other lengths than NumPy's: as programs of known sizes.
+AS_KNOWN_SIZES = {
+    "unique": lambda x, y: np.unique(np.concatenate([x, y]), return_index=True, size=3),
+    "unique, filled": lambda x, y: np.unique(x[x > 0], size=3, fill_value=-1),
+    "union1d": lambda x, y: np.union1d(x, y, size=2),
+    "intersect1d": lambda x, y: np.intersect1d(x, y, return_indices=True, size=3),
+    "setxor1d": lambda x, y: np.setxor1d(x, y, size=3),
+    "setdiff1d": lambda x, y: np.setdiff1d(x, y, size=3),
+    "compress": lambda x, y: np.compress(x > 0, x, size=3),
+    "nonzero": lambda x, y: np.nonzero(np.outer(x, y), size=4, fill_value=(7, 8)),
+    "top_k": lambda x, y: lax.top_k(x, 2),
+    "dynamic_slice": lambda x, y: lax.dynamic_slice(x, (y.size - 1,), (1,)),
+    "dynamic_update_slice": lambda x, y: lax.dynamic_update_slice(x, y, (1,)),
+}
+
+
+def outcome(function, *args):
+    try:
+        return transpile.tree.leaves(function(*args))
+    except (ValueError, IndexError, TypeError) as error:
+        return error
+
+
+def assert_agree(found, expected):
+    """Equal results, or errors of equal words; JAX's TypeErrors are ValueErrors of calls."""
+    assert isinstance(found, Exception) == isinstance(expected, Exception), (found, expected)
+    if isinstance(found, Exception):
+        first = str(expected).rpartition("py:")[2].partition(": ")[2] or str(expected)
+        assert first.partition(" elements")[0].partition("got")[0] in str(found)
+        return
+    for got, want in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got, want, strict=True)
+
+
+def check(function, expected):
+    lowered = transpile.jit(function, keep_unused=True).lower(*TYPES)
+    compiled, program = lowered.compile(), lowered._lowering.program()
+    for x in map(np.array, VALUES):
+        for y in map(np.array, VALUES[:4]):
+            want = outcome(expected, x, y)
+            assert_agree(outcome(compiled, x, y), want)
+            if not isinstance(want, Exception):
+                run(program, [x, y])  # an IndexError outside of the arrays
+
+
+def test_convolutions_of_nothing_are_refused_with_the_words_of_numpy():
+    compiled = transpile.jit(np.convolve).lower(*TYPES).compile()
+    for x, y in (([], [1.0]), ([1.0], []), ([], []), ([2.0], [3.0])):
+        want = outcome(np.convolve, np.array(x), np.array(y))
+        assert_agree(outcome(compiled, np.array(x), np.array(y)), want)
+
+
+@pytest.mark.parametrize("name", AS_NUMPY)
+def test_sizes_that_turn_out_to_be_0_are_as_in_numpy(name):
+    check(AS_NUMPY[name], AS_NUMPY[name])
+
+
+@pytest.mark.parametrize("name", AS_KNOWN_SIZES)
+def test_sizes_that_turn_out_to_be_0_are_as_known_ones(name):
+    check(AS_KNOWN_SIZES[name], transpile.jit(AS_KNOWN_SIZES[name]))
+
+
+def test_the_number_of_bins_is_never_less_than_0():
+    with pytest.raises(ValueError, match="too big"):
+        transpile.jit(np.bincount)(np.array([2**63 - 1]))
+
+
+def test_calls_read_no_row_of_an_array_that_may_be_null():
+    """Its first row is none, also where only the address is taken."""
+    x, k = ShapeDtypeStruct((N, 3, 8, 8), "f4"), ShapeDtypeStruct((4, 3, 3, 3), "f4")
+    convolve = transpile.jit(lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "SAME"))
+    lowered = convolve.lower(x, k)
+    assert not re.search(r"\b(x|out)\[0\]", lowered.as_text())
+    assert lowered.compile()(np.ones((0, 3, 8, 8), "f4"), np.ones((4, 3, 3, 3), "f4")).size == 0
