@@ -4,11 +4,13 @@ import numpy as np
 from graphs import lowered, statements_of
 from helpers import ordinary
 
+from transpile import jit
 from transpile import numpy as jnp
 from transpile.intrinsics.fourier import Fft
 from transpile.intrinsics.products import Matmul
 from transpile.ir.calls import Call
 from transpile.ir.loop_ir import For
+from transpile.lax import fori_loop
 
 
 def calls_of(f, *args):
@@ -50,3 +52,19 @@ def test_a_decomposition_of_a_stack_is_a_call_for_each_matrix():
     program, (call,) = calls_of(lambda a: jnp.linalg.cholesky(a), ordinary("f8", (4, 6, 6)))
     loops = [s for s in statements_of(program, For) if call in s.body]
     assert [loop.stop for loop in loops] == [4]
+
+
+def test_a_constant_of_one_number_is_in_memory_where_a_body_hands_it_to_a_call():
+    def drawn_by(x):
+        total = 0.0
+        if x[0] > 0.5:
+            total += np.lexsort((np.array([3]), np.stack([x[1]])))[0] + 1
+        return total
+
+    def solved(x):
+        divisor = np.array([[3.0]])
+        return fori_loop(0, 3, lambda i, v: v + np.linalg.solve(divisor, v[None])[0], x[0])
+
+    x = ordinary("f8", (4,)) + 1
+    assert jit(drawn_by)(x) == 1
+    np.testing.assert_allclose(jit(solved)(x), x[0] * (4 / 3) ** 3)

@@ -164,8 +164,11 @@ def test_roots_are_numpys_in_some_order(p):
 
 def test_characteristic_polynomial_is_numpys():
     a = np.array([[2.0, 1, 0], [1, 3, 1], [0, 1, 4]])
-    (found,) = evaluate(np.poly, a)
-    np.testing.assert_allclose(found, np.poly(a), rtol=1e-12)
+    turn = np.array([[0.0, 1], [-2, 0]])
+    for matrix in (a, turn, turn.astype("f4"), turn.astype("i4"), a + 1j):
+        (found,) = evaluate(np.poly, matrix)
+        assert found.dtype == np.poly(matrix).dtype
+        np.testing.assert_allclose(found, np.poly(matrix), rtol=1e-5, atol=1e-6)
 
 
 def test_derivatives_of_fits_and_roots_are_right():

@@ -1,5 +1,7 @@
 """Functions that change their argument, and those that make longer and shorter arrays."""
 
+import re
+
 import numpy as np
 import pytest
 from helpers import assert_same
@@ -112,3 +114,27 @@ def test_a_jitted_function_changes_what_it_made():
 
     want = marked(X, np.array([1, 7]))
     np.testing.assert_array_equal(transpile.jit(marked)(X, np.array([1, 7])), want)
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [
+        np.array([1, 2], np.uint64),
+        np.array([], np.uint8),
+        np.array([1.0, 2.0]),
+        np.array([1.0]),
+        [0.5, 1.5],
+        np.array([1j]),
+        np.array([9, 0]),
+    ],
+)
+def test_positions_that_numpy_refuses_to_insert_at(positions):
+    with pytest.raises((TypeError, IndexError)) as found:
+        np.insert(X[0], positions, 0.0)
+    text = re.escape(str(found.value))
+    kind = IndexError if found.type is IndexError else TypeError
+    with pytest.raises(kind, match=text):
+        transpile.jit(lambda a: np.insert(a, positions, 0.0))(X[0])
+    if isinstance(positions, np.ndarray) and positions.dtype.kind == "u":
+        with pytest.raises(TypeError, match=text):
+            transpile.jit(lambda a, k: np.insert(a, k, 0.0))(X[0], positions)

@@ -137,6 +137,25 @@ def test_programs_with_lists_of_any_length():
     check(sorted_in_parts, (RNG.random(300),))
 
 
+def sums_of_sorted(x, most):
+    pairs, queue, total, k = [(x[0], 3)], deque([x[1]]), 0.0, 0
+    while k < most:
+        if x[k % len(x)] > 0.5:
+            for v, n in sorted(pairs, key=lambda pair: -pair[1])[:1]:
+                total += v * n
+            total += sorted(queue)[0] + sorted(pairs)[0][0]
+        else:
+            total += len(pairs) + len(queue)
+        k += 1
+    pairs.append((total, k))
+    queue.append(total)
+    return total, len(pairs), len(queue)
+
+
+def test_branches_sort_lists_that_grow_elsewhere():
+    check(sums_of_sorted, (RNG.random(9), 20), (RNG.random(9), 0))
+
+
 def test_arguments_are_assigned_to_once():
     picture = (RNG.random((20, 30)) < 0.6).astype(np.int64)
     check(islands, (picture,))

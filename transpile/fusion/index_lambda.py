@@ -61,6 +61,13 @@ def value_of(values: Values, atom: Atom, stem: str) -> IndexLambda:
     return _index_lambda(elements, loops, index, elements.element(atom, index))
 
 
+def stored_of(values: Values, atom: Atom, stem: str) -> IndexLambda:
+    """The elements of a value that is in memory, those of a constant among them."""
+    elements = Elements(values, stem)
+    loops, index = elements.loops(atom.type.shape)
+    return _index_lambda(elements, loops, index, Load(values.keys[atom], index, atom.type.dtype))
+
+
 def result_of(values: Values, equation: Equation, stem: str) -> IndexLambda:
     """The elements of the result of an equation, in terms of its operands."""
     elements = Elements(values, stem)

@@ -17,6 +17,7 @@ from transpile.fusion.index_lambda import (
     reshape_of,
     result_of,
     running_terms_of,
+    stored_of,
     terms_of,
     update_of,
     value_of,
@@ -40,7 +41,7 @@ from transpile.fusion.nodes import (
     Scatter,
 )
 from transpile.fusion.survey import Survey
-from transpile.ir.graph import Equation, has_effect
+from transpile.ir.graph import Const, Equation, has_effect
 from transpile.ir.graph_rewrite import lengths_read
 from transpile.ir.indices.lengths import room_of
 from transpile.ir.loop_rewrite import loads_of
@@ -163,8 +164,10 @@ def _region(survey: Survey, values: Values, equation: Equation, stem: str) -> Re
         survey.fixed[equation],
     )
     operands = bodies.operands
+    # A constant that a body hands to a library is in memory, were it one number.
+    in_memory = {atom for atom in fixed.wholes if isinstance(atom, Const)}
     read = {
-        atom: value_of(values, atom, f"{stem}f{number}")
+        atom: (stored_of if atom in in_memory else value_of)(values, atom, f"{stem}f{number}")
         for number, atom in enumerate(fixed.operands)
     }
     bounds = tuple(

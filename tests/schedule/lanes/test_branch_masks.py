@@ -157,6 +157,22 @@ def test_arms_whose_constants_the_other_one_changes_stay():
     assert "taken" not in agrees(behind, rng.random(n), rng.random(n), np.zeros(n))
 
 
+def test_arms_hide_constants_before_them():
+    def moved(x, y, k, c, out):
+        n = len(x)
+        for i in range(n):
+            if y[k[i] % n] > 0.5:
+                if x[i] > y[c % n]:
+                    out[i] = 1.0
+                else:
+                    out[k[i] % n] += x[i]
+        return n
+
+    k = rng.integers(0, 300, 200)
+    args = rng.random(200), rng.random(200), k, np.int64(7), np.zeros(200)
+    assert "taken |= " in agrees(moved, *args)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.95, 1.0])
 @pytest.mark.parametrize("n", [64, 200])
 def test_branches_that_nearly_all_iterations_take_stay_in_these(share, n):

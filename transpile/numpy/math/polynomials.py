@@ -241,13 +241,14 @@ def poly(seq_of_zeros: Array) -> Any:
     """The monic polynomial with the given zeros, or the characteristic polynomial of a square
     matrix.
 
-    Complex zeros give complex coefficients, though they come in conjugate pairs; so does a matrix,
-    whose eigenvalues are complex here. Raises ValueError for other shapes.
+    Complex zeros give complex coefficients, though they come in conjugate pairs; those of a matrix
+    are real if it is. Raises ValueError for other shapes.
     """
     x = atleast_1d(seq_of_zeros)
     if x.ndim == 2 and x.shape[0] == x.shape[1] and x.shape[0] != 0:
-        x = np.linalg.eigvals(x)
-    elif x.ndim != 1:
+        coefficients = poly(np.linalg.eigvals(x))
+        return coefficients if x.dtype.kind == "c" else coefficients.real
+    if x.ndim != 1:
         raise located(ValueError, "input must be 1d or non-empty square 2d array.")
     if x.dtype.kind not in "fc":
         x = convert(x, FLOAT64)

@@ -234,6 +234,16 @@ def _not_deleted(obj: Any, size: Any) -> Any:
     return call(np.logical_not, obj)
 
 
+def _check_positions(obj: Any, size: Index) -> None:
+    """Raise NumPy's error for positions that it does not insert at."""
+    with NumpyErrors():
+        if not has_tracer(obj) and not isinstance(obj, Dim) and isinstance(size, int):
+            np.insert(np.zeros(size, np.int8), obj, 0)
+        elif isinstance(obj, Tracer | np.ndarray) and obj.dtype.kind == "u" and obj.size != 1:
+            places = np.zeros(1, obj.dtype)
+            places += np.arange(1)  # as NumPy counts what stands before
+
+
 @implements(np.insert)
 def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
     """The array with values in front of positions along an axis, or of the flattened array, cast to
@@ -247,6 +257,7 @@ def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
         with NumpyErrors(), np.errstate(all="ignore"):
             values = np.array(values, x.dtype)
     added = convert(traced(values), x.dtype)
+    _check_positions(obj, size)
     if isinstance(obj, Tracer) and obj.ndim and obj.dtype == BOOL:
         (obj,) = np.nonzero(obj)
     if added.ndim < x.ndim:

@@ -32,7 +32,9 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     their order."""
     key = None if key is None else resolved(key)
     if isinstance(iterable, GrowingArrays) and not iterable.is_plain:
-        return iterable.as_list().ordered(key, reverse)
+        if iterable.items is None:
+            return iterable.as_list().ordered(key, reverse)
+        iterable = iterable.items
     if key is None and numbers_in(iterable):
         return sorted_numbers(iterable, reverse)
     values = list(iterable)

@@ -71,7 +71,7 @@ from transpile.options import Options
 from transpile.schedule.lanes.if_conversion import has_vector_code
 from transpile.schedule.lanes.outer.scopes import with_own_names
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import dataclass, replace, same
+from transpile.util.frozen_records import changed, dataclass, replace, same
 
 Body = tuple[Statement, ...]
 Mask = tuple[Declare, ...]
@@ -104,12 +104,14 @@ class _Masks:
         if not isinstance(statement, For):
             return with_bodies(statement, partial(self.body, ranges=ranges))
         within = inside(statement, ranges)
-        branch = statement.body[-1] if statement.body else None
-        before = tuple(s for s in statement.body if isinstance(s, Declare) and s.constant)
-        if isinstance(branch, If) and len(before) == len(statement.body) - 1:
+        if _is_branch(statement.body):
+            # An arm may have a constant of the name of one before the branch.
+            loop = changed(statement, body=with_own_names(statement.body, self.names))
+            *before, branch = loop.body
+            assert isinstance(branch, If)
             mask = _mask(before, branch)
-            if _pays(statement, mask, branch) and self._is_legal(statement, mask, branch, within):
-                return self._masked(statement, mask, branch)
+            if _pays(loop, mask, branch) and self._is_legal(loop, mask, branch, within):
+                return self._masked(loop, mask, branch)
         return with_bodies(statement, partial(self.body, ranges=within))
 
     def _is_legal(self, loop: For, mask: Mask, branch: If, ranges: Ranges) -> bool:
@@ -237,6 +239,15 @@ def _bits_of(count: Index) -> Expr:
     return Apply("right_shift", (Apply("invert", (_ZERO,), UINT64), without), UINT64)
 
 
+def _is_branch(body: Body) -> bool:
+    """True for constants and a branch, which is all behind them."""
+    return (
+        bool(body)
+        and isinstance(body[-1], If)
+        and all(isinstance(s, Declare) and s.constant for s in body[:-1])
+    )
+
+
 def _pays(loop: For, mask: Mask, branch: If) -> bool:
     """True if data decide many short branches, which may be hard to predict."""
     read = (p for s in mask for p in loads_of(s.value))
@@ -257,7 +268,7 @@ def _are_apart(before: Body, branch: If) -> bool:
     return changes[0].isdisjoint(uses[1]) and changes[1].isdisjoint(uses[0])
 
 
-def _mask(before: Mask, branch: If) -> Mask:
+def _mask(before: Sequence[Statement], branch: If) -> Mask:
     """What computes the condition of a branch, which is the value of the last declaration."""
     condition = map_expr(branch.condition, _both)
     test = Declare("taken", condition)
@@ -274,7 +285,7 @@ def _both(expr: Expr) -> Expr:
     return expr
 
 
-def _used(before: Body, by: Body) -> Mask:
+def _used(before: Sequence[Statement], by: Body) -> Mask:
     """The constants before statements that these read."""
     names = {name for s in by for name in names_read(s)}
     kept: list[Declare] = []
