@@ -2,6 +2,7 @@
 is the oracle, and what it would see of a later assignment is an error."""
 
 import copy
+from collections import deque
 
 import numpy as np
 import pytest
@@ -230,6 +231,47 @@ def base_is_assigned(x):
     return np.array(found)
 
 
+def popped_is_assigned(x):
+    found, state = [], np.array([x, 1.0])
+    while x < 9:
+        x += 1.5
+        found.append(state)
+    last = found.pop()
+    last[0] = 5.0
+    return np.array(found)
+
+
+def popped_of_another_list_is_assigned(x):
+    found, others = [], deque()
+    while x < 9:
+        x += 1.5
+        state = np.array([x, 1.0])
+        found.append(state)
+        others.append(state)
+    last = others.popleft()
+    last[0] = 5.0
+    return np.array(found)
+
+
+def popped_of_a_copy_is_assigned(x):
+    found = []
+    while x < 9:
+        x += 1.5
+        found.append(np.array([x, 1.0]))
+    last = list(found).pop()
+    last[0] = 5.0
+    return np.array(found)
+
+
+def one_of_two_is_assigned(x):
+    found, one, other = [], np.array([x, 1.0]), np.array([1.0, x])
+    while x < 9:
+        x += 1.5
+        found.append(one if x > 4 else other)
+    one[0] = 5.0
+    return np.array(found)
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -242,6 +284,10 @@ def base_is_assigned(x):
         variable_is_assigned_in_the_next_iteration,
         another_name_is_assigned,
         base_is_assigned,
+        popped_is_assigned,
+        popped_of_another_list_is_assigned,
+        popped_of_a_copy_is_assigned,
+        one_of_two_is_assigned,
     ],
 )
 def test_an_array_that_is_assigned_to_elsewhere_is_an_error(function):
@@ -301,6 +347,18 @@ def node_in_the_list_is_changed(x):
     return nodes
 
 
+def popped_node_is_changed(x):
+    nodes = []
+    while x > 0.1:
+        node = [x, 1.0]
+        nodes.append(node)
+        nodes.append(node)
+        x *= 0.5
+    last = nodes.pop()
+    last[0] = 3.0
+    return nodes
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -309,6 +367,7 @@ def node_in_the_list_is_changed(x):
         node_of_a_branch_is_changed,
         one_node_is_added_again,
         node_in_the_list_is_changed,
+        popped_node_is_changed,
     ],
 )
 def test_a_list_that_is_changed_elsewhere_is_an_error(function):

@@ -351,3 +351,33 @@ def test_modules_of_libraries_give_more_memory(tmp_path):
 
 def collatz_array(n):
     return np.array(collatz(n))
+
+
+@pytest.mark.parametrize("x", [3.0, 0.3, 0.0])
+def test_known_indices_are_those_of_the_length_that_the_list_has(x):
+    def halves(x):
+        found = [0.5]
+        while x > 0.1:
+            found.append(x)
+            x *= 0.5
+        found[1], found[2] = found[2], 7.0
+        return found[-2] + found[2], found.pop(1), found
+
+    check = transpile.jit(halves)
+    try:
+        expected = halves(x)
+    except IndexError as error:
+        with pytest.raises(IndexError, match=str(error)):
+            check(x)
+    else:
+        assert transpile.tree.leaves(check(x)) == transpile.tree.leaves(expected)
+
+
+def test_a_known_index_that_is_never_asked_for_needs_no_room():
+    def last(x, n):
+        found = transpile.with_room([x], 3)
+        for _ in range(n):
+            found.append(x)
+        return found[5] if len(found) > 5 else found[0]
+
+    assert transpile.jit(last)(2.0, 1) == 2.0

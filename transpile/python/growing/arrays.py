@@ -271,6 +271,8 @@ class GrowingArrays(TracedList, Growing):
             place = np.where(k < 0, k + count, k)
             outside = np.logical_or(place < 0, place >= count)
         fail_if(outside, lambda: IndexError(text))
+        if isinstance(place, int) and not is_at_most(place + 1, self.room):
+            place = np.where(outside, 0, place)  # there is memory only where the program comes here
         return place
 
     def put(self, place: Any, value: Any) -> None:

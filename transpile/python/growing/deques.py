@@ -15,6 +15,7 @@ from transpile.primitives import axes, elementwise
 from transpile.python.growing.arrays import GrowingArrays, fail_if, is_unknown
 from transpile.python.growing.elements import Elements
 from transpile.python.growing.growth import Change
+from transpile.python.growing.kept import keep
 from transpile.python.growing.lists import GrowingList
 from transpile.trace.trace import bind
 
@@ -123,6 +124,7 @@ class GrowingDeque(GrowingArrays):
         self.number[0] = count - 1
         if not place:
             self.first[0] = self.first[0] + 1
+        keep(taken)  # as others may have it, too
         return taken
 
     def clear(self) -> None:

@@ -17,7 +17,7 @@ from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
 from transpile.python.objects.containers import Lent, lists_in
-from transpile.python.objects.references import NO_ARGUMENT, root_of
+from transpile.python.objects.references import NO_ARGUMENT, roots_of
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -45,11 +45,11 @@ class Kept:
         if isinstance(value, np.ndarray) and value.ndim:
             self.known.append((value, value.copy(), text))
         elif isinstance(value, Tracer) and value.ndim:
-            trace, root = root_of(value)
-            if trace.is_region and root not in trace.producers:
-                self.types[_key(root.type)] = text
-            if root not in trace.stale:
-                self.arrays.append((trace, root, trace.newest(root), text))
+            for (trace, root), _ in roots_of(value):
+                if trace.is_region and root not in trace.producers:
+                    self.types[_key(root.type)] = text
+                if root not in trace.stale:
+                    self.arrays.append((trace, root, trace.newest(root), text))
 
     def goes_on(self, trace: Trace, values: Iterable[Any]) -> None:
         """Note that these values of a trace are variables behind it, or of its next iteration."""
@@ -93,7 +93,8 @@ def _key(kind: ArrayType) -> tuple[Any, ...]:
 def _assigned(text: str) -> errors.UnsupportedError:
     problem = errors.UnsupportedError(
         f"{text} is assigned to elsewhere, or an array may be that is a variable like it: in the "
-        f"program it is a copy. Give the list one of its own: values.append(x.copy())."
+        f"program it is a copy. Give the list one of its own: values.append(x.copy()). What is "
+        f"taken from it may be elsewhere, too: x = values.pop().copy()."
     )
     errors.blame(problem, NO_ARGUMENT)
     return problem

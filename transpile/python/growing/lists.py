@@ -24,6 +24,7 @@ from transpile.python.growing.arrays import (
 )
 from transpile.python.growing.elements import Elements, elements_of, leaves_of, rebuilt
 from transpile.python.growing.growth import Change
+from transpile.python.growing.kept import keep
 from transpile.python.semantics.iterables import Items
 from transpile.python.semantics.loops import for_
 from transpile.pytree.registry import register_as
@@ -158,6 +159,7 @@ class GrowingList(GrowingArrays):
             self._move(place, -1)
         self.change_by(Change(0, -1, user_source()))
         self.number[0] = count - 1
+        keep(taken)  # as others may have it, too
         return taken
 
     def __delitem__(self, place: Any) -> None:
