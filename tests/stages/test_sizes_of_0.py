@@ -33,6 +33,7 @@ AS_NUMPY = {
 
 # `size=` gives other lengths than NumPy's: as programs of known sizes.
 AS_KNOWN_SIZES = {
+    "nanmedian": lambda x, y: np.nanmedian(x),
     "unique": lambda x, y: np.unique(np.concatenate([x, y]), return_index=True, size=3),
     "unique, filled": lambda x, y: np.unique(x[x > 0], size=3, fill_value=-1),
     "union1d": lambda x, y: np.union1d(x, y, size=2),
@@ -91,6 +92,20 @@ def test_sizes_that_turn_out_to_be_0_are_as_in_numpy(name):
 @pytest.mark.parametrize("name", AS_KNOWN_SIZES)
 def test_sizes_that_turn_out_to_be_0_are_as_known_ones(name):
     check(AS_KNOWN_SIZES[name], transpile.jit(AS_KNOWN_SIZES[name]))
+
+
+def test_no_index_is_outside_where_there_is_none():
+    """Also where a check names the first of them that is."""
+    table, index = np.arange(3.0), np.array([0, -1])
+    taken = transpile.jit(lambda x, i: x[i[i > 0]], check_bounds=True)
+    assert taken(table, index).shape == (0,)
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 3"):
+        taken(table, np.array([1, 7]))
+    counted = transpile.jit(lambda i: np.bincount(i[i > 0], minlength=2))
+    np.testing.assert_array_equal(counted(index), [0, 0])
+    of_size = transpile.jit(lambda x, i: x[i], check_bounds=True)
+    compiled = of_size.lower(ShapeDtypeStruct((3,), "f8"), ShapeDtypeStruct((N,), "i8")).compile()
+    assert compiled(table, index[:0]).shape == (0,)
 
 
 def test_the_number_of_bins_is_never_less_than_0():

@@ -169,7 +169,8 @@ def nanmedian(
         low, high = _middle_of_filled(rows.x)
     else:
         ordered = _readable(sort_along(rows.x, rows.x.ndim - 1))
-        middle = [np.maximum((counts - 1) // 2, 0), np.minimum(counts // 2, rows.count - 1)]
+        last = rows.count - (not may_be_0(rows.count))  # what is read behind no elements is a NaN
+        middle = [np.maximum((counts - 1) // 2, 0), np.minimum(counts // 2, last)]
         low, high = (_at(ordered, p, True) for p in middle)
     only = low + 0  # a mean of one is a sum, which starts at 0.0
     result = np.where(counts % 2 == 1, only, np.mean(np.stack((low, high)), axis=0))

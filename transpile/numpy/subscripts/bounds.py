@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
-from transpile.ir.types import INT64
+from transpile.ir.indices.requirements import may_be_0
+from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import as_operand, convert
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives.effects.failures import fail_where
@@ -59,4 +60,8 @@ def fail_outside(
 
 def _first(index: Any, outside: Any) -> Any:
     """The first number that is out of range, in row-major order."""
-    return np.take(index.ravel(), np.argmax(outside.ravel()), mode="clip")
+    index, outside = index.ravel(), outside.ravel()
+    if may_be_0(index.shape[0]):  # one behind them, so that there is one to read
+        index = np.concatenate([index, np.zeros(1, index.dtype)])
+        outside = np.concatenate([outside, np.ones(1, BOOL)])
+    return np.take(index, np.argmax(outside), mode="clip")
