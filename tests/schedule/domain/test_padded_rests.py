@@ -1,5 +1,7 @@
 """Rests of loops fill vectors, with the bits of single iterations."""
 
+import math
+
 import numpy as np
 import pytest
 from graphs import scheduled
@@ -176,3 +178,41 @@ def test_only_what_may_be_repeated_is():
     assert not rests(lambda x: x.sum(axis=1))
     assert not rests(lambda x: x.max(axis=1) + x.sum(axis=1))
     assert not rests(lambda x: x[:, :96].max(axis=1))
+
+
+@pytest.mark.parametrize("rest", [3, 5, 6, 7, 8, 15])
+@pytest.mark.parametrize("first", [8, 16, 64])
+def test_the_last_vector_does_not_begin_before_its_loop(first, rest):
+    """The loop over the second part begins with a whole vector and has no other one: what is before
+    is another function's."""
+
+    def joined(x):
+        return np.concatenate([np.sin(x[:first]), np.exp(x[first:])])
+
+    x = np.linspace(-2, 2, first + rest)
+    np.testing.assert_allclose(transpile.jit(joined)(x), joined(x), rtol=1e-14)
+    (found,) = run(transpile.jit(joined).lower(x)._lowering.program(), [x])
+    np.testing.assert_allclose(found, joined(x), rtol=1e-14)
+
+
+def running_sums(x):
+    y, s = np.zeros(x.size), 0.0
+    for i in range(x.size):
+        if x[i] > 0:
+            s += x[i]
+        if x[i] < 0.5:
+            y[i] = s
+        y[i] *= math.cos(math.sin(s) * 0.5 + 1)
+    return y
+
+
+@pytest.mark.parametrize("length", [7, 71, 135, 175, 199])
+def test_the_last_vector_reads_the_arrays_of_its_block_alone(length):
+    """The last block of 64 iterations may be shorter than a vector, and begins its arrays."""
+    x = np.linspace(-2, 2, length)
+    for dynamic in (False, True):
+        summed = transpile.jit(running_sums, dynamic_shapes=dynamic)
+        np.testing.assert_allclose(summed(x), running_sums(x), rtol=1e-13)
+        lowering = summed.lower(x) if not dynamic else of(running_sums)
+        (found,) = run(lowering._lowering.program(), [x])
+        np.testing.assert_allclose(found, running_sums(x), rtol=1e-13)

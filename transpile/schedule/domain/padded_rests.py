@@ -3,7 +3,7 @@
 A compiler finishes a loop in lanes by shorter vectors, if it knows the length, and then one
 iteration at a time; and an elementary function of one number takes as long as one of a whole
 vector. So the last iterations run in a vector that overlaps the one before (index-set splitting),
-if the loop reads nothing that it writes:
+if the loop reads nothing that it writes, and has one before:
 
     for i < n simd: out[i] = exp(x[i])
 
@@ -162,11 +162,13 @@ def _may_be_repeated(loop: For) -> bool:
 
 @dataclass(frozen=True)
 class _Rest:
-    """A loop of which so many iterations fill a vector, where it ends, what it reads that differs
-    by iteration, whether iterations may run twice, and whether padding pays."""
+    """A loop of which so many iterations fill a vector, the first one that its last vector may
+    overlap, where it ends, what it reads that differs by iteration, whether iterations may run
+    twice, and whether padding pays."""
 
     loop: For
     lanes: int
+    first: Index
     end: Index
     leaves: tuple[Expr, ...]
     overlaps: bool
@@ -196,11 +198,14 @@ class _Rest:
         if pieces is not None:
             least_cost = machine.least_saved_work // (pieces - 1)
         is_dear = cost >= least_cost and len(leaves) <= machine.most_packed
-        overlaps = _may_overlap(statement, aliases)
-        is_short = not isinstance(end, Dim) and end < lanes
+        whole = floor_divide(end, lanes) * lanes
+        first = _first_to_overlap(statement, whole)
+        overlaps = first != whole and _may_overlap(statement, aliases)
+        extent = end - first
+        is_short = isinstance(extent, int) and extent < lanes
         if not is_dear and (is_short or not overlaps):
             return None
-        return _Rest(statement, lanes, end, leaves, overlaps, is_dear)
+        return _Rest(statement, lanes, first, end, leaves, overlaps, is_dear)
 
     def statements(self, names: Names) -> Iterator[Statement]:
         """The loop over whole vectors, and the rest, if there is one."""
@@ -212,7 +217,8 @@ class _Rest:
         elif loop.limit is not None:
             yield replace(loop, limit=whole)
             is_there = Apply("logical_and", (is_there, _less(self.end, loop.stop)), BOOL)
-        least, most = bounds(self.end)
+        extent = self.end - self.first
+        least, most = bounds(extent)
         if self.overlaps and (least or 0) >= self.lanes:
             rest = tuple(self._overlapping(whole, names))
         else:
@@ -220,7 +226,7 @@ class _Rest:
             rest = tuple(self._short()._alone(0, names) if is_all else self._alone(whole, names))
             if self.overlaps and (most is None or most >= self.lanes):
                 last = tuple(self._overlapping(whole, names))
-                rest = (If(_less(self.end, self.lanes), rest, last),)
+                rest = (If(_less(extent, self.lanes), rest, last),)
         if loop.limit is None and not isinstance(self.end, Dim):
             yield from rest
         else:
@@ -339,6 +345,22 @@ def _may_overlap(loop: For, aliases: Aliases) -> bool:
         for s in loop.body
         for load in loads(s)
     )
+
+
+def _first_to_overlap(loop: For, whole: Index) -> Index:
+    """The first iteration whose operands are there: that of a loop, or of the first block if no
+    block has an array of its own, or the last one has a whole vector."""
+    least, _ = bounds(loop.start)
+    if loop.limit is None or least is None:
+        return loop.start
+    of_block = symbols_of(loop.start)
+    places = [i for s in loop.body for load in loads(s) for i in load.index]
+    is_apart = all(of_block.isdisjoint(symbols_of(index)) for index in places)
+    length = loop.stop - loop.start
+    between = modulo(whole - loop.start, length) if isinstance(length, int) else 0
+    if is_apart or not isinstance(between, int):
+        return least if is_apart else loop.start
+    return whole if between == 0 else least
 
 
 def _may_be_split(loop: For) -> bool:
