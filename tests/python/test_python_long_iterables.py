@@ -169,3 +169,24 @@ def test_ranges_of_floats_have_as_many_numbers_as_numpys():
         assert result[0] == pytest.approx(expected[0], rel=1e-12)
         assert result[1] == expected[1]
         np.testing.assert_allclose(result[2], expected[2], rtol=1e-15)
+
+
+def test_ranges_of_floats_end_where_numpys_do():
+    compiled = transpile.jit(lambda a, b, c: np.arange(a, b, c))
+    for case in ((0.0, 1.0, np.inf), (0.0, 1e-300, 1e300), (0.0, 1.0, -np.inf), (2.0, 2.0, np.inf)):
+        np.testing.assert_array_equal(compiled(*case), np.arange(*case))
+    for case, text in (
+        ((0.0, np.inf, 1.0), "Maximum allowed size exceeded"),
+        ((0.0, 1e300, 1e-20), "Maximum allowed size exceeded"),
+        ((0.0, np.nan, 1.0), "arange: cannot compute length"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            np.arange(*case)
+        with pytest.raises(ValueError, match=text):
+            compiled(*case)
+
+    def asked(x, step):
+        return np.arange(0.0, 1.0, step).sum() if x > 0 else x
+
+    assert transpile.jit(asked)(-2.0, np.nan) == -2.0
+    assert transpile.jit(asked)(2.0, 0.25) == 1.5

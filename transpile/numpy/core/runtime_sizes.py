@@ -209,21 +209,30 @@ def range_of(start: Any, stop: Any, step: int, dtype: Any) -> Any:
 
 def range_of_floats(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     """A range between numbers of which one is a float, which may be traced, or runtime sizes: of
-    as many numbers as NumPy's. There is none where one of them is NaN."""
+    as many numbers as NumPy's."""
     numbers = start, stop, step
     if not isinstance(step, Tracer) and step == 0:
         raise located(ZeroDivisionError, "division by zero")
     low, high, by = (v.as_value() if isinstance(v, Dim) else v for v in numbers)
-    span = call(np.ceil, call(np.divide, call(np.subtract, high, low), by))
+    span = call(np.subtract, high, low)
+    steps = call(np.divide, span, by)
+    # One step that is longer than the span by so much that the quotient is 0.
+    is_one = (steps == 0) & (span != 0) & ~call(np.signbit, steps)
+    length = np.where(is_one, 1.0, np.where(steps > 0, call(np.ceil, steps), 0.0))
     most = None
     if not any(isinstance(v, Tracer) for v in numbers):
         first, last = (v if isinstance(v, Dim) else math.floor(v) for v in (start, stop))
         a_size = 1 if isinstance(step, Dim) else math.ceil(1 / abs(step))  # so many, at most
         most = (sum(sides(last - first)) + 1) * a_size + 1
-    length = np.where(span > 0, span, 0.0)
+    else:
+        is_too_long = length >= 2.0**63
+        none_of(np.reshape(np.isnan(steps), (1,)), "arange: cannot compute length")
+        none_of(np.reshape(is_too_long, (1,)), "Maximum allowed size exceeded")
+        length = np.where(is_too_long, 0.0, length)
     count = measured(convert(length, INT64), most)
     places = bind(primitives.iota, shape=(count,), dimension=0, dtype=FLOAT64)
     apart = call(np.subtract, call(np.add, low, by), low)
+    apart = np.where(np.isfinite(apart), apart, 0.0)  # else there is one number at most
     values = call(np.add, call(np.multiply, places, apart), low)
     return convert(values, FLOAT64 if dtype is None else dtype)
 
