@@ -1,4 +1,5 @@
-/* numpy.sin, correct for every finite argument, without a branch.
+/* numpy.sin, correct for every finite argument. Huge ones, which are rare, take a branch, in vector
+   lanes all take both ways.
    Method: x = k pi + r with |r| <= pi / 2, then an odd minimax polynomial; the sign is the parity
    of k. Single precision works in double: `reduce_two_pi_f32` first subtracts multiples of 2 pi.
    Double precision: up to 2^40 the reduction of Cody and Waite with pi in three parts and fused
@@ -6,6 +7,22 @@
    (`half_turns_f64`).
    Largest error measured: 0.63 ulp in single, 1.8 ulp in double precision. */
 static inline float sin_f32(float x)
+{
+    if (fabsf(x) > 0x1p40f) {
+        return sin_in_lanes_f32(x);
+    }
+    return sin_near_f32(x);
+}
+
+static inline double sin_f64(double x)
+{
+    if (fabs(x) > 0x1p40) {
+        return sin_in_lanes_f64(x);
+    }
+    return sin_near_f64(x);
+}
+
+static inline float sin_in_lanes_f32(float x)
 {
     double multiple;
     double y = reduce_two_pi_f32(x, &multiple);
@@ -17,7 +34,7 @@ static inline float sin_f32(float x)
     return x == 0.0f ? x : sine;
 }
 
-static inline double sin_f64(double x)
+static inline double sin_in_lanes_f64(double x)
 {
     double near_shifted = multiply_add_f64(x, 0x1.45f306dc9c883p-2, 0x1.8p52);
     double near = subtract_half_turns_f64(x, near_shifted - 0x1.8p52);

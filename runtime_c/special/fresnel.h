@@ -56,7 +56,8 @@ static inline double fresnel_far_f64(double x, double *cosine)
     im -= p;
     double size = re * re + im * im;
     double part = (square - 4.0 * rint(0.25 * square)) + low;
-    double sine = sin_f64(0x1.921fb54442d18p+0 * part), other = cos_f64(0x1.921fb54442d18p+0 * part);
+    double angle = 0x1.921fb54442d18p+0 * part;
+    double sine = sin_near_f64(angle), other = cos_near_f64(angle);
     *cosine = 0.5 - x * ((other * re + sine * im) / size);
     return 0.5 - x * ((sine * re - other * im) / size);
 }

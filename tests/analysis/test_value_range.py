@@ -30,7 +30,7 @@ def angles_of(f, *args):
         for k in program.kernels
         for s in walk(k.body)
         for p in parts(s)
-        if isinstance(p, Apply) and p.primitive.near
+        if isinstance(p, Apply) and p.primitive.near and p.dtype.kind in p.primitive.near_of
     }
     known = set().union(*(ordinary_angles(k) for k in program.kernels))
     assert known <= found

@@ -369,14 +369,17 @@ NEAR = [primitive for primitive in ELEMENTWISE if primitive.near]
 
 @pytest.mark.parametrize("primitive", NEAR, ids=str)
 def test_near_versions_are_there(primitive):
-    for dtype in (FLOAT32, FLOAT64):
-        assert find(f"{primitive.name}_near_{SHORT_NAMES[dtype]}") is not None
+    for dtype in map(np.dtype, ("f4", "f8", "c8", "c16")):
+        has_one = find(f"{primitive.name}_near_{SHORT_NAMES[dtype]}") is not None
+        assert has_one == (dtype.kind in primitive.near_of)
         assert primitive.near <= finfo(dtype).max
 
 
 def test_every_near_version_has_a_primitive():
     for primitive in ELEMENTWISE:
-        assert (find(f"{primitive.name}_near_f64") is not None) == bool(primitive.near)
+        for kind, ending in (("f", "f64"), ("c", "c128")):
+            has_one = find(f"{primitive.name}_near_{ending}") is not None
+            assert has_one == (primitive.near > 0 and kind in primitive.near_of)
 
 
 @pytest.mark.parametrize("primitive", [r for r in ELEMENTWISE if r.c_library], ids=str)

@@ -200,6 +200,7 @@ NUMBERS = {
     ("schedule/lanes/branch_masks", "_BITS"): "the width of integers",
     ("schedule/lanes/branch_masks", "_WIDEST"): "what compilers put together",
     ("schedule/lanes/branch_masks", "_FEW"): "what a branch costs that is not predicted",
+    ("schedule/lanes/branch_masks", "_HEAVY"): "what it costs to look a bit up",
     ("schedule/scalar_choices", "_MOST_OPERATIONS"): "what hides behind a store",
     ("schedule/scalar_choices", "_MOST_STORES"): "what hides behind a branch",
     ("schedule/memory_plan", "ALIGNMENT"): "the contract of a program with its caller",

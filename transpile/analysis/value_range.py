@@ -37,6 +37,7 @@ from transpile.ir.primitive import Magnitude
 from transpile.ir.types import FLOAT16, FLOAT32, FLOAT64, kind_letter
 from transpile.util.frozen_records import memoized
 
+_WITH_HELPERS = tuple(map(np.dtype, ("f4", "f8", "c8", "c16")))  # halves are float32 in C
 # Bounds ignore rounding; an angle may exceed its bound by at most this factor.
 _ROUNDINGS = 2
 
@@ -46,17 +47,24 @@ def angles(parts: Iterable[Expr]) -> dict[Expr, float]:
     the largest magnitude for which that is exact."""
     limits: dict[Expr, float] = {}
     for part in parts:
-        if isinstance(part, Apply) and part.primitive.near and part.dtype in (FLOAT32, FLOAT64):
+        if isinstance(part, Apply) and _has_near_version(part):
             angle, limit = measured(part), part.primitive.near
             limits[angle] = min(limit, limits.get(angle, limit))
     return limits
 
 
+def _has_near_version(call: Apply) -> bool:
+    primitive, dtype = call.primitive, call.dtype
+    return bool(primitive.near) and dtype.kind in primitive.near_of and dtype in _WITH_HELPERS
+
+
 def measured(call: Apply) -> Expr:
     """The value whose magnitude tells whether a call is ordinary: the first operand, or what the
     primitive names (`Primitive.near_of`)."""
-    of = call.primitive.near_of
-    return Apply(of, call.args, call.dtype) if of else call.args[0]
+    of = call.primitive.near_of.get(call.dtype.kind, "")
+    is_part = call.dtype.kind == "c"
+    dtype = np.dtype(f"f{call.dtype.itemsize // 2}") if is_part else call.dtype
+    return Apply(of, call.args, dtype) if of else call.args[0]
 
 
 @memoized

@@ -114,7 +114,7 @@ def function(
     """
     ending = suffix(dtype)
     helper = f"{name}_{ending}"
-    for wanted, kind in ((near, "near"), (lanes, "in_lanes")):
+    for wanted, kind in ((lanes, "in_lanes"), (near, "near")):
         if wanted and c_helpers.find(f"{name}_{kind}_{ending}") is not None:
             helper = f"{name}_{kind}_{ending}"
     library = c_helpers.library_name(name, ending)

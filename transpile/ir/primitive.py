@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         magnitude: Magnitude
         interval: IntervalRule
         near: float
-        near_of: str
+        near_of: Mapping[str, str]
         nonnegative: str
         on_indices: Callable[..., Index | None]
         nonempty: Callable[..., Iterable[Index]]
@@ -241,7 +241,8 @@ class Primitive:
                   -> those of the result before it wraps around; None where nothing is known
     near          there is a faster version, NAME_near in C, with the same bits for operands of up
                   to this magnitude; 0 where there is none
-    near_of       of two operands: the primitive of them whose result has that magnitude
+    near_of       for each dtype kind with such a version the primitive of the operands whose result
+                  has that magnitude; "" for the first operand itself
     nonnegative   the dtype kinds for which no result is negative or -0.0
     on_indices    on subscripts: polynomials -> a polynomial, or None where the result is none
     nonempty      (*operand types, **params) -> the extents along which it needs an element: sizes
@@ -301,7 +302,7 @@ class Primitive:
     magnitude: Magnitude = inf
     interval: IntervalRule | None = None
     near: float = 0
-    near_of: str = ""
+    near_of: Mapping[str, str] = field(default_factory=lambda: {"f": ""})
     nonnegative: str = ""
     on_indices: Callable[..., Index | None] | None = None
     nonempty: Callable[..., Iterable[Index]] | None = None

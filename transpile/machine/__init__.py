@@ -321,9 +321,9 @@ class Machine:
     fewest_searched_rows: int = 16
 
     # Flags as wide as the numbers in searches for any or all: in longer loops they make no
-    # difference, and in shorter ones there are no lanes to fill.
+    # difference up to so heavy iterations, and in shorter ones there are no lanes to fill.
     shortest_any: int = 8
-    longest_any: int = 512
+    longest_any, heaviest_awaited = 512, 8
 
     # Unroll-and-jam: the rows of a group, and of a window; fewer rows are over before it pays; the
     # most operations on each element, and accumulators of a column, for 16 or 32 registers.

@@ -6,8 +6,10 @@ and complex) is a template: `absolute_i32` is `absolute_S` with whole words repl
 `int32_t` and `..._S` by `..._i32`. In it `U`, `..._U` are the unsigned integer of the same size,
 `R`, `..._R` the real partner of a complex dtype, `Z` the complex partner of a float; a dtype that
 has no such partner is its own. `NUM_THREADS` in the directive of a parallel loop is the clause of
-that name, if the options give a number of threads, or nothing. A program contains the helpers that
-it uses and no others.
+that name, if the options give a number of threads, or nothing. Of a function of complex numbers
+that calls some of which there is a version for ordinary angles (`_near`) or for vector lanes
+(`_in_lanes`), there is one that calls these. A program contains the helpers that it uses and no
+others.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from functools import cache, lru_cache
 
 from transpile.errors import InternalError
@@ -232,7 +234,29 @@ def find(name: str) -> Item | None:
     pattern = _item(f"{base}_{letter}")
     if pattern is None and letter in "FC":
         pattern = _item(f"{base}_T")
+    if pattern is None and letter == "C":
+        return _version(base, suffix)
     return None if pattern is None else _instantiate(pattern, suffix)
+
+
+def _version(base: str, suffix: str) -> Item | None:
+    """A function of complex numbers that calls the versions for ordinary angles, or for lanes, of
+    what it calls; None if there are none."""
+    for kind in ("_near", "_in_lanes"):
+        plain = find(f"{base.removesuffix(kind)}_{suffix}") if base.endswith(kind) else None
+        if plain is None:
+            continue
+        called = (name.rpartition("_") for name in calls_in(plain.text) if name not in plain.names)
+        pairs = {"_".join((b, s)): f"{b}{kind}_{s}" for b, _, s in called if b}
+        found = {name: version for name, version in pairs.items() if find(version) is not None}
+        if found:
+            found[plain.names[0]] = f"{base}_{suffix}"
+            return Item((f"{base}_{suffix}",), _renamed(plain.text, found), plain.comment)
+    return None
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return _IDENTIFIER.sub(lambda match: names.get(match[0], match[0]), text)
 
 
 def _instantiate(pattern: Item, suffix: str) -> Item:

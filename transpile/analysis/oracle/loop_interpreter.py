@@ -353,10 +353,10 @@ class _KernelRun:
 
 def _is_far(call: Apply, values: Sequence[Any]) -> bool:
     """True if a near version does not compute a call of these operands."""
-    limit, of = call.primitive.near, call.primitive.near_of
-    if of == "divide" and (np.isinf(values[0]) or values[1] == 0):
+    limit, of = call.primitive.near, call.primitive.near_of.get(call.dtype.kind)
+    if not limit or of is None or (of == "divide" and (np.isinf(values[0]) or values[1] == 0)):
         return False
-    return bool(limit and abs(_apply(of, call.dtype, values) if of else values[0]) > limit)
+    return bool(abs(TABLE[of].numpy(*values) if of else values[0]) > limit)
 
 
 def _apply(op: str, dtype: np.dtype[Any], args: Sequence[Any]) -> Any:

@@ -65,7 +65,8 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         return [expand_complex_sum(builder, equation.inputs[0], equation.params["axes"])]
     if equation.primitive is reductions.reduce_sum and equation.output.type.dtype.kind == "f":
         return expand_sum_of_integers(builder, equation)
-    if equation.primitive.near_of == "divide" and equation.output.type.dtype.kind == "f":
+    is_quotient = equation.primitive.near_of.get("f") == "divide"
+    if is_quotient and equation.output.type.dtype.kind == "f":
         return expand_quotient(builder, equation)
     if equation.primitive is dot.dot_general and equation.output.type.dtype.kind == "c":
         return expand_complex_dot(builder, equation)

@@ -15,7 +15,7 @@ from transpile.primitives.elementary import derivatives as d
 from transpile.primitives.kinds import elementwise, transcendental
 
 # Up to this magnitude a shorter argument reduction of sin, cos and tan gives the same bits.
-LARGEST_ANGLE = 2.0**40
+LARGEST_ANGLE = 2.0**40  # of complex numbers the angle is a part
 
 sqrt = elementwise(
     "sqrt",
@@ -43,6 +43,8 @@ exp = transcendental(
     jvp=lambda t, out, x: t * out,
     nonnegative="f",
     hlo="exponential",
+    near=LARGEST_ANGLE,
+    near_of={"c": "imag"},
 )
 exp2 = transcendental(
     "exp2",
@@ -51,6 +53,8 @@ exp2 = transcendental(
     jvp=lambda t, out, x: t * (out * math.log(2)),
     nonnegative="f",
     c_library={"f": "exp2"},
+    near=LARGEST_ANGLE,
+    near_of={"c": "imag"},
 )
 expm1 = transcendental(
     "expm1",
@@ -59,6 +63,8 @@ expm1 = transcendental(
     jvp=lambda t, out, x: t * (out + 1),
     c_library={"f": "expm1"},
     hlo="exponential-minus-one",
+    near=LARGEST_ANGLE,
+    near_of={"c": "imag"},
 )
 log = transcendental("log", np.log, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / x, hlo="log")
 log2 = transcendental(
@@ -100,6 +106,7 @@ sin = transcendental(
     jvp=lambda t, out, x: t * np.cos(x),
     magnitude=1,
     near=LARGEST_ANGLE,
+    near_of={"f": "", "c": "real"},
     hlo="sine",
 )
 cos = transcendental(
@@ -109,6 +116,7 @@ cos = transcendental(
     jvp=lambda t, out, x: t * -np.sin(x),
     magnitude=1,
     near=LARGEST_ANGLE,
+    near_of={"f": "", "c": "real"},
     hlo="cosine",
 )
 tan = transcendental(
@@ -117,6 +125,7 @@ tan = transcendental(
     domain=(-1.5, 1.5),
     jvp=lambda t, out, x: t * (1 + np.square(out)),
     near=LARGEST_ANGLE,
+    near_of={"f": "", "c": "real"},
     hlo="tan",
 )
 arcsin = transcendental("arcsin", np.arcsin, domain=(-1, 1), jvp=lambda t, out, x: t / d.circle(x))
@@ -127,13 +136,22 @@ arctan = transcendental(
     jvp=lambda t, out, x: t / (1 + np.square(x)),
     magnitude=2,
 )
-sinh = transcendental("sinh", np.sinh, domain=(-20, 20), jvp=lambda t, out, x: t * np.cosh(x))
+sinh = transcendental(
+    "sinh",
+    np.sinh,
+    domain=(-20, 20),
+    jvp=lambda t, out, x: t * np.cosh(x),
+    near=LARGEST_ANGLE,
+    near_of={"c": "imag"},
+)
 cosh = transcendental(
     "cosh",
     np.cosh,
     domain=(-20, 20),
     jvp=lambda t, out, x: t * np.sinh(x),
     nonnegative="f",
+    near=LARGEST_ANGLE,
+    near_of={"c": "imag"},
 )
 tanh = transcendental(
     "tanh",
@@ -141,6 +159,8 @@ tanh = transcendental(
     jvp=lambda t, out, x: t * ((1 - out) * (1 + out)),
     magnitude=1,
     hlo="tanh",
+    near=LARGEST_ANGLE,
+    near_of={"c": "imag"},
 )
 arcsinh = transcendental(
     "arcsinh", np.arcsinh, jvp=lambda t, out, x: t / np.sqrt(np.square(x) + 1), weight=25

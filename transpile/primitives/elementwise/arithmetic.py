@@ -101,7 +101,7 @@ floor_divide = elementwise(
     divisor=1,
     interval=intervals.floor_divide,
     near=_LARGEST_QUOTIENT,
-    near_of="divide",
+    near_of={"f": "divide"},
     scalar_from=64,
 )
 remainder = elementwise(
@@ -114,7 +114,7 @@ remainder = elementwise(
     divisor=1,
     interval=intervals.remainder,
     near=_LARGEST_QUOTIENT,
-    near_of="divide",
+    near_of={"f": "divide"},
     scalar_from=64,
 )
 fmod = elementwise(
@@ -128,7 +128,7 @@ fmod = elementwise(
     c_library={"f": "fmod"},
     hlo={"f": "remainder"},
     near=_LARGEST_QUOTIENT,
-    near_of="divide",
+    near_of={"f": "divide"},
     scalar_from=64,
 )
 negative = elementwise(

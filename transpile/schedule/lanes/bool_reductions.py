@@ -7,7 +7,8 @@ operands' width needs no packing; it is compared with zero after the loop:
     for i: any |= x[i] > 0
     some = 0;  for i simd or:some: some |= x[i] > 0;  any |= some != 0
 
-Only short loops gain: long ones wait for memory. Runs after `vectorize_loops`, which leaves these
+Only short loops gain, and those that compute more than comparisons, such as sines: other long ones
+wait for memory. Runs after `vectorize_loops`, which leaves these
 loops scalar, and marks them.
 """
 
@@ -36,7 +37,7 @@ from transpile.ir.loop_ir import (
     Update,
     Within,
 )
-from transpile.ir.loop_rewrite import map_bodies, names_in, subexpressions, with_bodies
+from transpile.ir.loop_rewrite import map_bodies, names_in, parts, subexpressions, with_bodies
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.machine import Machine
@@ -67,8 +68,9 @@ def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterat
 def _flag_of(loop: For, machine: Machine) -> np.dtype[Any] | None:
     """The integer dtype of the flags for a loop; None if it is no such reduction, or of another
     length."""
-    is_right = machine.shortest_any <= trips(loop) <= machine.longest_any
-    if loop.simd or loop.parallel or loop.ordered or not is_right:
+    if loop.simd or loop.parallel or loop.ordered or trips(loop) < machine.shortest_any:
+        return None
+    if trips(loop) > machine.longest_any and not _computes(loop, machine):
         return None
     targets: list[Ref] = []
     for statement in loop.body:
@@ -86,6 +88,12 @@ def _flag_of(loop: For, machine: Machine) -> np.dtype[Any] | None:
     if not names or len(names) < len(targets) or not names.isdisjoint(own):
         return None
     return _FLAGS.get(_width(loop, names))
+
+
+def _computes(loop: For, machine: Machine) -> bool:
+    """True if an iteration takes longer than its operands from memory."""
+    calls = (p for s in loop.body for p in parts(s) if isinstance(p, Apply))
+    return sum(call.primitive.weight for call in calls) >= machine.heaviest_awaited
 
 
 def _is_bitwise(update: Update) -> bool:

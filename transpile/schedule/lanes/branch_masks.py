@@ -13,7 +13,8 @@
 Filters, events and neighbours within a distance: a branch that data decide is not predicted, and
 one that is seldom taken keeps the loop out of lanes. Here lanes compute the condition, the bits of
 a word say which iterations take the branch, and these run in their order. Where nearly all of a
-word do, or with a second arm nearly none, branches are predicted, and stay in these iterations.
+word do, or with a second arm nearly none, branches are predicted, and stay in these iterations. One
+arm that takes longer than a bit is looked up always is, unless all iterations take it.
 
 Legal if no iteration changes what the condition of a later one reads, if the elements that it reads
 exist, and if the arms of a branch change nothing that the other one uses. Runs after
@@ -77,6 +78,7 @@ Body = tuple[Statement, ...]
 Mask = tuple[Declare, ...]
 _BITS = 64  # of a word
 _FEW = 8  # iterations of a word that take another branch than was predicted
+_HEAVY = 8  # additions that take as long as to look up a bit and more
 _WIDEST = 4  # elements of rows whose columns compilers put together from vectors
 UINT64 = np.dtype(np.uint64)
 _ZERO, _ONE = (Literal(np.uint64(n), UINT64) for n in (0, 1))
@@ -194,9 +196,23 @@ class _Masks:
         body = (
             Declare(taken.name, _ZERO, constant=False),
             lanes,
-            self._chosen(loop, first, taken, looked_up, is_whole),
+            self._all_taken(loop, first, taken, branch.body, looked_up)
+            if _is_heavy(branch)
+            else self._chosen(loop, first, taken, looked_up, is_whole),
         )
         return replace(loop, symbol=block, start=0, stop=count, body=body)
+
+    def _all_taken(self, loop: For, first: Index, bits: Ref, arm: Body, looked_up: Body) -> If:
+        """All iterations without a test, or those that are looked up."""
+        is_all = Apply("equal", (Apply("invert", (bits,), UINT64), _ZERO), BOOL)
+        symbol = replace(loop.symbol, name=self.names.new(loop.symbol.name))
+        own = with_own_names((*_used(loop.body[:-1], arm), *arm), self.names)
+        body = _moved(own, loop.symbol, Dim.of(symbol))
+        return If(
+            is_all,
+            (replace(loop, symbol=symbol, start=first, stop=first + _BITS, body=body),),
+            looked_up,
+        )
 
     def _chosen(self, loop: For, first: Index, bits: Ref, looked_up: Body, is_whole: bool) -> If:
         """The iterations in their order, with their tests, where nearly all take the same arm: that
@@ -254,6 +270,12 @@ def _pays(loop: For, mask: Mask, branch: If) -> bool:
     varies = any(loop.symbol in symbols_of(i) for load in read for i in load.index)
     is_short = not any(isinstance(s, For | While) for s in walk((branch,)))
     return varies and is_short and trips(loop) >= _BITS
+
+
+def _is_heavy(branch: If) -> bool:
+    """True for one arm that computes much."""
+    calls = (p for s in walk(branch.body) for p in parts(s) if isinstance(p, Apply))
+    return not branch.orelse and sum(call.primitive.weight for call in calls) >= _HEAVY
 
 
 def _are_apart(before: Body, branch: If) -> bool:

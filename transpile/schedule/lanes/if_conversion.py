@@ -242,8 +242,11 @@ def has_vector_code(op: str, dtype: np.dtype[Any]) -> bool:
     series that run until they converge, which are slow to speculate, or divisions of integers."""
     columns = TABLE[op].c
     names = calls_in(columns.get(dtype.kind, columns.get("", "")))
-    helpers = [f"{name}_{SHORT_NAMES[dtype]}" for name in names]
-    return not any(find(helper) is not None and has_branches(helper) for helper in helpers)
+    # Those of integers in lanes have no branches, but are done lane by lane.
+    kinds = ("_in_lanes", "") if dtype.kind == "f" else ("",)
+    helpers = [[f"{name}{kind}_{SHORT_NAMES[dtype]}" for kind in kinds] for name in names]
+    chosen = [next((h for h in versions if find(h) is not None), "") for versions in helpers]
+    return not any(helper and has_branches(helper) for helper in chosen)
 
 
 def _loads(expr: Expr) -> Iterator[Load]:

@@ -1,21 +1,27 @@
 """Multiversion loops over sines, cosines and tangents by the magnitude of their angles, and over
 rests of divisions by that of their quotients.
 
-Payne-Hanek reduction of a huge angle takes six times as long as Cody-Waite reduction of an ordinary
-one in double precision, 1.5 times in single, and a test in the loop would keep it out of lanes. So
-a first version assumes ordinary angles and notes whether one was not; then the loop runs again in
-the general version:
+Payne-Hanek reduction of a huge angle takes six to sixty times as long as Cody-Waite reduction of an
+ordinary one in double precision, 1.5 times in single, and a test in the loop would keep it out of
+lanes. So a first version assumes ordinary angles and notes whether one was not; then the loop runs
+again in the general version:
 
     for i simd near bitwise_or:far: far |= |x[i]| > limit;  out[i] = sin(x[i])
     if far != 0: for i simd: out[i] = sin(x[i])
 
 A long loop does so for each block of its iterations, so that one huge angle costs no more than a
 block. Both versions give the same bits for ordinary angles, and NaN for NaN
-(runtime_c/elementary/trigonometry_near.h). The loop must be idempotent: it reads nothing that it
-writes. Rests of divisions, `fmod` and its like (runtime_c/arithmetic/quotients_near.h), have
-quotients where sines have angles; their general version calls the C library, which keeps a loop,
-and what is fused with it, out of lanes. Angles that `transpile.analysis.value_range`
-bounds need no second version.
+(runtime_c/elementary/trigonometry_near.h). What the loop reads and writes, accumulators and the
+elements that each iteration updates, is kept by the first version and put back by the second:
+
+    kept_s = s                                     kept_y: an array as long as a block
+    for i simd near: kept_y[i] = y[i];  far |= |x[i]| > limit;  y[i] += sin(x[i]);  s += y[i]
+    if far != 0: s = kept_s;  for i simd: y[i] = kept_y[i];  y[i] += sin(x[i]);  s += y[i]
+
+Rests of divisions, `fmod` and its like (runtime_c/arithmetic/quotients_near.h), have quotients
+where sines have angles; their general version calls the C library, which keeps a loop, and what is
+fused with it, out of lanes. Angles that `transpile.analysis.value_range` bounds need no second
+version.
 """
 
 from __future__ import annotations
@@ -29,15 +35,19 @@ import numpy as np
 from transpile.analysis.value_range import angles, measured, ordinary_angles
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, ONE_VERSION
-from transpile.ir.dims import Dim, Symbol
+from transpile.ir.dims import Dim, Index, Symbol, substitute, symbols_of
+from transpile.ir.indices.row_major import blocks_of, limit_of_blocks
 from transpile.ir.loop_ir import (
+    Alloc,
     Apply,
+    Buffer,
     Declare,
     Expr,
     For,
     If,
     Kernel,
     Literal,
+    Load,
     Program,
     Ref,
     Statement,
@@ -46,9 +56,13 @@ from transpile.ir.loop_ir import (
     Within,
 )
 from transpile.ir.loop_rewrite import (
+    accesses,
+    changed_by,
+    children,
     expressions,
     loads,
     map_kernels,
+    name_of,
     names_in,
     parts,
     subexpressions,
@@ -60,7 +74,7 @@ from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT32, INT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, replace, same
+from transpile.util.frozen_records import changed, dataclass, replace, same
 
 # Of the width of the angles, so that they have as many lanes.
 _FLAGS: dict[np.dtype[Any], np.dtype[Any]] = {FLOAT32: INT32, FLOAT64: INT64}
@@ -85,7 +99,7 @@ def _body(
     body: tuple[Statement, ...], names: Names, ordinary: frozenset[Expr], machine: Machine
 ) -> Iterator[Statement]:
     for statement in body:
-        if isinstance(statement, For) and statement.simd and _can_run_again(statement):
+        if isinstance(statement, For) and statement.simd:
             yield from _versions(statement, names, ordinary, machine)
         else:
             yield with_bodies(
@@ -93,73 +107,162 @@ def _body(
             )
 
 
-def _can_run_again(loop: For) -> bool:
-    """True if the loop is idempotent: it reads nothing that it writes, and has no reduction."""
-    stores = {name for s in walk(loop.body) for name in written(s)}
-    reads = {load.buffer for s in walk(loop.body) for load in loads(s)}
-    plain = all(isinstance(s, Store | Declare) for s in loop.body)
-    return plain and stores.isdisjoint(reads)
-
-
 def _versions(
     loop: For, names: Names, ordinary: frozenset[Expr], machine: Machine
 ) -> Iterator[Statement]:
     """The loop for ordinary angles, and the general one under a test; the loop alone where that
-    does not pay or an angle is guarded by a test of its subscript."""
-    known = angles(p for s in loop.body for p in parts(s))
+    does not pay, an angle is guarded by a test of its subscript, or it cannot run again."""
+    known = angles(p for s in walk(loop.body) for p in parts(s))
     limits = {angle: limit for angle, limit in known.items() if angle not in ordinary}
     if not _pays(loop, limits, machine):
         yield loop
         return
-    exprs = [e for s in loop.body for e in expressions(s)]
+    exprs = [e for s in walk(loop.body) for e in expressions(s)]
     guarded = limits.keys() - angles(p for e in exprs for p in _unguarded(e)).keys()
-    is_long = len(limits) > machine.most_angles
-    if is_long or guarded:
+    kept = _kept_by(loop)
+    if len(limits) > machine.most_angles or guarded or kept is None:
         yield loop
         return
-    size = machine.angle_block
-    if (
-        not isinstance(loop.stop, int)
-        or loop.start != 0
-        or loop.limit is not None
-        or loop.stop < 2 * size
-    ):
-        yield from _both(loop, limits, names)
-        return
-    count = -(-loop.stop // size)
+    size, extent = machine.angle_block, loop.extent
+    is_short = isinstance(extent, int) and extent < (size + 1 if kept.elements else 2 * size)
+    if is_short or (loop.reductions and not kept.elements):
+        yield from _both(loop, limits, kept, names)
+    elif loop.reductions and loop.parallel:
+        yield loop  # an accumulator has a copy in each thread, of which none is kept
+    else:
+        yield _in_blocks(loop, size, limits, kept, names)
+
+
+def _in_blocks(
+    loop: For, size: int, limits: Mapping[Expr, float], kept: _Kept, names: Names
+) -> For:
+    """A loop over blocks of the iterations, each with both versions."""
+    count = blocks_of(loop.extent, size)
     block = Symbol(names.new("block"), 0, count)
-    first = Dim.of(block) * size
-    limit = None if loop.stop % size == 0 else loop.stop
+    first = Dim.of(block) * size + loop.start
+    limit = limit_of_blocks(loop.stop, loop.extent, size) if loop.limit is None else loop.limit
     part = replace(
         loop, start=first, stop=first + size, limit=limit, parallel=False, threads=0, slack=0
     )
-    body = tuple(_both(part, limits, names))
-    yield replace(loop, symbol=block, stop=count, body=body, simd=False, lanes=0)
+    body = tuple(_both(part, limits, kept, names))
+    blocks = replace(loop, symbol=block, start=0, stop=count, limit=None, body=body)
+    return replace(blocks, simd=False, lanes=0, reductions=())
 
 
-def _both(loop: For, limits: Mapping[Expr, float], names: Names) -> Iterator[Statement]:
+def _both(
+    loop: For, limits: Mapping[Expr, float], kept: _Kept, names: Names
+) -> Iterator[Statement]:
     """The loop for ordinary angles, and the general one where one of them is not."""
     dtypes = dict.fromkeys(angle.dtype for angle in limits)
     far = {dtype: Ref(names.new("far"), _FLAGS[dtype]) for dtype in dtypes}
     for ref in far.values():
         yield Declare(ref.name, Literal(ref.dtype.type(0), ref.dtype), constant=False)
-    updates = tuple(
-        Update(far[angle.dtype], "bitwise_or", _is_far(angle, limit, far[angle.dtype].dtype))
-        for angle, limit in limits.items()
-    )
-    reductions = tuple(("bitwise_or", ref.name) for ref in far.values())
-    # After the declarations, whose names may occur in angles and their subscripts.
-    declared = max((k + 1 for k, s in enumerate(loop.body) if isinstance(s, Declare)), default=0)
-    body = (*loop.body[:declared], *updates, *loop.body[declared:])
-    yield replace(loop, body=body, near=True, reductions=(*loop.reductions, *reductions))
-    yield If(reduce(_either, map(_is_set, far.values())), (loop,))
+    restore: list[Statement] = []
+    for scalar in kept.scalars:
+        before = Ref(names.new(f"{scalar.name}_before"), scalar.dtype)
+        yield Declare(before.name, scalar)
+        restore.append(Update(scalar, "set", before))
+    lane = Dim.of(loop.symbol) - loop.start
+    own_keep, own_restore = [], []
+    for element in kept.elements:
+        array = Buffer(names.new(f"{element.buffer}_before"), (loop.extent,), element.dtype)
+        yield Alloc(array)
+        copy = Load(array.name, (lane,), element.dtype)
+        own_keep.append(Store(copy.buffer, copy.index, element))
+        own_restore.append(Store(element.buffer, element.index, copy))
+    notes = tuple(("bitwise_or", ref.name) for ref in far.values())
+    body = (*own_keep, *_noted(loop.body, limits, far))
+    yield replace(loop, body=body, near=True, reductions=(*loop.reductions, *notes))
+    again = replace(loop, body=(*own_restore, *loop.body))
+    yield If(reduce(_either, map(_is_set, far.values())), (*restore, again))
+
+
+def _noted(
+    body: tuple[Statement, ...], limits: Mapping[Expr, float], far: Mapping[np.dtype[Any], Ref]
+) -> Iterator[Statement]:
+    """The statements, and before each, or after the declarations that they begin with, the notes
+    of the angles in it."""
+    known: set[Expr] = set()
+    pending: list[Statement] = []
+    is_head = True
+    for statement in body:
+        is_head = is_head and isinstance(statement, Declare)
+        own = [a for a in angles(parts(statement)) if a in limits and a not in known]
+        known.update(own)
+        pending += (_note(far[angle.dtype], angle, limits[angle]) for angle in own)
+        if not is_head:
+            yield from pending
+            pending = []
+        yield with_bodies(statement, lambda inner: tuple(_noted(inner, limits, far)))
+        changed_names = {name for s in walk((statement,)) for name in changed_by(s)}
+        known = {a for a in known if changed_names.isdisjoint(map(name_of, _variables(a)))}
+    yield from pending
+
+
+def _note(flag: Ref, angle: Expr, limit: float) -> Update:
+    return Update(flag, "bitwise_or", _is_far(angle, limit, flag.dtype))
+
+
+def _variables(expr: Expr) -> Iterator[Load | Ref]:
+    return (p for p in subexpressions(expr) if isinstance(p, Load | Ref))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What a loop has to have again before it can run again.
+
+    scalars    the accumulators
+    elements   of each array that is updated, or stored to under a condition, the element that is an
+               iteration's own
+    """
+
+    scalars: tuple[Ref, ...]
+    elements: tuple[Load, ...]
+
+
+def _kept_by(loop: For) -> _Kept | None:
+    """What a loop reads and changes, or changes under a condition; None where iterations share
+    elements of an array, or have several, and where a value that is computed says where."""
+    statements = tuple(walk(loop.body))
+    if not all(isinstance(s, Store | Declare | Update | For | If) for s in statements):
+        return None
+    declared = {s.name for s in statements if isinstance(s, Declare)}
+    computed = {s.symbol for s in statements if isinstance(s, Declare)}
+    targets = [s.target for s in statements if isinstance(s, Update)]
+    scalars = [t for t in targets if isinstance(t, Ref) and t.name not in declared]
+    read = {load.buffer for s in statements for load in loads(s)}
+    guarded = {n for s in statements for i in walk(children(s)) for n in written(i)}
+    elements: list[Load] = []
+    for name, dtype in {n: _dtype(s) for s in statements for n in written(s)}.items():
+        places = {index for s in statements for n, index in accesses(s) if n == name}
+        if any(computed & symbols_of(part) for index in places for part in index):
+            return None
+        if name in read | guarded:
+            (index, *others) = places
+            if others or not any(_moves(part, loop.symbol) for part in index):
+                return None
+            elements.append(Load(name, index, dtype))
+    return _Kept(tuple(dict.fromkeys(scalars)), tuple(elements))
+
+
+def _dtype(statement: Statement) -> np.dtype[Any]:
+    """That of the elements which a statement writes."""
+    assert isinstance(statement, Store | Update)
+    return statement.value.dtype if isinstance(statement, Store) else statement.target.dtype
+
+
+def _moves(index: Index, symbol: Symbol) -> bool:
+    """True if no two iterations have the same value of an index."""
+    step = substitute(index, {symbol: Dim.of(symbol) + 1}) - index
+    return isinstance(step, int) and step != 0
 
 
 def _pays(loop: For, limits: Mapping[Expr, float], machine: Machine) -> bool:
     """True if the time saved is worth the length of a second version."""
     dtypes = {angle.dtype for angle in limits}
-    calls = (p for s in loop.body for p in parts(s) if isinstance(p, Apply))
-    if any(p.primitive.near_of and measured(p) in limits for p in calls):
+    calls = [p for s in walk(loop.body) for p in parts(s) if isinstance(p, Apply)]
+    quotients = (p for p in calls if p.primitive.near_of.get(p.dtype.kind) == "divide")
+    if any(measured(p) in limits for p in quotients):
         return True
     trips = loop.extent if isinstance(loop.extent, int) else loop.symbol.extent
     is_short = isinstance(trips, int) and trips < machine.shortest_single_angles

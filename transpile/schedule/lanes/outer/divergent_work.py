@@ -33,11 +33,11 @@ Body = tuple[Statement, ...]
 
 
 def is_worth_lanes(loops: tuple[For | While, ...], machine: Machine) -> bool:
-    """True if a step of the loops takes enough operations, without many branches, and what it reads
-    by subscripts of its own depends on what it has read before."""
+    """True if a step of the loops takes enough operations, of which a sine or a root is
+    many, without many branches, and subscripts of its own depend on what it has read before."""
     inside = tuple(walk(loops))
-    operations = sum(map(_is_work, (part for s in inside for part in parts(s))))
-    operations += sum(isinstance(s, Update) and _is_work(updated(s)) for s in inside)
+    operations = sum(map(_work, (part for s in inside for part in parts(s))))
+    operations += sum(_work(updated(s)) for s in inside if isinstance(s, Update))
     branches = sum(isinstance(s, If) for s in inside)
     return (
         operations >= machine.fewest_divergent_operations
@@ -46,13 +46,13 @@ def is_worth_lanes(loops: tuple[For | While, ...], machine: Machine) -> bool:
     )
 
 
-def _is_work(part: Expr) -> bool:
-    """True for operations on numbers, but for those that count."""
+def _work(part: Expr) -> int:
+    """The operations on numbers of an expression itself, without those that count."""
     if not isinstance(part, Apply) or part.dtype.kind == "b":
-        return False
-    return not (
-        part.op in (add.name, subtract.name) and any(isinstance(x, Literal) for x in part.args)
-    )
+        return 0
+    if part.op in (add.name, subtract.name) and any(isinstance(x, Literal) for x in part.args):
+        return 0
+    return part.primitive.weight if part.primitive.transcendental else 1
 
 
 def _read_in_order(inside: Body) -> bool:
