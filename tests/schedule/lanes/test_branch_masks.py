@@ -183,6 +183,23 @@ def test_branches_that_nearly_all_iterations_take_stay_in_these(share, n):
         assert "> 56" in text and "taken |= " in text
 
 
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.95, 1.0])
+@pytest.mark.parametrize("n", [64, 127, 200])
+def test_long_arms_are_looked_up_unless_all_iterations_take_them(share, n):
+    def counts(x, width, out):
+        for i in range(len(x)):
+            t = x[i]
+            if 0.0 <= t < 1.0:
+                k = int(t / width)
+                out[min(k, 15)] += 1
+
+    x = rng.uniform(0, 1, n) - (rng.uniform(0, 1, n) >= share)
+    text = agrees(counts, x, 0.0625, np.zeros(16, np.int64))
+    assert "if (invert_u64(taken) == 0u) {" in text and "bitwise_count_u64(taken) >" not in text
+    plain = text[text.index("invert_u64(taken) == 0u") : text.index("} else {")]
+    assert "0.0 <=" not in plain
+
+
 def test_elements_behind_a_condition_are_not_read_out_of_range():
     def steps(x, at, out):
         k = 0
