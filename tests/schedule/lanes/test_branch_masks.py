@@ -286,4 +286,4 @@ def f(x, y, m, c, out):
     n = int(draw.integers(64, 200))
     args = draw.random(n + 1), draw.integers(0, 4, n), draw.random(n) < 0.3
     f = function_of(source, f"drawn branches {test} {taken} {others} {over}")
-    agrees(f, *args, draw.random(), np.zeros(300))
+    agrees(f, *args, draw.random(), np.zeros(2 * n + 9))
