@@ -152,7 +152,9 @@ def test_the_first_double_is_named():
         lowered(scaled, SINGLE, float_only=True).as_text()
     with pytest.raises(UnsupportedError, match=r"`return .*fori_loop.*of double precision"):
         lowered(looped, ints, float_only=True).as_text()
-    with pytest.raises(UnsupportedError, match=r"sin_f32 computes in double .*precise_math=True"):
+    with pytest.raises(
+        UnsupportedError, match=r"sin_in_lanes_f32 computes in double .*precise_math=True"
+    ):
         lowered(np.sin, SINGLE, float_only=True).as_text()
     assert "sinf(" in lowered(np.sin, SINGLE, float_only=True, precise_math=True).as_text()
     assert "double" not in lowered(softmax, SINGLE, float_only=True).as_text()

@@ -85,6 +85,9 @@ DTYPES = {"f32": np.float32, "f64": np.float64}
 NAMES = [f"{name}_{suffix}" for name in LIMITS for suffix in DTYPES]
 NEAR = {"f32": 2.0**40, "f64": 2.0**40}
 NEAR_NAMES = [f"{base}_near_{suffix}" for base in ("sin", "cos", "tan") for suffix in NEAR]
+LANES_NAMES = [f"{base}_in_lanes_{suffix}" for base in ("sin", "cos", "tan") for suffix in NEAR]
+BRANCHING = {name.replace("_in_lanes", "") for name in LANES_NAMES}
+COMPILED = [*NAMES, *NEAR_NAMES, *LANES_NAMES]
 C_TYPES = {"f32": ctypes.c_float, "f64": ctypes.c_double}
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -3.0, 0.5, -2.5, np.inf, -np.inf, np.nan]
 
@@ -151,8 +154,8 @@ def chains():
 def driver():
     """The C program with all kernels."""
     includes = "".join(f"#include <{header}>\n" for header in HEADERS)
-    kernels = "\n".join([*map(kernel, NAMES + NEAR_NAMES), *chains()])
-    return f"{includes}\n{with_dependencies(NAMES + NEAR_NAMES, library())}\n{kernels}"
+    kernels = "\n".join([*map(kernel, COMPILED), *chains()])
+    return f"{includes}\n{with_dependencies(COMPILED, library())}\n{kernels}"
 
 
 def is_gcc():
@@ -416,6 +419,16 @@ def test_functions_for_ordinary_angles_give_the_same_bits(native, name):
     np.testing.assert_array_equal(near.view(bits), full.view(bits))
 
 
+@pytest.mark.parametrize("name", LANES_NAMES)
+def test_functions_for_lanes_give_the_same_bits(native, name):
+    """Those for scalars take huge angles in a branch."""
+    whole = name.replace("_in_lanes", "")
+    x = points(whole)[0]
+    bits = f"u{x.itemsize}"
+    lanes, scalar = (one_nan(apply(native, n, x)).view(bits) for n in (name, whole))
+    np.testing.assert_array_equal(lanes, scalar)
+
+
 def one_nan(values):
     """Sign and payload of a NaN mean nothing."""
     return np.where(np.isnan(values), values.dtype.type(np.nan), values)
@@ -445,8 +458,8 @@ def test_every_loop_is_vectorised(native):
         for number, text in enumerate(lines, 1)
         if text.startswith("    for (long i = 0; i < n; i++) out[i] =")
     }
-    assert set(loops) == {*NAMES, *NEAR_NAMES}
-    assert [name for name, line in loops.items() if line not in reported] == []
+    assert set(loops) == set(COMPILED)
+    assert {name for name, line in loops.items() if line not in reported} <= BRANCHING
     chained = {n: text for n, text in enumerate(lines, 1) if text.startswith("    for (long j")}
     assert len(chained) == 2 * len(CHAINS)
     assert [text for line, text in chained.items() if line not in reported] == []
