@@ -27,10 +27,11 @@ import transpile
 from transpile import lax, xla_computation
 from transpile.hlo.emit import module_of
 from transpile.hlo.expansions import EXPANSIONS
+from transpile.hlo.parse.hlo_text import parse_hlo_text
 from transpile.hlo.proto import serialised
 from transpile.hlo.rules import rule_of
 from transpile.hlo.stablehlo import to_stablehlo
-from transpile.hlo.text import to_text
+from transpile.hlo.text import WORDS, to_text
 from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import DTYPES, SHORT_NAMES, finfo, is_half, kind_letter
@@ -234,3 +235,12 @@ def test_the_text_survives_xlas_own_printer():
     f = lambda x: np.sort(np.fft.fft(x).real)
     text = xla_computation(f)(np.ones(8)).as_hlo_text()
     assert xla.parsed(text).to_string().count("\n  ") == text.count("\n  ")
+
+
+@pytest.mark.parametrize("name", sorted(WORDS))
+def test_modules_may_have_the_names_of_words_of_the_syntax(name):
+    graph = transpile.make_jaxpr(lambda x: 2 * x)(np.ones(3))
+    text = to_text(module_of(graph, name))
+    assert text.startswith(f"HloModule %{name}\n")
+    assert parse_hlo_text(text).module.name == name
+    assert name in xla.printed_text(text).splitlines()[0]

@@ -22,11 +22,20 @@ from transpile.ir.types import ArrayType
 
 # Attributes whose values are names of XLA's, written as they are; other strings are quoted.
 _UNQUOTED = frozenset(("direction", "fft_type", "transpose_a", "api_version"))
+# Words of the syntax, among them types: a module of such a name is written %NAME.
+_SYNTAX = (
+    "true false inf nan HloModule ENTRY ROOT maximal replicated manual last_tile_dim_replicate"
+    " shard_as shard_like unknown unreduced pred token opaque bf16 f16 f32 f64 c64 c128 s1 s2 s4"
+    " s8 s16 s32 s64 u1 u2 u4 u8 u16 u32 u64 f4e2m1fn f8e3m4 f8e4m3 f8e4m3b11fnuz f8e4m3fn"
+    " f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu"
+)
+WORDS = frozenset(_SYNTAX.split())
 
 
 def to_text(module: Module, *, sources: bool = False) -> str:
     """The module; `sources` adds the user's file and line to each instruction."""
-    parts = [f"HloModule {module.name}{_aliases(module)}"]
+    name = f"%{module.name}" if module.name in WORDS else module.name
+    parts = [f"HloModule {name}{_aliases(module)}"]
     for computation in module.computations:
         parts.append("\n".join(_computation(computation, computation is module.entry, sources)))
     return "\n\n".join(parts) + "\n"

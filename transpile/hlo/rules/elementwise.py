@@ -77,6 +77,7 @@ def unchanged(_: Builder, __: Equation, x: Instruction) -> Instruction:
 
 
 RULES: Rules = {
+    "behind_branch": unchanged,
     "bits": bitcast,
     "bitwise_count": bit_count,
     "convert_element_type": convert,
@@ -84,6 +85,7 @@ RULES: Rules = {
     "float_from_bits": bitcast,
     "isfinite": is_finite,
     "name": unchanged,
+    "opaque": unchanged,
     "select": select,
     "stop_gradient": unchanged,
 }

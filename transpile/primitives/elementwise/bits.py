@@ -236,7 +236,6 @@ behind_branch = elementwise(
     lambda x: np.asarray(x).copy(),
     "behind_branch(x)",
     dtypes="iu",
-    hlo="copy",
     interval=lambda x: x,
 )
 
@@ -247,6 +246,5 @@ opaque = elementwise(
     lambda x: np.asarray(x).copy(),
     "opaque(x)",
     dtypes="iu",
-    hlo="copy",
     interval=lambda x: x,
 )
