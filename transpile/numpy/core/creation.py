@@ -220,9 +220,12 @@ def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) ->
 
 
 def _ordered(order: str) -> Any:
-    wanted = functools.partial(asarray, order=order)
-    with_axis = lambda x: x if x.ndim else broadcast_in_dim(x, (1,), ())  # noqa: E731
-    return functools.wraps(asarray)(lambda a, dtype=None, **_: with_axis(wanted(a, dtype)))
+    @functools.wraps(asarray)
+    def with_axis(a: Any, dtype: Any = None, **_: Any) -> Any:
+        x = asarray(a, dtype, order)
+        return x if x.ndim else broadcast_in_dim(x, (1,), ())
+
+    return with_axis
 
 
 makes(np.asanyarray)(asarray)

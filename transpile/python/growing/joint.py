@@ -132,7 +132,7 @@ def _are_joint(one: Any, other: Any) -> bool:
 def _sites(values: Any) -> frozenset[Any]:
     """Where the lists are made that a value may be."""
     if values.elements is not None:
-        return values.elements.sites
+        return frozenset(values.elements.sites)
     return frozenset() if values.site is None else frozenset([values.site])
 
 

@@ -245,8 +245,8 @@ class Objects:
         for o in self._written:
             check_shared(o.initial)
             if isinstance(o.initial, Tracer):
-                trace, root = root_of(o.initial)
-                THREAD.python.kept.goes_on(trace, [root])
+                trace, array = root_of(o.initial)
+                THREAD.python.kept.goes_on(trace, [array])
         changed = {root_of(x) for x in assigned}
         written = self._written_later()
         met: dict[Root, Object] = {}
