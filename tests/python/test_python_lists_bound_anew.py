@@ -193,3 +193,64 @@ def test_a_list_that_another_variable_is_too_is_not_changed_silently():
 
     with pytest.raises(errors.UnsupportedError, match=r"copy: x = y\.copy\(\)"):
         transpile.jit(kept)(RNG.normal(size=100))
+
+
+def named_twice(n, x):
+    now = [1.0, 2.0]
+    first = now
+    for k in range(n):
+        now[0] = x * k
+        now = [3.0, x]
+    return first[0], now[0]
+
+
+def in_a_tuple(n, x):
+    now = [1.0, 2.0]
+    pair = (now, 5)
+    k = 0
+    while k < n:
+        now.append(x)
+        now = [3.0, x]
+        k += 1
+    return len(pair[0]), now[0]
+
+
+def exchanged(n, x):
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    first = a
+    for k in range(n):
+        a[0] = x * k + b[1]
+        a, b = b, a
+    return first[0], a[0], b[0]
+
+
+def of_the_caller(n, x):
+    def last(values):
+        for k in range(n):
+            values[0] = x * k
+            values = [3.0, x]
+        return values[0]
+
+    now = [1.0, 2.0]
+    return last(now), now[0]
+
+
+@pytest.mark.parametrize("f", [named_twice, in_a_tuple, exchanged, of_the_caller])
+def test_a_list_that_changes_before_it_is_bound_anew_has_no_other_name(f):
+    """The other name kept what was in the list before the loop."""
+    with pytest.raises(errors.CarryError, match=r"binds it anew, and the list .* has another name"):
+        transpile.jit(f)(3, 2.0)
+
+
+def without_another_name(n, x):
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    first = a
+    a = a.copy()
+    for k in range(n):
+        a[0] = x * k + b[1]
+        a, b = b, a
+    return first[0], a[0], b[0]
+
+
+def test_a_copy_may_change_before_it_is_bound_anew():
+    assert transpile.jit(without_another_name)(3, 2.0) == without_another_name(3, 2.0)

@@ -3,10 +3,11 @@ and not as often as the program comes to it, or in a copy of them."""
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from types import FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from transpile import errors
 from transpile.ir.source_info import user_source
 from transpile.python.objects.known_arrays import closed_over, leaving_arrays, seen
 from transpile.python.semantics.values import is_array, truth
+from transpile.trace.bytecode.rewriting import original
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
 from transpile.trace.views.lists import TracedList, flatten_lists
@@ -108,6 +110,34 @@ class Lent:
         leaves, structure = flatten_lists(self.value)
         pairs = zip(leaves, self._leaves, strict=False)
         return structure != self._structure or any(a is not b for a, b in pairs)
+
+
+def check_names(name: str, given: Any, copies: Sequence[Lent]) -> None:
+    """Raise CarryError where an iteration changes a list that it binds a variable of this name
+    anew to, and what the list was before the loop has another name, which would not see that: in
+    a frame of traced code, or in what variables there hold."""
+    ids = {id(x) for x in lists_in(given)}
+    if not ids or not any(lent.is_changed() for lent in copies):
+        return
+    others: set[int] = set()
+    frame: FrameType | None = sys._getframe(1)
+    is_inner = True
+    while frame is not None:
+        if original(frame.f_code) is not frame.f_code:
+            for other, value in frame.f_locals.items():
+                if not (is_inner and other == name):
+                    _take_ids(value, _DEPTH, others)
+            is_inner = False
+        frame = frame.f_back
+    if ids & others:
+        source = user_source()
+        problem = errors.CarryError(
+            f"{source}: an iteration of `{source.text}` changes {name!r} and binds it anew, and "
+            f"the list that it was before has another name, which would not see the change. Give "
+            f"the loop a copy: {name} = {name}.copy()."
+        )
+        errors.blame(problem, frozenset([""]))
+        raise problem
 
 
 def lent_by_choice(

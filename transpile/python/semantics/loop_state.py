@@ -15,7 +15,7 @@ from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
 from transpile.lax.control.bodies import merged
 from transpile.numpy.core.promotion import convert
 from transpile.primitives import axes
-from transpile.python.objects.containers import Lent, lent_by_choice, lists_in
+from transpile.python.objects.containers import Lent, check_names, lent_by_choice, lists_in
 from transpile.python.objects.references import (
     NO_ARGUMENT,
     Object,
@@ -164,6 +164,8 @@ class State:
     def _check_elements(self, results: Sequence[Any]) -> None:
         """Raise CarryError where an iteration changes a list that an earlier one may have made an
         element of another list: what the variable is then is a copy."""
+        for name, (_, given, _), before in zip(self.names, self._given, self._copies, strict=True):
+            check_names(name, _bound(given), before)
         elements = {id(lent.value) for _, lent in THREAD.python.lent}
         for name, before, result in zip(self.names, self._copies, results, strict=True):
             lists = [*before, *lists_in(_bound(result))]
