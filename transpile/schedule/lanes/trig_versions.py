@@ -58,7 +58,6 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import (
     accesses,
     changed_by,
-    children,
     expressions,
     loads,
     map_kernels,
@@ -212,8 +211,8 @@ class _Kept:
     """What a loop has to have again before it can run again.
 
     scalars    the accumulators
-    elements   of each array that is updated, or stored to under a condition, the element that is an
-               iteration's own
+    elements   of each array of which an iteration reads its own element and then writes it, that
+               element
     """
 
     scalars: tuple[Ref, ...]
@@ -221,28 +220,40 @@ class _Kept:
 
 
 def _kept_by(loop: For) -> _Kept | None:
-    """What a loop reads and changes, or changes under a condition; None where iterations share
-    elements of an array, or have several, and where a value that is computed says where."""
+    """What a loop reads and changes; None where iterations share elements of an array, or have
+    several, where a value that is computed says where, and where elements that are only written
+    under a condition may not exist."""
     statements = tuple(walk(loop.body))
     if not all(isinstance(s, Store | Declare | Update | For | If) for s in statements):
         return None
     declared = {s.name for s in statements if isinstance(s, Declare)}
-    computed = {s.symbol for s in statements if isinstance(s, Declare)}
+    inner = {s.symbol for s in statements if isinstance(s, Declare | For)}
     targets = [s.target for s in statements if isinstance(s, Update)]
     scalars = [t for t in targets if isinstance(t, Ref) and t.name not in declared]
     read = {load.buffer for s in statements for load in loads(s)}
-    guarded = {n for s in statements for i in walk(children(s)) for n in written(i)}
+    always = {name for s in loop.body for name in written(s)}
     elements: list[Load] = []
     for name, dtype in {n: _dtype(s) for s in statements for n in written(s)}.items():
         places = {index for s in statements for n, index in accesses(s) if n == name}
-        if any(computed & symbols_of(part) for index in places for part in index):
+        if name not in always or any(inner & symbols_of(part) for at in places for part in at):
             return None
-        if name in read | guarded:
+        if name in read:
             (index, *others) = places
             if others or not any(_moves(part, loop.symbol) for part in index):
                 return None
-            elements.append(Load(name, index, dtype))
+            if _is_read_first(name, loop.body):
+                elements.append(Load(name, index, dtype))
     return _Kept(tuple(dict.fromkeys(scalars)), tuple(elements))
+
+
+def _is_read_first(name: str, body: tuple[Statement, ...]) -> bool:
+    """True if statements read an array before they store to it."""
+    for statement in body:
+        if any(load.buffer == name for s in walk((statement,)) for load in loads(s)):
+            return True
+        if name in written(statement):
+            return False
+    return False
 
 
 def _dtype(statement: Statement) -> np.dtype[Any]:
