@@ -374,10 +374,10 @@ def with_sum(x, full=False, scale=2):
 
 
 def odd_ones(x, n, most):
-    out = []
+    out = ()
     for i in range(2, n):
         if i % 2:
-            out.append(x * i)
+            out += (x * i,)
         if i == most:
             break
     return sum(out, x)

@@ -11,7 +11,7 @@ static void chain_kernel(const double x[restrict 1000], const double y[restrict 
     if (far != 0) {
         #pragma omp simd
         for (int64_t i = 0; i < 1000; i++)
-            out[i] = exp_f64(-x[i] * x[i]) * sin_f64(y[i]) + 0.5 * x[i];
+            out[i] = exp_f64(-x[i] * x[i]) * sin_in_lanes_f64(y[i]) + 0.5 * x[i];
     }
 }
 

@@ -122,14 +122,22 @@ def _versions(
     if len(limits) > machine.most_angles or guarded or kept is None:
         yield loop
         return
-    size, extent = machine.angle_block, loop.extent
-    is_short = isinstance(extent, int) and extent < (size + 1 if kept.elements else 2 * size)
-    if is_short or (loop.reductions and not kept.elements):
+    if not _has_blocks(loop, kept, machine.angle_block):
         yield from _both(loop, limits, kept, names)
     elif loop.reductions and loop.parallel:
         yield loop  # an accumulator has a copy in each thread, of which none is kept
     else:
-        yield _in_blocks(loop, size, limits, kept, names)
+        yield _in_blocks(loop, machine.angle_block, limits, kept, names)
+
+
+def _has_blocks(loop: For, kept: _Kept, size: int) -> bool:
+    """True for a loop that keeps more elements than a block has, and for a long one of a known
+    length without accumulators, which would be put together once for each block."""
+    extent = loop.extent
+    if kept.elements:
+        return not isinstance(extent, int) or extent > size
+    is_whole = loop.start == 0 and loop.limit is None and not loop.reductions
+    return is_whole and isinstance(extent, int) and extent >= 2 * size
 
 
 def _in_blocks(
