@@ -60,3 +60,15 @@ def test_an_exact_factorial_is_refused_with_what_to_write():
     text = r"^test_scipy_ends.py:\d+: .* write factorial\(n\)"
     with pytest.raises(NotImplementedError, match=text):
         transpile.jit(lambda n: scipy_special.factorial(n, exact=True))(np.arange(3))
+
+
+@pytest.mark.parametrize("name", ["rel_entr", "kl_div", "poch", "stdtr"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_functions_of_two_numbers_are_scipys_at_their_ends(name):
+    finite = [0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -5, 7.25, -7.25, 150.5, -170.5, 200]
+    others = [] if name == "poch" else [1000, 1000.1, INF, -INF, NAN]
+    others += [1e-300, 1e300] * (name in ("rel_entr", "stdtr"))  # SciPy's kl_div overflows
+    f = getattr(scipy_special, name)
+    x, y = (v.ravel() for v in np.meshgrid(finite + others, finite + others))
+    compiled = transpile.jit(lambda *v: f(*v), compiler_options=QUICK)
+    np.testing.assert_allclose(compiled(x, y), f(x, y), rtol=1e-9)

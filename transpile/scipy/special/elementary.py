@@ -98,20 +98,36 @@ def rel_entr(p: Array, q: Array) -> Any:
 
 
 def _rel_entr(p: Any, q: Any) -> Any:
+    return _entropy(p, q, lambda x, y: x * _log_of_ratio(x, y), np.zeros_like)
+
+
+def _entropy(p: Any, q: Any, inside: Any, without: Any) -> Any:
+    """What is inside p, q > 0, and where p is 0; elsewhere infinite, and NaN of NaN."""
     x, y = np.broadcast_arrays(p, q)
-    inside = (x > 0) & (y > 0)
-    first, second = np.where(inside, x, 1), np.where(inside, y, 1)
-    value = _xlogx(first) - _xlogy(first, second)
-    outside = np.where(np.equal(x, 0) & (y >= 0), x.dtype.type(0), x.dtype.type(np.inf))
-    return np.where(inside, value, outside)
+    are_positive, is_zero = (x > 0) & (y > 0), np.equal(x, 0) & (y >= 0)
+    value = inside(np.where(are_positive, x, 1), np.where(are_positive, y, 1))
+    outside = np.where(np.isnan(x) | np.isnan(y), x + y, x.dtype.type(np.inf))
+    return np.where(
+        are_positive, value, np.where(is_zero, without(np.where(is_zero, y, 0)), outside)
+    )
+
+
+def _log_of_ratio(x: Any, y: Any) -> Any:
+    """log(x / y) of positive numbers, whose quotient may be near 1 or out of range."""
+    ratio = x / y
+    is_normal = (ratio > np.finfo(x.dtype).tiny) & (ratio < np.inf)
+    is_near = (ratio > 0.5) & (ratio < 2)
+    near = np.log1p(np.where(is_near, (x - y) / y, 0))
+    far = np.where(is_normal, np.log(np.where(is_normal, ratio, 1)), np.log(x) - np.log(y))
+    return np.where(is_near, near, far)
 
 
 @public
 def kl_div(p: Array, q: Array) -> Any:
-    """The Kullback-Leibler divergence p log(p / q) - p + q, with the values of `rel_entr` at the
-    edges."""
+    """The Kullback-Leibler divergence p log(p / q) - p + q, q where p is 0, and inf elsewhere
+    outside p, q > 0."""
     x, y = real("kl_div", p, q)
-    return _rel_entr(x, y) - x + y
+    return _entropy(x, y, lambda x, y: x * _log_of_ratio(x, y) - x + y, lambda y: y)
 
 
 @public

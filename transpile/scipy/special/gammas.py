@@ -200,9 +200,24 @@ def multigammaln(a: Array, d: Any) -> Any:
     return total
 
 
+def _is_pole(x: Any) -> Any:
+    """True where gamma has a pole."""
+    return np.less_equal(x, 0) & np.equal(x, np.floor(x)) & np.isfinite(x)
+
+
 @custom_jvp
 def _poch(z: Any, m: Any) -> Any:
-    return np.where(np.equal(m, 0), 1, applied("gamma", z + m) / applied("gamma", z))
+    """Between two poles by the reflection, and by logarithms where gamma is too large."""
+    end = z + m
+    starts, ends = map(_is_pole, (z, end))
+    first, second = np.where(starts & ends, 1 - z, end), np.where(starts & ends, 1 - end, z)
+    size = np.exp(applied("lgamma", first) - applied("lgamma", second))
+    is_large = np.maximum(np.absolute(first), np.absolute(second)) > (30 if z.itemsize < 8 else 140)
+    quotient = applied("gamma", first) / applied("gamma", second)
+    value = np.where(is_large, _sign(first) * _sign(second) * size, quotient)
+    value = np.where(starts & ends & np.equal(np.remainder(m, 2), 1), -value, value)
+    value = np.where(starts & ~ends, 0, np.where(ends & ~starts, np.inf, value))
+    return np.where(np.equal(m, 0), 1, value)
 
 
 _poch.defjvps(
@@ -213,7 +228,8 @@ _poch.defjvps(
 
 @public
 def poch(z: Array, m: Array) -> Any:
-    """Pochhammer's symbol, the rising factorial gamma(z + m) / gamma(z)."""
+    """Pochhammer's symbol, the rising factorial gamma(z + m) / gamma(z); its limit where both are
+    infinite."""
     return _poch(*np.broadcast_arrays(*real("jnp.poch", z, m)))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.scipy.special.errors import erfinv, ndtri
+from transpile.scipy.special.errors import erfinv, ndtr, ndtri
 from transpile.scipy.special.gammas import betainc, gamma, gammainc, gammaincc, gammaln, gammasgn
 from transpile.scipy.special.operands import Array, public, real
 
@@ -38,6 +38,9 @@ def rgamma(x: Array) -> Any:
     (value,) = real("rgamma", x)
     is_pole = (value <= 0) & np.equal(value, np.floor(value))
     return np.where(is_pole, 0, 1 / gamma(np.where(is_pole, 1, value)))
+
+
+_MANY = 1e9  # degrees of freedom
 
 
 @public
@@ -148,10 +151,21 @@ def fdtrc(dfn: Array, dfd: Array, x: Array) -> Any:
 
 @public
 def stdtr(df: Array, t: Array) -> Any:
-    """The distribution function of Student's t distribution."""
-    degrees, value = real("stdtr", df, t)
-    outside = betainc(degrees / 2, 0.5, degrees / (degrees + np.square(value))) / 2
-    return np.where(value > 0, 1 - outside, outside)
+    """The distribution function of Student's t distribution.
+
+    For many degrees of freedom that of a normal one, for infinitely many the normal one itself:
+    Abramowitz and Stegun, 26.7.8.
+    """
+    degrees, value = np.broadcast_arrays(*real("stdtr", df, t))
+    is_normal = degrees > (_MANY if degrees.itemsize > 4 else 1e4)
+    scale = np.reciprocal(np.where(is_normal, degrees, 1))
+    narrow = value * (1 - scale / 4) / np.sqrt(1 + np.square(value) * scale / 2)
+    narrow = np.where(np.isinf(np.square(value)) | np.equal(scale, 0), value, narrow)
+    few = np.where((degrees > 0) & ~is_normal, degrees, 1)
+    outside = betainc(few / 2, 0.5, few / (few + np.square(value))) / 2
+    spread = np.where(value > 0, 1 - outside, outside)
+    result = np.where(is_normal, ndtr(narrow), spread)
+    return np.where(degrees > 0, result, np.nan)
 
 
 @public
