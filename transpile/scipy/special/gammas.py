@@ -207,7 +207,9 @@ def _is_pole(x: Any) -> Any:
 
 @custom_jvp
 def _poch(z: Any, m: Any) -> Any:
-    """Between two poles by the reflection, and by logarithms where gamma is too large."""
+    """Between two poles by the reflection, by logarithms where gamma is too large, and by the first
+    terms of a series where these would cancel: Tricomi and Erdelyi, The asymptotic expansion of a
+    ratio of gamma functions, 1951."""
     end = z + m
     starts, ends = map(_is_pole, (z, end))
     first, second = np.where(starts & ends, 1 - z, end), np.where(starts & ends, 1 - end, z)
@@ -215,6 +217,13 @@ def _poch(z: Any, m: Any) -> Any:
     is_large = np.maximum(np.absolute(first), np.absolute(second)) > (30 if z.itemsize < 8 else 140)
     quotient = applied("gamma", first) / applied("gamma", second)
     value = np.where(is_large, _sign(first) * _sign(second) * size, quotient)
+    middle = z + (m - 1) / 2
+    is_long = (z > (1e2 if z.itemsize < 8 else 1e4)) & (
+        np.absolute(m) < 0.01 * np.sqrt(np.absolute(z))
+    )
+    w = np.where(is_long, middle, 1)
+    series = np.power(w, m) * (1 - m * (m - 1) * (m + 1) / (24 * w) / w)
+    value = np.where(is_long, series, value)
     value = np.where(starts & ends & np.equal(np.remainder(m, 2), 1), -value, value)
     value = np.where(starts & ~ends, 0, np.where(ends & ~starts, np.inf, value))
     return np.where(np.equal(m, 0), 1, value)

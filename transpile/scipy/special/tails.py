@@ -40,7 +40,7 @@ def rgamma(x: Array) -> Any:
     return np.where(is_pole, 0, 1 / gamma(np.where(is_pole, 1, value)))
 
 
-_MANY = 1e9  # degrees of freedom
+_MANY = 1e6  # degrees of freedom
 
 
 @public
