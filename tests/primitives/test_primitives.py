@@ -240,9 +240,7 @@ def run_everything(options, dtypes=DTYPES):
 
 
 SANITIZED_DTYPES = (
-    DTYPES
-    if THOROUGH
-    else tuple(d for d in DTYPES if SHORT_NAMES[d] in ("u16", "f32", "c128"))
+    DTYPES if THOROUGH else tuple(d for d in DTYPES if SHORT_NAMES[d] in ("u16", "f32", "c128"))
 )
 PARTS = (len(SANITIZED_DTYPES) + 2) // 3
 

@@ -34,7 +34,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import parts, walk, written
 from transpile.ir.primitive import Magnitude
-from transpile.ir.types import FLOAT16, FLOAT32, FLOAT64, kind_letter
+from transpile.ir.types import FLOAT16, FLOAT32, FLOAT64, kind_letter, real_dtype
 from transpile.util.frozen_records import memoized
 
 _WITH_HELPERS = tuple(map(np.dtype, ("f4", "f8", "c8", "c16")))  # halves are float32 in C
@@ -62,9 +62,7 @@ def measured(call: Apply) -> Expr:
     """The value whose magnitude tells whether a call is ordinary: the first operand, or what the
     primitive names (`Primitive.near_of`)."""
     of = call.primitive.near_of.get(call.dtype.kind, "")
-    is_part = call.dtype.kind == "c"
-    dtype = np.dtype(f"f{call.dtype.itemsize // 2}") if is_part else call.dtype
-    return Apply(of, call.args, dtype) if of else call.args[0]
+    return Apply(of, call.args, real_dtype(call.dtype)) if of else call.args[0]
 
 
 @memoized

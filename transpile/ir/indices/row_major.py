@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from transpile.ir.dims import (
+    Dim,
     Index,
     Remainder,
     Shape,
+    Symbol,
     floor_divide,
     modulo,
     normal_form,
+    substitute,
     terms_of,
 )
 
@@ -31,6 +34,11 @@ def blocks_of(extent: Index, size: Index) -> Index:
 def limit_of_blocks(stop: Index, extent: Index, size: Index) -> Index | None:
     """Where the last block of a loop ends early: its end, or None if all blocks are whole."""
     return None if modulo(extent, size) == 0 else stop
+
+
+def step_of(index: Index, symbol: Symbol) -> Index:
+    """How far an index moves from one value of a symbol to the next."""
+    return substitute(index, {symbol: Dim.of(symbol) + 1}) - index
 
 
 def row_major(indices: Iterable[Index], shape: Iterable[Index]) -> Index:

@@ -15,6 +15,7 @@ import numpy as np
 from transpile import errors
 from transpile.ir.source_info import user_source
 from transpile.python.objects.known_arrays import closed_over, leaving_arrays, seen
+from transpile.python.objects.references import NO_ARGUMENT
 from transpile.python.semantics.values import is_array, truth
 from transpile.trace.bytecode.rewriting import original
 from transpile.trace.trace import Trace
@@ -136,7 +137,7 @@ def check_names(name: str, given: Any, copies: Sequence[Lent]) -> None:
             f"the list that it was before has another name, which would not see the change. Give "
             f"the loop a copy: {name} = {name}.copy()."
         )
-        errors.blame(problem, frozenset([""]))
+        errors.blame(problem, NO_ARGUMENT)
         raise problem
 
 

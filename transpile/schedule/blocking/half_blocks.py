@@ -26,7 +26,7 @@ from transpile.ir.calls import Strided
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED, SUBEXPRESSIONS_SHARED
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, substitute, symbols_of
-from transpile.ir.indices.row_major import blocks_of
+from transpile.ir.indices.row_major import blocks_of, step_of
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -213,7 +213,7 @@ def _is_in_order(index: Shape, symbol: Symbol, own: set[str]) -> bool:
     if not index or any(s.name in own for i in index for s in symbols_of(i)):
         return False
     *outer, last = index
-    step = substitute(last, {symbol: Dim.of(symbol) + 1}) - last
+    step = step_of(last, symbol)
     return step == 1 and not any(symbol in symbols_of(i) for i in outer)
 
 

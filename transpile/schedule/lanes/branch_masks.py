@@ -33,8 +33,8 @@ from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside, is_in_bou
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
-from transpile.ir.dims import Dim, Index, Symbol, substitute, symbols_of
-from transpile.ir.indices.row_major import blocks_of, row_major
+from transpile.ir.dims import Dim, Index, Symbol, symbols_of
+from transpile.ir.indices.row_major import blocks_of, row_major, step_of
 from transpile.ir.indices.values import as_value, convert
 from transpile.ir.loop_ir import (
     Apply,
@@ -148,7 +148,7 @@ class _Masks:
     def _stride(self, load: Load, loop: For) -> Index:
         """How far apart in memory the elements of two iterations are, one after the other."""
         place = row_major(load.index, self.arrays[load.buffer].shape)
-        return substitute(place, {loop.symbol: Dim.of(loop.symbol) + 1}) - place
+        return step_of(place, loop.symbol)
 
     def _is_own(self, part: Load | Ref, loop: For, taken: Body) -> bool:
         """True for an element of a loop's iteration, and of no other, which is all that the branch

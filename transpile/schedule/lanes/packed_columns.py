@@ -37,8 +37,8 @@ from collections.abc import Iterator, Mapping
 from transpile.analysis.cost_model import function_work
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED, SUBEXPRESSIONS_SHARED
-from transpile.ir.dims import Dim, Index, Symbol, is_within, substitute, symbols_of
-from transpile.ir.indices.row_major import row_major
+from transpile.ir.dims import Index, is_within, symbols_of
+from transpile.ir.indices.row_major import row_major, step_of
 from transpile.ir.loop_ir import (
     Apply,
     Buffer,
@@ -147,7 +147,7 @@ def _columns(loop: For, buffers: Mapping[str, Buffer], machine: Machine) -> tupl
             continue
         used = {symbol for i in load.index for symbol in symbols_of(i)}
         shape = buffers[load.buffer].shape
-        stride = _stride(row_major(load.index, shape), loop.symbol)
+        stride = step_of(row_major(load.index, shape), loop.symbol)
         if not isinstance(stride, int) or abs(stride) < machine.shortest_packed_stride:
             continue
         if computed.isdisjoint(used) and all(map(is_within, load.index, shape)):
@@ -197,11 +197,6 @@ def _is_hard(stride: Index, group: Mapping[Load, None], machine: Machine) -> boo
     elements = abs(stride) if isinstance(stride, int) else 0
     is_power = elements & (elements - 1) == 0
     return is_power and elements * load.dtype.itemsize > machine.vector_bytes
-
-
-def _stride(offset: Index, symbol: Symbol) -> Index:
-    """How far an offset moves from one iteration to the next."""
-    return substitute(offset, {symbol: Dim.of(symbol) + 1}) - offset
 
 
 def _packed(

@@ -14,9 +14,9 @@ block. Both versions give the same bits for ordinary angles, and NaN for NaN
 (runtime_c/elementary/trigonometry_near.h). What the loop reads and writes, accumulators and the
 elements that each iteration updates, is kept by the first version and put back by the second:
 
-    kept_s = s                                     kept_y: an array as long as a block
-    for i simd near: kept_y[i] = y[i];  far |= |x[i]| > limit;  y[i] += sin(x[i]);  s += y[i]
-    if far != 0: s = kept_s;  for i simd: y[i] = kept_y[i];  y[i] += sin(x[i]);  s += y[i]
+    s_before = s                                   y_before: an array as long as a block
+    for i simd near: y_before[i] = y[i];  far |= |x[i]| > limit;  y[i] += sin(x[i]);  s += y[i]
+    if far != 0: s = s_before;  for i simd: y[i] = y_before[i];  y[i] += sin(x[i]);  s += y[i]
 
 Rests of divisions, `fmod` and its like (runtime_c/arithmetic/quotients_near.h), have quotients
 where sines have angles; their general version calls the C library, which keeps a loop, and what is
@@ -35,8 +35,8 @@ import numpy as np
 from transpile.analysis.value_range import angles, measured, ordinary_angles
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, ONE_VERSION
-from transpile.ir.dims import Dim, Index, Symbol, substitute, symbols_of
-from transpile.ir.indices.row_major import blocks_of, limit_of_blocks
+from transpile.ir.dims import Dim, Index, Symbol, symbols_of
+from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, step_of
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -272,7 +272,7 @@ def _dtype(statement: Statement) -> np.dtype[Any]:
 
 def _moves(index: Index, symbol: Symbol) -> bool:
     """True if no two iterations have the same value of an index."""
-    step = substitute(index, {symbol: Dim.of(symbol) + 1}) - index
+    step = step_of(index, symbol)
     return isinstance(step, int) and step != 0
 
 

@@ -34,7 +34,7 @@ from transpile.ir.contracts.loops import (
     STACK_BOUNDED,
 )
 from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute, without_facts
-from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product, row_major
+from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product, row_major, step_of
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -110,7 +110,7 @@ class _Memory:
             return False
         buffer = self.buffers[name]
         place = row_major(index, buffer.shape)
-        apart, rows = (substitute(place, {s: Dim.of(s) + 1}) - place for s in (symbol, other))
+        apart, rows = (step_of(place, s) for s in (symbol, other))
         if not isinstance(apart, int) or apart == 0 or rows == 0:
             return False
         is_near = abs(apart) * buffer.dtype.itemsize < self.machine.cache_line_bytes

@@ -20,7 +20,7 @@ from itertools import combinations
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Symbol, substitute, symbols_of
 from transpile.ir.indices.estimates import estimate
-from transpile.ir.indices.row_major import blocks_of, product
+from transpile.ir.indices.row_major import blocks_of, product, step_of
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -111,7 +111,7 @@ def _transposed(
 
 def _stride(index: Index, symbol: Symbol) -> Index:
     """How much further the next iteration of a loop goes; 0 where that differs."""
-    stride = substitute(index, {symbol: Dim.of(symbol) + 1}) - index
+    stride = step_of(index, symbol)
     return 0 if symbol in symbols_of(stride) else stride
 
 
