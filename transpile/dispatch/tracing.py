@@ -366,7 +366,8 @@ class Tracing:
             THREAD.converts = self.config.python_control_flow
             THREAD.platform = self._options(call, leaves).device.partition(":")[0]
             THREAD.checks_bounds = self.config.check_bounds
-            THREAD.arithmetic = arithmetic if self.config.check_arithmetic else None
+            THREAD.checks_arithmetic = self.config.check_arithmetic
+            THREAD.arithmetic = arithmetic
 
         try:
             return between(begin, lambda: retried(attempt, self.function), as_before())

@@ -25,6 +25,7 @@ from transpile.python.growing.rings import GrowingRing
 from transpile.python.mathematics import functions
 from transpile.python.objects.containers import Lent
 from transpile.python.objects.number_lists import ListedError, is_in, made_of, type_in
+from transpile.python.objects.ranges import range_of
 from transpile.python.objects.references import NO_ARGUMENT
 from transpile.python.rolling import RolledError, UnrolledError
 from transpile.python.semantics import bounds, builtins
@@ -260,6 +261,19 @@ class Conversions:
             return None
         function = resolving(converted(function, made, operations))
         return function, made.parameters, made.is_endless
+
+    def handles(self, error: type[Exception]) -> bool:
+        """True where a handler of the user's is for exceptions of a class."""
+        return any(issubclass(error, kinds()) for kinds in self.handlers)
+
+    def refuse_handled(self, error: Exception) -> None:
+        """End the trace with an error, whatever the user's handlers are for."""
+        raise HandledError(error)
+
+    def is_below(self, index: Any, size: Any) -> bool:
+        """True for an index that is in range, as the loops around it say."""
+        limits = range_of(index) if isinstance(size, int) else None
+        return limits is not None and -size <= limits[0] and limits[1] < size
 
     def require(self, smaller: Any, larger: Any, text: str) -> None:
         """End the program with NumPy's error where an inequality of sizes, or of numbers, does not

@@ -20,6 +20,7 @@ from transpile.ir.graph import Atom, Var
 from transpile.ir.source_info import assigned_name, user_source
 from transpile.ir.types import ArrayType
 from transpile.pytree.extended_dtypes import has_extended_type
+from transpile.trace.bytecode.handlers import tests_of_arithmetic
 from transpile.trace.conversion_hints import format_hint, hint
 from transpile.util.interrupt_safety import THREAD
 from transpile.util.lazy.registry import Rest, Table
@@ -423,9 +424,11 @@ def _checked(name: str, function: Any, reflected: bool = False) -> Callable[[Tra
 
     def method(self: Tracer, other: Any) -> Any:
         result = plain(self, other)
-        if THREAD.arithmetic is not None and is_users_call() and result is not NotImplemented:
-            operands = (other, self) if reflected else (self, other)
-            THREAD.arithmetic.check_operator(name, *operands, result)
+        if self.type.weak and is_users_call() and result is not NotImplemented:
+            tests = tests_of_arithmetic()
+            if tests is not None:
+                operands = (other, self) if reflected else (self, other)
+                tests.check_operator(name, *operands, result)
         return result
 
     return method

@@ -46,7 +46,8 @@ class _Thread(threading.local):
     copies: tuple[Any, ...] = ()  # of known arrays, which the statements around may not change
     longest: int | None = None  # of a trace in equations, beyond which conversion is tried
     checks_bounds: bool = False  # whether an index out of range ends the program
-    arithmetic: Any = None  # tests numbers for what Python raises exceptions for; None: nobody does
+    checks_arithmetic: bool = False  # whether what Python raises for numbers ends the program
+    arithmetic: Any = None  # tests numbers for what Python raises exceptions for
     assumed: Any = None  # collects what sizes a trace needs; None: they are as they were declared
     platform: str = "cpu"  # that the program will run on
     precision: Any = None  # of products that name none; None: that of all threads

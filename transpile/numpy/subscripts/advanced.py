@@ -37,7 +37,6 @@ from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 from transpile.trace.views.lists import TracedList
 from transpile.util.frozen_records import dataclass
-from transpile.util.interrupt_safety import THREAD
 from transpile.util.lazy.imports import Later
 
 if TYPE_CHECKING:
@@ -353,8 +352,8 @@ def _in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape)
             raise located(IndexError, f"index 0 is out of bounds for axis {axis} with size 0")
         if mode == WRAP:
             return call(np.remainder, index, size)
-        if mode is None and THREAD.checks_bounds:
-            bounds.check_bounds(index, axis, size)
+        if mode is None:
+            bounds.check_index(index, axis, size)
         return from_start(index, size)
     if isinstance(index, np.ndarray | int) and isinstance(size, Dim) and mode is None:
         return _known_in_range(np.asarray(index, INT64), axis, size)

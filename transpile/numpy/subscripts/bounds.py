@@ -13,7 +13,20 @@ from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import as_operand, convert
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives.effects.failures import fail_where
+from transpile.trace.bytecode.handlers import refuse_handled
+from transpile.trace.trace import the_trace
 from transpile.trace.tracer import Tracer
+from transpile.util.interrupt_safety import THREAD
+
+
+def check_index(index: Tracer, axis: int, size: Any) -> None:
+    """Test indices where somebody asks for that; raise where the user's code would handle the
+    exception."""
+    is_below = THREAD.python is not None and THREAD.python.is_below(index, size)
+    if not is_below:
+        refuse_handled(IndexError, the_trace())
+    if THREAD.checks_bounds:
+        check_bounds(index, axis, size)
 
 
 def check_bounds(index: Tracer, axis: int, size: Any) -> None:

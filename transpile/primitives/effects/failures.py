@@ -7,6 +7,7 @@ after it. Under vmap an example that fails ends the call. It has no derivative.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,8 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
 from transpile.primitives.effects.callbacks import Callback, Same, one_by_one
 from transpile.primitives.rules import bind_call
-from transpile.trace.trace import bind
+from transpile.trace.bytecode.handlers import refuse_handled
+from transpile.trace.trace import bind, the_trace
 from transpile.transforms.closed import close
 
 
@@ -62,6 +64,10 @@ def fail_where(
     raising  raises the exception, of the `values` of the operands, in Python
     text     the class and the text of the exception, with `{}` for a value
     """
+
+    kind = getattr(builtins, text.partition(":")[0], None)  # LIST_IS_LONGER is none of Python's
+    if isinstance(kind, type) and issubclass(kind, Exception):
+        refuse_handled(kind, the_trace())
 
     def failing(*operands: Any) -> list[Any]:
         callback = Callback(text.partition(":")[0], raising, Same(raising), failure=text)

@@ -22,8 +22,8 @@ from transpile.python.semantics.iterables import range_, traced_array
 from transpile.python.semantics.loops import for_
 from transpile.python.semantics.numbers import any_unknown, as_complex, as_float, as_integer
 from transpile.scipy.special.gammas import gamma, gammaln
+from transpile.trace.bytecode.handlers import tests_of_arithmetic
 from transpile.trace.tracer import Tracer
-from transpile.util.interrupt_safety import THREAD
 
 Function = Callable[..., Any]
 
@@ -34,23 +34,26 @@ def _where_traced(original: Function, ours: Function) -> Function:
     @wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         is_ours = any_unknown(args) or any_unknown(kwargs.values())
-        if is_ours and THREAD.arithmetic is not None:
-            return _checked(original, ours, args, kwargs)
+        tests = tests_of_arithmetic() if is_ours else None
+        if tests is not None:
+            return _checked(tests, original, ours, args, kwargs)
         return (ours if is_ours else original)(*args, **kwargs)
 
     return call
 
 
-def _checked(original: Function, ours: Function, args: Any, kwargs: dict[str, Any]) -> Any:
+def _checked(
+    tests: Any, original: Function, ours: Function, args: Any, kwargs: dict[str, Any]
+) -> Any:
     """Ours, with Python's exceptions."""
     if original in _ROUNDING:
-        THREAD.arithmetic.check_integer(original, *args)
+        tests.check_integer(original, *args)
     elif original in _COUNTS:
-        THREAD.arithmetic.check_count(original, args, _COUNTS[original])
+        tests.check_count(original, args, _COUNTS[original])
     result = ours(*args, **kwargs)
     if original in _FAILING:
         domain, range_ = _FAILING[original]
-        THREAD.arithmetic.check_function(original, args, result, domain, range_)
+        tests.check_function(original, args, result, domain, range_)
     return result
 
 

@@ -69,9 +69,9 @@ from transpile.python.semantics.numbers import (
 from transpile.python.semantics.values import is_array, truth
 from transpile.trace.bytecode import printing
 from transpile.trace.bytecode.call_resolution import resolved
+from transpile.trace.bytecode.handlers import tests_of_arithmetic
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
-from transpile.util.interrupt_safety import THREAD
 
 Function = Callable[..., Any]
 _NOTHING: Any = object()
@@ -279,8 +279,9 @@ def int_(*args: Any, **kwargs: Any) -> Any:
 
 
 def _integer(function: Function, number: Any) -> Any:
-    if THREAD.arithmetic is not None:
-        THREAD.arithmetic.check_integer(function, number)
+    tests = tests_of_arithmetic()
+    if tests is not None:
+        tests.check_integer(function, number)
     return as_integer(number)
 
 

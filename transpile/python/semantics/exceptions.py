@@ -136,6 +136,7 @@ def text(*pieces: Any) -> Any:
     return made if made.values() else made.formatted(())
 
 
+_OURS = f"{__name__.partition('.')[0]}."
 _OWN = (errors.TranspileError, errors.TracerError)
 
 
@@ -166,6 +167,18 @@ def goes_on() -> bool:
     """Whether what a `finally` does is to be done: not where a trace ends."""
     error = sys.exc_info()[1]
     return error is None or (isinstance(error, Exception) and not isinstance(error, _OWN))
+
+
+def passed_on() -> None:
+    """Where a handler for all exceptions begins: what ends a trace is none of these."""
+    error = sys.exc_info()[1]
+    if error is not None and _is_request(error):
+        raise error
+
+
+def _is_request(error: BaseException) -> bool:
+    """True for what asks for another trace."""
+    return not isinstance(error, Exception) and type(error).__module__.startswith(_OURS)
 
 
 def _classes(kinds: Any) -> Iterator[type[BaseException]]:

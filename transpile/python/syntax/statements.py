@@ -366,6 +366,12 @@ class Statements:
             whole.finalbody = [placed(ast.If(goes_on, whole.finalbody, []), first)]
         if not node.handlers:
             return whole
+        for handler in whole.handlers:
+            first = handler.body[0]
+            named = () if handler.type is None else names_of([handler.type]).read
+            if handler.type is None or "BaseException" in named:
+                call = self._expressions.call("passed_on", at=first)
+                handler.body = [placed(ast.Expr(call), first), *handler.body]
         kinds = [self._part(h.type) if h.type else _load("BaseException") for h in node.handlers]
         nothing = ast.arguments([], [], None, [], [], None, [])
         later = placed(ast.Lambda(nothing, ast.Tuple(kinds, ast.Load())), node)

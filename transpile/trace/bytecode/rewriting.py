@@ -95,8 +95,8 @@ def rewritten(code: CodeType, filename: str, resolver: Any) -> CodeType:
         rewritten(c, c.co_filename, resolver) if isinstance(c, CodeType) else c
         for c in code.co_consts
     ]
-    instructions = list(_instructions(code))
-    ranges = list(_exception_ranges(code.co_exceptiontable))
+    instructions = list(instructions_of(code))
+    ranges = list(exception_ranges(code.co_exceptiontable))
     emitted = _Emitted(len(constants))
     nulls = _calls_with_null(instructions, ranges) if not _IS_CALLEE_FIRST else frozenset()
     for number, instruction in enumerate(instructions):
@@ -134,7 +134,8 @@ def rewritten(code: CodeType, filename: str, resolver: Any) -> CodeType:
 # ------------------------------------------------------------------------------------- reading
 
 
-def _instructions(code: CodeType) -> Iterator[Instruction]:
+def instructions_of(code: CodeType) -> Iterator[Instruction]:
+    """The instructions of a code, without caches and extended arguments."""
     text = code.co_code
     positions = list(code.co_positions())
     high, first, at = 0, None, 0
@@ -153,7 +154,7 @@ def _instructions(code: CodeType) -> Iterator[Instruction]:
         high, first, at = 0, None, behind
 
 
-def _exception_ranges(table: bytes) -> Iterator[tuple[int, int, int, int]]:
+def exception_ranges(table: bytes) -> Iterator[tuple[int, int, int, int]]:
     """Start, end, target in bytes, and depth and flag, of each range of an exception table."""
     numbers, value = [], 0
     for byte in table:
