@@ -117,6 +117,8 @@ class Conversions:
     rings        where deques are made that use both ends alike
     kept         the elements of these lists
     chosen       those inside of them that traced values have chosen, which are copies
+    met_none     a variable is None on one path, and a value on another one
+    none         with which error the trace ended before such variables were the program's, if it did
     compared     the files and lines at which tuples of traced values are compared
     """
 
@@ -141,6 +143,8 @@ class Conversions:
         self.chosen: list[tuple[list[Any], Any]] = []
         self.compared: set[tuple[str, int]] = set()
         self.refused: dict[str, None] = {}
+        self.met_none = False
+        self.none: errors.TracerError | None = None
 
     def retried(self, attempt: Callable[[], T]) -> T:
         """Trace with conversions, as often as loops ask for it."""
@@ -205,7 +209,12 @@ class Conversions:
                 raise request.error from None
             case errors.TracerError() if self._is_of_tuples(request):
                 pass
+            case errors.TracerError() if self.met_none and self.none is None:
+                self.none = request
+                self.rolled.clear()
+                self.unrolled.clear()
             case errors.TracerError():
+                request = self.none or request
                 for note in self.refused:
                     request.add_note(note)
                 raise request
@@ -240,7 +249,7 @@ class Conversions:
     ) -> Conversion | None:
         try:
             lines = frozenset(n for file, n in self.compared if file == code.co_filename)
-            made = conversion(code, code.co_filename, consumer, lines)
+            made = conversion(code, code.co_filename, consumer, lines, self.none is not None)
         except NoSourceError as problem:
             self.refused[f"{function.__qualname__} was not converted: {problem}."] = None
             return None

@@ -11,6 +11,7 @@ from typing import Any
 
 from transpile.python.checked_values import assert_, bound
 from transpile.python.fresh_values import fresh
+from transpile.python.none_values import given, handed, holds, is_none, not_none, passed
 from transpile.python.semantics import branches, loops
 from transpile.python.semantics.branches import choose
 from transpile.python.semantics.conditions import and_, compare, is_singleton, not_, or_
@@ -37,16 +38,22 @@ __all__ = [
     "for_",
     "format_",
     "fresh",
+    "given",
     "goes_on",
+    "handed",
     "handled",
     "here",
+    "holds",
     "if_",
+    "is_none",
     "is_sequence",
     "is_singleton",
     "listed",
     "not_",
+    "not_none",
     "only_here",
     "or_",
+    "passed",
     "passed_on",
     "percent",
     "raise_",

@@ -39,6 +39,7 @@ from transpile.python.semantics.values import (
     array_type,
     is_array,
     joined,
+    note_none,
     record,
     truth,
 )
@@ -346,6 +347,7 @@ def _row(row: Row, other: Any, columns: _Columns) -> Callable[[Any], Any]:
 def _differing(name: str, one: Any, other: Any) -> Exception:
     shown = " and ".join(f"{described(x)}" for x in (one, other))
     what = f"{name!r}" if name.isidentifier() else name
+    note_none(one, other)
     return errors.BranchError(
         f"{user_source()}: {what} would be {shown}, as a traced value decides at "
         f"`{user_source().text}`. Both need one shape, or the same value."

@@ -226,13 +226,13 @@ def decided(error: E, condition: Any) -> E:
     chooses one: where these are integers or flags, the trace is made again, of each value."""
     is_unlike = isinstance(error, errors.BranchError | errors.CarryError)
     if is_unlike and isinstance(condition, Tracer) and not errors.blamed(error):
-        errors.blame(error, _deciding(condition))
+        errors.blame(error, frozenset(var.name for var in deciding(condition)))
     return error
 
 
-def _deciding(condition: Tracer) -> frozenset[str]:
-    """The names of the inputs that a condition is computed from, those of traces around, too."""
-    names: set[str] = set()
+def deciding(condition: Tracer) -> set[Var]:
+    """The inputs that a condition is computed from, those of traces around, too."""
+    inputs: set[Var] = set()
     seen: set[Var] = set()
     stack: list[tuple[Trace, Atom]] = [(condition.owner, condition.variable)]
     while stack:
@@ -249,8 +249,8 @@ def _deciding(condition: Tracer) -> frozenset[str]:
         elif atom in outer:
             stack.append((outer[atom].owner, outer[atom].variable))
         else:
-            names.add(atom.name)
-    return frozenset(names)
+            inputs.add(atom)
+    return inputs
 
 
 # Of look-ups and of arithmetic, on values that are known while tracing.

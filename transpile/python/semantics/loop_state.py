@@ -33,6 +33,7 @@ from transpile.python.semantics.values import (
     array_type,
     is_array,
     joined,
+    note_none,
 )
 from transpile.trace.trace import bind, constant
 from transpile.trace.tracer import Tracer
@@ -254,6 +255,7 @@ class State:
         leaves, structure = flatten_lists(_bound(result))
         if structure != part.structure:
             before = part.structure.unflatten(list(map(self._before, part.slots)))
+            note_none(before, _bound(result))
             raise _unsettled(name, described(before), described(result))
         changed = False
         for slot, leaf in zip(part.slots, leaves, strict=True):
@@ -261,6 +263,7 @@ class State:
                 continue
             if isinstance(slot, _Static):
                 if is_array(leaf) or not (leaf is slot.value or leaf == slot.value):
+                    note_none(slot.value, leaf)
                     raise _unsettled(name, described(slot.value), described(leaf))
                 continue
             kind = joined(self.types[slot], array_type(leaf)) if is_array(leaf) else None

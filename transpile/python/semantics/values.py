@@ -96,6 +96,11 @@ def truth(value: Any) -> Any:
     return single if single.dtype == BOOL else single != 0
 
 
+def note_none(one: Any, other: Any) -> None:
+    """Note that a variable is None on one of two paths, and a value on the other one."""
+    THREAD.python.met_none |= (one is None) is not (other is None)
+
+
 def record(kind: str, outcome: str) -> None:
     """Record what the statement of the user's line that is being traced becomes."""
     if THREAD.record is not None:

@@ -18,6 +18,7 @@ from transpile.python.syntax.expressions import Comparisons, Expressions
 from transpile.python.syntax.generators import Consumed
 from transpile.python.syntax.matches import Matches
 from transpile.python.syntax.names import copied, free_name
+from transpile.python.syntax.nones import with_nones
 from transpile.python.syntax.statements import Statements, defined, roles_of
 from transpile.python.syntax.writing import written
 from transpile.util.frozen_records import dataclass
@@ -64,12 +65,14 @@ def conversion(
     filename: str,
     consumer: Consumer | None = None,
     compared: frozenset[int] = frozenset(),
+    has_nones: bool = False,
 ) -> Conversion | None:
     """The conversion of some code; None where it has nothing to convert, as a straight line.
 
     `filename` is that of the code: equal code of two files is not the same. With a consumer, a
     generator becomes a function that calls it; None where that is impossible. `compared` are lines
-    whose comparisons are those of tuples. Raises NoSourceError.
+    whose comparisons are those of tuples. With `has_nones`, variables may be None in the program.
+    Raises NoSourceError.
     """
     if code.co_flags & (_IS_GENERATOR if consumer is None else _IS_GENERATOR & ~0x20):
         return None
@@ -86,6 +89,8 @@ def conversion(
     taken |= {*code.co_freevars, *code.co_varnames, *code.co_cellvars, *code.co_names}
     ops = free_name(_OPS, taken)
     taken.add(ops)
+    if has_nones and isinstance(node, ast.FunctionDef):
+        with_nones(node, ops)
     if own_lines:
         node = Comparisons(ops, own_lines).visit(node)
     consumed = None if consumer is None else Consumed(node, consumer.names, consumer.stops, taken)
