@@ -118,7 +118,7 @@ class Conversions:
     kept         the elements of these lists
     chosen       those inside of them that traced values have chosen, which are copies
     met_none     a variable is None on one path, and a value on another one
-    none         with which error the trace ended before such variables were the program's, if it did
+    none         the error with which the trace ended before the program had such variables
     compared     the files and lines at which tuples of traced values are compared
     """
 
