@@ -59,6 +59,9 @@ NOTES = """
   distribution's domain give NaN, infinities, or what the formula gives.
 * `interp1d` without `fill_value` raises for coordinates outside of its points; here they give NaN.
 * `linalg.sqrtm` is always complex: whether a root is real depends on the values.
+* Designs of filters (`signal.butter`, `zpk2tf`, ...) of traced frequencies have real coefficients:
+  the call raises ValueError for complex zeros or poles that are no conjugate pairs, and for
+  `lfilter_zi` of a first coefficient of 0.
 * What LAPACK leaves in the half of a factor that is not used (`cho_factor`) is zero.
 * Signs of eigenvectors and singular vectors may differ from those of SciPy's LAPACK.
 * `output=` of functions of `ndimage` is a dtype, not an array. Their weights and coordinates may be

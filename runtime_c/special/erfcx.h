@@ -45,6 +45,6 @@ static inline double erfcx_f64(double x)
     double square = b * b;
     double growth = exp_f64(square);
     growth = multiply_add_f64(growth, fma(b, b, -square), growth);
-    double result = x < 0.0 ? (b > 27.0 ? (double)INFINITY : 2.0 * growth - right) : right;
+    double result = x < 0.0 ? (b > 26.63 ? (double)INFINITY : 2.0 * growth - right) : right;
     return x != x ? x : result;
 }

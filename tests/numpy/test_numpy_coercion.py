@@ -10,6 +10,7 @@ import pytest
 from helpers import assert_same, evaluate, ordinary, trace_to_graph
 
 import transpile
+from transpile.errors import TracerError, UnsupportedError
 from transpile.test_util import check_grads
 
 MAKERS = [
@@ -180,3 +181,23 @@ def test_names_that_were_bound_before_take_traced_values():
 
     x = np.array([2.0, 3.0])
     np.testing.assert_array_equal(transpile.jit(f)(x), f(x))
+
+
+def test_what_is_not_finite_is_numpys_error_of_the_call():
+    f = transpile.jit(lambda x: np.asarray_chkfinite([x[0], 2.0]))
+    np.testing.assert_array_equal(f(np.array([1.0])), [1, 2])
+    for value in (np.inf, np.nan):
+        with pytest.raises(ValueError, match="array must not contain infs or NaNs"):
+            f(np.array([value]))
+
+
+def test_what_goes_over_memory_says_what_to_write():
+    with pytest.raises(UnsupportedError, match=r"nditer goes over memory.* numpy\.ndenumerate"):
+        transpile.jit(lambda x: sum(v for v in np.nditer([x, x])))(np.ones(3))
+    known = transpile.jit(lambda x: x + sum(int(v) for v in np.nditer(np.arange(3))))
+    assert known(1.0) == 4
+
+
+def test_python_cannot_iterate_over_a_length_that_the_program_finds():
+    with pytest.raises(TracerError, match=r"py:\d+: .* one by one in `transpile.jit"):
+        transpile.jit(lambda x: np.poly1d(x[x > 0])(2.0))(np.ones(3))

@@ -42,6 +42,7 @@ LATER = {
     ("processes", "transpile.runtime.parallel.mpi"): "of the extra `mpi`",
     ("mpi", "mpi4py"): "of the extra `mpi`",
     ("mpi", "mpi4py.MPI"): "its import initialises MPI",
+    ("creation", "transpile.numpy.subscripts.bounds"): "few traces use asarray_chkfinite",
     ("coercion", "transpile.numpy.core.ranges"): "it is one of those that few traces use",
     ("coercion", "transpile.numpy.jax_compat"): "for numpy.frompyfunc in traced code",
     ("assignment", "transpile.numpy.subscripts.updates_in_turn"): "few ufuncs' `at` needs it",

@@ -1,6 +1,8 @@
 """Functions of scipy in traced code at NaN, at the ends of their domains, and where SciPy's have
 no value."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,47 @@ def test_functions_of_two_numbers_are_scipys_at_their_ends(name):
     x, y = (v.ravel() for v in np.meshgrid(finite + others, finite + others))
     compiled = transpile.jit(lambda *v: f(*v), compiler_options=QUICK)
     np.testing.assert_allclose(compiled(x, y), f(x, y), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["beta", "betaln", "binom"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_beta_and_binomials_are_scipys_at_poles_and_far_out(name):
+    numbers = [0.0, -1, -2, 0.5, -0.5, 1.5, 2, 3, 7, -3.2, 20.5, 100, 1e3, 1e5, 1e10, NAN]
+    f = getattr(scipy_special, name)
+    x, y = (v.ravel() for v in np.meshgrid(numbers, numbers))
+    wanted = f(x, y)
+    # SciPy's series for k far beyond n loses digits.
+    known = ~((name == "binom") & (x < 1e10) & (y == 1e10))
+    got = transpile.jit(lambda *v: f(*v), compiler_options=QUICK)(x, y)
+    np.testing.assert_allclose(got[known], wanted[known], rtol=1e-9, atol=1e-290)
+
+
+def test_combinations_that_the_dtype_holds_are_whole():
+    n, k = np.arange(54)[:, None], np.arange(54)
+    wanted = [[math.comb(i, j) for j in range(54)] for i in range(54)]
+    np.testing.assert_array_equal(transpile.jit(lambda *v: scipy_special.comb(*v))(n, k), wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("fdtr", [(1e10, 2, 0.5), (2, 1e10, 2), (1, 1e10, 3.7), (0, 1, 1), (3, 4, -1), (3, 4, 2)]),
+        ("fdtrc", [(1e10, 2, 0.5), (2, 1e10, 2), (3, 0, 1), (3, 4, 2)]),
+        ("betaincc", [(1, 1e10, 1e-10), (3.7, 1e10, 1e-10), (2, 3, 0.3), (2, 3, 1)]),
+        ("bdtr", [(0, 0.5, 0.9), (1, 4.7, 0.3), (2, 5, 0.1), (0, -0.5, 0.1)]),
+        ("bdtrc", [(0, 0.5, 0.9), (1, 4.7, 0.3), (2, 5, 0.1), (0, -0.5, 0.1)]),
+        ("bdtri", [(0, 3.7, 0.5), (1, 3.7, 0.5), (0, 0.5, 0.5)]),
+        ("gdtr", [(-0.5, 2, -1), (0.5, 2, 3)]),
+        ("expn", [(20.5, 0), (1.5, 0.3), (0.5, 0), (0, 2)]),
+        ("chdtri", [(3, 1e-300), (10, 1e-300), (4, 0.3)]),
+        ("gammaincc", [(INF, INF), (2, INF), (2, 1)]),
+        ("erfcx", [(x,) for x in (-26.5, -26.62, -26.63, -26.65, -26.8, -27, -28)]),
+        ("digamma", [(0,), (-0.0,), (-1,), (0.5,)]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
+def test_tails_are_scipys_at_their_ends(name, rows):
+    f = getattr(scipy_special, name)
+    operands = np.array(rows, float).T
+    got = transpile.jit(lambda *v: f(*v), compiler_options=QUICK)(*operands)
+    np.testing.assert_allclose(got, f(*operands), rtol=2e-9)

@@ -37,6 +37,25 @@ def test_transfer_functions():
     check(several, SIGNAL, ROWS, B, A)
 
 
+def test_designs_of_traced_frequencies():
+    def several(x, w):
+        designs = [signal.butter(n, w, kind) for n in (1, 4) for kind in ("low", "high")]
+        designs += [signal.butter(2, [w, 2 * w], kind) for kind in ("band", "bandstop")]
+        designs += [signal.bessel(3, w), signal.ellip(3, 1, 40, w), signal.cheby1(4, 1, w)]
+        designs += [signal.butter(2, w, analog=True), signal.zpk2tf([w, 0.3], [0.1j, -0.1j], w)]
+        b, a = designs[1]
+        return [*(v for d in designs for v in d), signal.filtfilt(b, a, x), signal.lfilter_zi(b, a)]
+
+    check(several, SIGNAL, 0.3)
+
+
+def test_zeros_that_are_no_pairs_and_coefficients_of_0_are_errors_of_the_call():
+    with pytest.raises(ValueError, match="conjugate pairs"):
+        jit(lambda z: signal.zpk2tf(z, [0.1], 2))(np.array([0.5j, 0.4j]))
+    with pytest.raises(ValueError, match="coefficient of a is 0"):
+        jit(lambda a: signal.lfilter_zi([1.0, 2], a))(np.array([0.0, 2]))
+
+
 def test_cascades_and_both_directions():
     def several(x, rows):
         return [

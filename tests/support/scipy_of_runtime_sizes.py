@@ -285,6 +285,8 @@ USES = {
         fft.irfftn(a)
         linalg.companion(v + 3)
         linalg.fiedler_companion(np.append(v, v) + 3)
+        signal.lfilter_zi(v, [2.0, 0.5])
+        signal.lfilter_zi([2.0, 0.5], np.tile(w, 4))
         signal.savgol_filter(np.tile(v, 4), 5, 2)
         signal.savgol_filter(np.tile(v, 4), 5, 2, mode='mirror')
         linalg.rsf2csf(*linalg.schur(a))[0].shape

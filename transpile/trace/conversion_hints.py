@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.source_info import user_frame
+from transpile.ir.source_info import user_frame, user_source
 from transpile.trace.static_lookup import in_class
 
 _PRINT = (
@@ -84,6 +84,15 @@ def hint() -> str:
 def format_hint(spec: str) -> str:
     """What to write in the place of a format with a specification."""
     return _PRINT.format().replace("{:.3f}", f"{{:{spec}}}")
+
+
+def uncounted(value: Any) -> str:
+    """Why Python cannot iterate over an array whose length the program finds."""
+    return (
+        f"{user_source()}: Python wants the elements of a traced value, {value!r}, of which the "
+        f"program finds how many there are, one by one in `{user_source().text}`. Compute with the "
+        "whole array, or in a `for` statement."
+    )
 
 
 def _under_way(frame: FrameType) -> tuple[ast.expr, str] | None:

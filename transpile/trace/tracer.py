@@ -21,7 +21,7 @@ from transpile.ir.source_info import assigned_name, user_source
 from transpile.ir.types import ArrayType
 from transpile.pytree.extended_dtypes import has_extended_type
 from transpile.trace.bytecode.handlers import tests_of_arithmetic
-from transpile.trace.conversion_hints import format_hint, hint
+from transpile.trace.conversion_hints import format_hint, hint, uncounted
 from transpile.util.interrupt_safety import THREAD
 from transpile.util.lazy.registry import Rest, Table
 from transpile.util.users_code import is_users_call
@@ -242,6 +242,8 @@ class Tracer:
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError(f"{user_source()}: len() of unsized object")
+        if not isinstance(self.shape[0], int):
+            raise errors.TracerIntegerConversionError(uncounted(self))
         return int(self.shape[0])
 
     def __iter__(self) -> Any:

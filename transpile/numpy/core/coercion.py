@@ -29,6 +29,7 @@ from transpile.numpy.core.promotion import (
     fill,
     has_tracer,
     scalar_of,
+    unsupported,
 )
 from transpile.primitives import elementwise
 from transpile.trace.bytecode.call_resolution import OF_INSTANCES, OF_METHODS, SUBSTITUTES
@@ -314,3 +315,16 @@ class _Joined:
 
 for _name in ("r_", "c_"):
     SUBSTITUTES[id(getattr(np, _name))] = (getattr(np, _name), _Joined(getattr(np, _name), _name))
+
+
+def _nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
+    """numpy.nditer, which goes over arrays in memory."""
+    if any(map(has_tracer, op if isinstance(op, list | tuple) else [op])):
+        raise unsupported(
+            "numpy.nditer goes over memory, which traced arrays have not: write numpy.ndenumerate, "
+            "or `for v in x.flat`"
+        )
+    return np.nditer(op, *args, **kwargs)
+
+
+SUBSTITUTES[id(np.nditer)] = (np.nditer, _nditer)

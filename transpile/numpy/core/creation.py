@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -56,6 +56,12 @@ from transpile.primitives import elementwise
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import FUNCTIONS, Tracer
 from transpile.trace.views.results import equations_so_far
+from transpile.util.lazy.imports import Later
+
+if TYPE_CHECKING:
+    from transpile.numpy.subscripts import bounds as subscripts
+else:
+    subscripts = Later("transpile.numpy.subscripts.bounds")
 
 
 def makes(function: Any, in_trace: bool = False) -> Callable[[Function], Function]:
@@ -235,9 +241,13 @@ makes(np.asfortranarray)(_ordered("F"))
 
 @makes(np.asarray_chkfinite)
 def asarray_chkfinite(a: Array, dtype: Any = None, order: Any = None) -> Any:
-    """The array as by `asarray`, unchecked: what is infinite or NaN is only known at run time, and
-    raises no error."""
-    return asarray(a, dtype)
+    """The array as by `asarray`. The call raises NumPy's ValueError where an element is infinite or
+    NaN."""
+    x = asarray(a, dtype, order)
+    if isinstance(x, Tracer) and x.dtype.kind in "fc":
+        text = "array must not contain infs or NaNs"
+        subscripts.fail_outside(x, np.logical_not(np.isfinite(x)), ValueError, text)
+    return x
 
 
 # ---------------------------------------------------------------------------------------- ranges

@@ -71,6 +71,8 @@ _WITH_SCIPYS_MEANING = {
     "signal": "transpile.scipy.calls.signals",
     "special": "transpile.scipy.calls.zetas",
 }
+# By module and name: what has no public name, and a counterpart among those with SciPy's meaning.
+_PRIVATE = {("scipy.signal._polyutils", "poly"): "signal"}
 # What ufuncs take beside their operands.
 _UFUNC = {"where": True, "casting": "same_kind", "dtype": None, "out": None}
 # Transforms that are NumPy's, with its dtypes.
@@ -113,6 +115,9 @@ def _counterpart(callee: Any) -> Callable[..., Any] | None:
     name = getattr(callee, "__name__", None)
     if not isinstance(name, str):
         return None
+    private = _PRIVATE.get((str(getattr(callee, "__module__", "")), name))
+    if private is not None:
+        return getattr(imported(_WITH_SCIPYS_MEANING[private]), name)
     for namespace in _of(callee):
         module = sys.modules.get(f"scipy.{namespace}")
         if getattr(module, name, None) is not callee:

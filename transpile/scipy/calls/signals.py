@@ -19,6 +19,7 @@ from transpile.ir.types import FLOAT64, kind_letter
 from transpile.numpy.core.promotion import as_array, convert, result_dtype, unsupported
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.runtime_sizes import larger_of, smaller_of
+from transpile.numpy.subscripts.bounds import fail_outside
 from transpile.scipy.signal import convolutions, spectra
 from transpile.scipy.signal.segments import window_of
 from transpile.scipy.sized_arrays import arange, unless_single
@@ -29,12 +30,14 @@ __all__ = [
     "correlate",
     "correlate2d",
     "csd",
+    "lfilter_zi",
     "spectrogram",
     "stft",
     "welch",
 ]
 
 _SEGMENT = 256
+_CLOSE = 1e-8  # of a zero to the conjugate of another one
 _EDGES: Mapping[str, Any] = {
     "fill": "constant",
     "symm": "symmetric",
@@ -187,3 +190,37 @@ def _of_matrices(ours: Any, in1: Any, in2: Any, mode: str, boundary: str, fillva
     else:
         long = np.pad(x, widths, _EDGES[boundary])
     return _whole(convolutions.convolve2d(long, y, "valid"), in1, in2)
+
+
+def poly(seq_of_zeros: Any, *, xp: Any) -> Any:
+    """The coefficients of a polynomial of these zeros, as `zpk2tf` and designs of filters have
+    them: real, and the call raises ValueError where complex zeros are no conjugate pairs."""
+    zeros = np.atleast_1d(as_array(seq_of_zeros))
+    total = as_array(np.poly(zeros)).astype(zeros.dtype)
+    if zeros.dtype.kind != "c":
+        return total
+    parts = np.sort(np.imag(zeros))
+    apart = np.absolute(parts + parts[::-1]) > _CLOSE * np.max(np.absolute(zeros), initial=0)
+    text = "complex zeros of a filter are conjugate pairs where they are traced"
+    fail_outside(zeros, apart, ValueError, text)
+    return np.real(total)
+
+
+def lfilter_zi(b: Any, a: Any) -> Any:
+    """`scipy.signal.lfilter_zi`: the state in which `lfilter` answers a step with a constant.
+    Unlike SciPy's it does not drop leading zeros of `a`: the call raises ValueError."""
+    one, other = (np.atleast_1d(as_array(v)) for v in (b, a))
+    for name, values in (("Numerator b", one), ("Denominator a", other)):
+        if values.ndim != 1:
+            raise located(ValueError, f"{name} must be 1-D.")
+    if max(one.shape[0], other.shape[0]) < 2:
+        text = "The length of `a` along the last axis must be at least 2."
+        raise located(ValueError, text)
+    first = as_array(other[0])
+    fail_outside(first, np.equal(first, 0), ValueError, "the first coefficient of a is 0")
+    length = max(one.shape[0], other.shape[0])
+    one, other = (np.pad(v / first, (0, length - v.shape[0])) for v in (one, other))
+    steps = one[1:] - other[1:] * one[0]
+    gain = np.sum(steps) / np.sum(other)
+    sums = np.cumsum(steps)
+    return np.cumsum(other)[:-1] * gain - np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])

@@ -25,7 +25,7 @@ def gammaln(x: Array) -> Any:
 @public
 def loggamma(x: Array) -> Any:
     """The logarithm of the gamma function: for complex numbers the branch that is continuous off
-    the negative axis, for real x <= 0 NaN.
+    the negative axis, for real x < 0 NaN.
 
     Of complex numbers Stirling's series (DLMF 5.11.1) after ten recurrences, with reflection (D.
     Hare, Computing the Principal Branch of Log-Gamma, 1997).
@@ -33,7 +33,7 @@ def loggamma(x: Array) -> Any:
     (z,) = promoted("loggamma", x)
     if z.dtype.kind == "c":
         return complex_loggamma(z)
-    return np.where(z > 0, applied("lgamma", z), np.nan)
+    return np.where(z >= 0, applied("lgamma", z), np.nan)
 
 
 @public
@@ -59,6 +59,11 @@ def _sign(x: Any) -> Any:
     return np.where(pole, one * np.nan, np.where(odd, -one, one))
 
 
+def _is_pole(x: Any) -> Any:
+    """True where gamma has a pole."""
+    return np.less_equal(x, 0) & np.equal(x, np.floor(x)) & np.isfinite(x)
+
+
 @public
 def factorial(n: Array, exact: bool = False) -> Any:
     """The factorial gamma(n + 1), 0 for negative n; raises NotImplementedError for `exact`."""
@@ -72,11 +77,8 @@ def factorial(n: Array, exact: bool = False) -> Any:
 @public
 def comb(N: Array, k: Array, *, repetition: bool = False) -> Any:
     """The number of combinations of N things taken k at a time, with or without repetition, as a
-    float; 0 for k > N.
-
-    exp of a difference of `gammaln`, so large results are not exact.
-    """
-    count, chosen = real("comb", N, k)
+    float; 0 for k > N."""
+    count, chosen = np.broadcast_arrays(*real("comb", N, k))
     if repetition:
         nothing = np.logical_and(np.equal(chosen, 0), count >= 0)
         return np.where(nothing, count.dtype.type(1), _comb(count + chosen - 1, chosen))
@@ -85,9 +87,50 @@ def comb(N: Array, k: Array, *, repetition: bool = False) -> Any:
 
 def _comb(count: Any, chosen: Any) -> Any:
     possible = (chosen <= count) & (count >= 0) & (chosen >= 0)
-    n, k = np.where(possible, count, 0), np.where(possible, chosen, 0)
-    parts = applied("lgamma", k + 1) + applied("lgamma", n - k + 1)
-    return np.where(possible, np.exp(applied("lgamma", n + 1) - parts), n.dtype.type(0))
+    return np.where(possible, _binomial(*(np.where(possible, v, 0) for v in (count, chosen))), 0)
+
+
+@public
+def binom(n: Array, k: Array) -> Any:
+    """The binomial coefficient 1 / ((n + 1) B(n - k + 1, k + 1)) of real numbers."""
+    return _binomial(*np.broadcast_arrays(*real("binom", n, k)))
+
+
+_FACTORS = 29  # of a product: with more of them, whole numbers are beyond 2^53
+
+
+@custom_jvp
+def _binomial(n: Any, k: Any) -> Any:
+    """A product of quotients where it has few of them, which is exact while it is a whole number
+    that the dtype holds; else by the beta function."""
+    is_whole = np.equal(n, np.floor(n))
+    chosen = np.where(is_whole & (n > 0) & (k > n / 2), n - k, k)
+    is_product = np.equal(k, np.floor(k)) & (chosen >= 0) & (chosen <= _FACTORS)
+    is_product = is_product & ((np.absolute(n) > 1e-8) | np.equal(n, 0))  # n - k rounds n off
+    count = np.where(is_product, chosen, 0)
+    product = np.ones_like(n)
+    for i in range(1, _FACTORS + 1):
+        product = product * np.where(i <= count, (n - count + i) / i, 1)
+    # Beyond n by the reflection of gamma(n - k + 1), DLMF 5.5.3.
+    is_beyond = k >= n + 1
+    last = np.where(is_beyond, k - n, 1 + n - k)
+    shape = np.where(is_beyond, 1 + n, 1 + k)
+    size = _betaln(last, shape)
+    size = np.where(is_beyond, size - math.log(math.pi), -size - np.log(np.absolute(n + 1)))
+    general = np.exp(size) * _sign(n + 1) * _sign(1 + k) * _sign(last)
+    turn = np.sin((np.remainder(k, 2) - n) * math.pi)
+    general = np.where(is_beyond, general * turn, general)
+    general = np.where(_is_pole(1 + n - k) | _is_pole(1 + k), np.where(np.isnan(n), n, 0), general)
+    value = np.where(is_product, product, general)
+    whole = np.where(np.absolute(value) < 2**53, np.round(value), value)
+    value = np.where(is_whole & np.equal(k, np.floor(k)), whole, value)
+    return np.where(_is_pole(n + 1) | np.isneginf(n), np.nan, value)
+
+
+_binomial.defjvps(
+    lambda t, out, n, k: t * ((applied("digamma", n + 1) - applied("digamma", n - k + 1)) * out),
+    lambda t, out, n, k: t * ((applied("digamma", n - k + 1) - applied("digamma", k + 1)) * out),
+)
 
 
 # ------------------------------------------------------------------------------ beta functions
@@ -95,29 +138,64 @@ def _comb(count: Any, chosen: Any) -> Any:
 
 @public
 def beta(a: Array, b: Array) -> Any:
-    """The beta function gamma(a) gamma(b) / gamma(a + b), from the logarithms of all three."""
-    x, y = real("beta", a, b)
-    return _sign(x) * _sign(y) * _sign(x + y) * np.exp(_betaln(x, y))
+    """The beta function gamma(a) gamma(b) / gamma(a + b), from the logarithms of all three.
+
+    At the poles of gamma infinite, but for whole b with a + b < 1, where it has a limit; 0 where
+    only gamma(a + b) is infinite.
+    """
+    x, y = np.broadcast_arrays(*real("beta", a, b))
+    first, second, odd = _off_poles(x, y)
+    sign = _sign(first) * _sign(second) * _sign(first + second)
+    value = np.where(_is_pole(first + second), 0, sign * np.exp(_betaln(first, second)))
+    value = np.where(_is_at_pole(first) | _is_at_pole(second), np.inf, value)
+    return np.where(odd, -value, value)
 
 
 @public
 def betaln(a: Array, b: Array) -> Any:
     """The logarithm of |beta(a, b)|; from 8 on by a difference of Stirling's series, in which
     nothing large cancels."""
-    return _betaln(*real("betaln", a, b))
+    first, second, _ = _off_poles(*np.broadcast_arrays(*real("betaln", a, b)))
+    value = np.where(_is_at_pole(first) | _is_at_pole(second), np.inf, _betaln(first, second))
+    return np.where(np.isposinf(first) & np.isposinf(second), np.nan, value)
+
+
+def _is_at_pole(x: Any) -> Any:
+    """True at a pole of gamma, and at -inf, where the poles are."""
+    return _is_pole(x) | np.isneginf(x)
+
+
+def _off_poles(a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Arguments with the same |beta(a, b)|, and whether the sign is another one.
+
+    Of whole a <= 0 and whole b, gamma(a) / gamma(a + b) has the limit (-1)^b gamma(1 - a - b) /
+    gamma(1 - a), DLMF 5.5.3, where both are infinite.
+    """
+    for one, other in ((a, b), (b, a)):
+        is_whole = np.equal(other, np.floor(other)) & np.isfinite(other)
+        turns = _is_pole(one) & is_whole & (1 - one - other > 0)
+        if one is a:
+            first, second, odd = np.where(turns, 1 - a - b, a), b, turns
+        else:
+            turns = turns & ~odd
+            second, odd = np.where(turns, 1 - a - b, b), odd | turns
+    power = np.where(_is_pole(a), b, a)
+    return first, second, odd & np.equal(np.remainder(power, 2), 1)
 
 
 def _betaln(a: Any, b: Any) -> Any:
-    """Where the larger is from 8 on, by the difference of two of Stirling's formulas, in which
-    nothing large cancels."""
+    """Where the larger and the sum are from 8 on, by the difference of two of Stirling's formulas,
+    in which nothing large cancels."""
     less, more = np.minimum(a, b), np.maximum(a, b)
     small = applied("lgamma", less) + (applied("lgamma", more) - applied("lgamma", less + more))
-    is_large = more >= 8
-    y = np.where(is_large, more, 8)
+    is_large = (more >= 8) & (less + more >= 8)
+    y = np.where(is_large & np.isfinite(more), more, 8)
     x = np.where(is_large, less, 1)
     growth = (y + (x - 0.5)) * np.log1p(x / y) + x * (np.log(y) - 1)
     large = applied("lgamma", x) - (growth + (_stirling_tail(x + y) - _stirling_tail(y)))
-    return np.where(is_large, large, small)
+    value = np.where(is_large, large, small)
+    value = np.where(np.isposinf(more) & (less < 0), np.inf, value)
+    return np.where(np.isposinf(more) & (less > 0), -np.inf, value)
 
 
 def _stirling_tail(y: Any) -> Any:
@@ -143,14 +221,20 @@ def gammainc(a: Array, x: Array) -> Any:
 
     Series, continued fraction, and for large a the expansion of N. Temme (1979).
     """
-    return applied("igamma", *real("gammainc", a, x))
+    shape, value = real("gammainc", a, x)
+    return _but_both_infinite(shape, value, applied("igamma", shape, value))
 
 
 @public
 def gammaincc(a: Array, x: Array) -> Any:
     """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), without
     cancellation."""
-    return applied("igammac", *real("gammaincc", a, x))
+    shape, value = real("gammaincc", a, x)
+    return _but_both_infinite(shape, value, applied("igammac", shape, value))
+
+
+def _but_both_infinite(a: Any, x: Any, value: Any) -> Any:
+    return np.where(np.isposinf(a) & np.isposinf(x), np.nan, value)
 
 
 # ----------------------------------------------------------------------- derivatives and zeta
@@ -158,8 +242,10 @@ def gammaincc(a: Array, x: Array) -> Any:
 
 @public
 def digamma(x: Array) -> Any:
-    """The digamma function, the derivative of `gammaln`; NaN at the poles 0, -1, -2, ..."""
-    return applied("digamma", *real("digamma", x))
+    """The digamma function, the derivative of `gammaln`; NaN at the poles -1, -2, ..., infinite at
+    0."""
+    (value,) = real("digamma", x)
+    return np.where(np.equal(value, 0), np.copysign(np.inf, -value), applied("digamma", value))
 
 
 @public
@@ -198,11 +284,6 @@ def multigammaln(a: Array, d: Any) -> Any:
     for k in range(count):
         total = total + applied("lgamma", x - 0.5 * k)
     return total
-
-
-def _is_pole(x: Any) -> Any:
-    """True where gamma has a pole."""
-    return np.less_equal(x, 0) & np.equal(x, np.floor(x)) & np.isfinite(x)
 
 
 @custom_jvp

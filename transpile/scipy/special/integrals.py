@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from transpile.scipy.special.operands import (
     Array,
     applied,
@@ -23,9 +25,10 @@ def expi(x: Array) -> Any:
 
 @public
 def expn(n: Array, x: Array) -> Any:
-    """The generalised exponential integral E_n(x), n >= 0; inf at 0 for n <= 1, NaN for negative
-    x."""
-    return applied("expn", *real("expn", n, x))
+    """The generalised exponential integral E_n(x), n >= 0, of whole n, to which others are cut
+    off; inf at 0 for n <= 1, NaN for negative x."""
+    order, value = real("expn", n, x)
+    return applied("expn", np.trunc(order), value)
 
 
 @public

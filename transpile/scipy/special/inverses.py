@@ -97,6 +97,10 @@ def _gamma_root(a: Any, p: Any, q: Any) -> Any:
     # Q(a, x) <= exp(-x) / gamma(a) for a <= 1 <= x.
     above = np.maximum(1, -np.log(wanted) - applied("lgamma", shape))
     start = np.where(~lower & (shape <= 1), above, start)
+    # The asymptotic Q(a, x) = x^(a - 1) exp(-x) / gamma(a), far out.
+    far = above + (shape - 1) * np.log(above)
+    far = above + (shape - 1) * np.log(np.maximum(far, 1))
+    start = np.where(~lower & (shape > 1) & (above > 2 * shape), far, start)
 
     def tail(x: Any) -> tuple[Any, Any]:
         value = np.where(lower, applied("igamma", shape, x), applied("igammac", shape, x))
@@ -268,7 +272,7 @@ def bdtri(k: Array, n: Array, y: Array) -> Any:
     """The probability of a success for which at most floor(k) of n trials succeed with probability
     y."""
     count, trials, chance = real("bdtri", k, n, y)
-    below = np.floor(count)
+    below, trials = np.floor(count), np.trunc(trials)
     valid = (below >= 0) & (below < trials)
     return np.where(valid, betainccinv(below + 1, trials - below, chance), np.nan)
 

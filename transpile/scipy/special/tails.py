@@ -1,6 +1,5 @@
 """Distribution functions of `scipy.special` by the incomplete gamma and beta functions (Abramowitz
-and Stegun, Handbook of Mathematical Functions, 26.4 to 26.7), and binomial coefficients of real
-numbers.
+and Stegun, Handbook of Mathematical Functions, 26.4 to 26.7).
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from transpile.scipy.special.errors import erfinv, ndtr, ndtri
-from transpile.scipy.special.gammas import betainc, gamma, gammainc, gammaincc, gammaln, gammasgn
+from transpile.scipy.special.gammas import betainc, gamma, gammainc, gammaincc
 from transpile.scipy.special.operands import Array, public, real
 
 __all__ = [
     "bdtr",
     "bdtrc",
     "betaincc",
-    "binom",
     "chdtr",
     "chdtrc",
     "erfcinv",
@@ -43,34 +41,35 @@ def rgamma(x: Array) -> Any:
 _MANY = 1e6  # degrees of freedom
 
 
-@public
-def binom(n: Array, k: Array) -> Any:
-    """The binomial coefficient 1 / ((n + 1) B(n - k + 1, k + 1)) of real numbers."""
-    count, chosen = real("binom", n, k)
-    rest = count - chosen
-    size = gammaln(count + 1) - gammaln(chosen + 1) - gammaln(rest + 1)
-    sign = gammasgn(count + 1) * gammasgn(chosen + 1) * gammasgn(rest + 1)
-    value = np.where(np.equal(size, -np.inf), 0, sign * np.exp(size))
-    is_whole = np.equal(chosen, np.round(chosen)) & np.equal(count, np.round(count))
-    value = np.where(is_whole, np.round(value), value)
-    return np.where((count < 0) & np.equal(count, np.round(count)), np.nan, value)
+_LARGE = 1e4  # a parameter
+
+
+def _lower_tail(a: Any, b: Any, x: Any, rest: Any) -> Any:
+    """I_x(a, b) of x = 1 - rest: where that is no small number by 1 - I_rest(b, a), which is beyond
+    the mean. Of large parameters a rounding of the one of x and rest that is nearly 1 costs more
+    than this cancels, within three standard deviations."""
+    width = np.where(np.maximum(a, b) > _LARGE, 3 * np.sqrt(a * (b / (a + b))), 0)
+    is_far = x * (a + b + 2) > a + 1 - np.where(a > b, width, -width)
+    value = betainc(np.where(is_far, b, a), np.where(is_far, a, b), np.where(is_far, rest, x))
+    return np.where(is_far, 1 - value, value)
 
 
 @public
 def betaincc(a: Array, b: Array, x: Array) -> Any:
     """1 less the regularised incomplete beta function, without cancellation."""
     p, q, value = real("betaincc", a, b, x)
-    return betainc(q, p, 1 - value)
+    return _lower_tail(q, p, 1 - value, value)
 
 
 def _binomial(count: Any, trials: Any, share: Any, is_upper: bool) -> Any:
-    """The probability of at most floor(count) successes, or of more."""
-    whole = np.floor(count)
+    """The probability of at most floor(count) successes, or of more, in a whole number of
+    trials."""
+    whole, trials = np.floor(count), np.trunc(trials)
     successes, failures = np.maximum(whole, 0) + 1, np.maximum(trials - whole, 1)
     if is_upper:
-        inside = betainc(successes, failures, share)
+        inside = _lower_tail(successes, failures, share, 1 - share)
     else:
-        inside = betainc(failures, successes, 1 - share)
+        inside = _lower_tail(failures, successes, 1 - share, share)
     inside = np.where(np.equal(whole, trials), 1 - is_upper, inside)
     inside = np.where(whole < 0, 1 if is_upper else np.nan, inside)
     is_valid = (share >= 0) & (share <= 1) & (whole <= trials)
@@ -111,14 +110,14 @@ def pdtrc(k: Array, m: Array) -> Any:
 def gdtr(a: Array, b: Array, x: Array) -> Any:
     """The distribution function of the gamma distribution of rate a and shape b."""
     rate, shape, value = real("gdtr", a, b, x)
-    return gammainc(shape, rate * value)
+    return np.where(value < 0, np.nan, gammainc(shape, rate * value))
 
 
 @public
 def gdtrc(a: Array, b: Array, x: Array) -> Any:
     """The survival function of the gamma distribution of rate a and shape b."""
     rate, shape, value = real("gdtrc", a, b, x)
-    return gammaincc(shape, rate * value)
+    return np.where(value < 0, np.nan, gammaincc(shape, rate * value))
 
 
 @public
@@ -135,18 +134,28 @@ def chdtrc(v: Array, x: Array) -> Any:
     return gammaincc(degrees / 2, value / 2)
 
 
+def _odds(first: Any, second: Any, value: Any) -> tuple[Any, Any]:
+    """The shares of `first * value` and of `second` in their sum; NaN where they are no finite
+    degrees of freedom."""
+    is_valid = (first > 0) & (second > 0) & (value >= 0) & np.isfinite(first + second)
+    odds = np.where(is_valid, first * value / second, np.nan)
+    return 1 / (1 + 1 / odds), 1 / (1 + odds)
+
+
 @public
 def fdtr(dfn: Array, dfd: Array, x: Array) -> Any:
-    """The distribution function of the F distribution."""
+    """The distribution function of the F distribution; NaN where its degrees are not positive."""
     first, second, value = real("fdtr", dfn, dfd, x)
-    return betainc(first / 2, second / 2, first * value / (second + first * value))
+    share, rest = _odds(first, second, value)
+    return _lower_tail(first / 2, second / 2, share, rest)
 
 
 @public
 def fdtrc(dfn: Array, dfd: Array, x: Array) -> Any:
-    """The survival function of the F distribution."""
+    """The survival function of the F distribution; NaN where its degrees are not positive."""
     first, second, value = real("fdtrc", dfn, dfd, x)
-    return betainc(second / 2, first / 2, second / (second + first * value))
+    share, rest = _odds(first, second, value)
+    return _lower_tail(second / 2, first / 2, rest, share)
 
 
 @public
