@@ -124,10 +124,175 @@ static inline int64_t sort_split_u64(int count, const uint64_t *x, sort_wide_u64
 #endif
 }
 
+/* Stores the keys of four vectors at x that are less than the pivot from `left` on, the others
+   before `right`. What lies behind the former and before the latter, up to as many vectors, is
+   overwritten, which may be x: all is read first. Gives the number of the former. */
+static inline int64_t sort_sides_lanes_U(const U *x, sort_wide_U pivot, U *left, U *right)
+{
+    U keys[4 * SORT_WIDE_U];
+    memcpy(keys, x, sizeof keys);
+    int64_t less = 0;
+    for (int64_t i = 0; i < 4 * SORT_WIDE_U; i++) {
+        left[less] = keys[i];
+        right[less - i - 1] = keys[i];
+        less += keys[i] < pivot[0];
+    }
+    return less;
+}
+
+static inline int64_t sort_sides_u8(const uint8_t *x, sort_wide_u8 pivot, uint8_t *left,
+                                    uint8_t *right)
+{
+    return sort_sides_lanes_u8(x, pivot, left, right);
+}
+
+/* By the instructions that compress a vector to its front, and expand one to behind it. */
+static inline int64_t sort_sides_u16(const uint16_t *x, sort_wide_u16 pivot, uint16_t *left,
+                                     uint16_t *right)
+{
+#if defined(__AVX512VBMI2__) && !defined(__clang__)
+    const sort_wide_i16 zeros = {0};
+    sort_wide_i16 keys[4];
+    uint32_t less[4];
+    int64_t all = 0;
+    #pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+        keys[k] = (sort_wide_i16)((const sort_wide_u16 *)x)[k];
+        less[k] = __builtin_ia32_ucmpw512_mask(keys[k], (sort_wide_i16)pivot, 1, 0xffffffff);
+    }
+    #pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+        const uint32_t others = (uint32_t)~less[k];
+        const int count = __builtin_popcount(less[k]);
+        const uint32_t behind = (uint32_t)((uint64_t)0xffffffff << count);
+        const sort_wide_i16 low = __builtin_ia32_compresshi512_mask(keys[k], zeros, less[k]);
+        const sort_wide_i16 high = __builtin_ia32_compresshi512_mask(keys[k], zeros, others);
+        const sort_wide_i16 both = __builtin_ia32_expandhi512_mask(high, low, behind);
+        *(sort_wide_u16 *)(left + all) = (sort_wide_u16)both;
+        *(sort_wide_u16 *)(right - (k + 1) * SORT_WIDE_u16 + all) = (sort_wide_u16)both;
+        all += count;
+    }
+    return all;
+#else
+    return sort_sides_lanes_u16(x, pivot, left, right);
+#endif
+}
+
+static inline int64_t sort_sides_u32(const uint32_t *x, sort_wide_u32 pivot, uint32_t *left,
+                                     uint32_t *right)
+{
+#if defined(__AVX512F__) && !defined(__clang__)
+    const sort_wide_i32 zeros = {0};
+    sort_wide_i32 keys[4];
+    uint16_t less[4];
+    int64_t all = 0;
+    #pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+        keys[k] = (sort_wide_i32)((const sort_wide_u32 *)x)[k];
+        less[k] = __builtin_ia32_ucmpd512_mask(keys[k], (sort_wide_i32)pivot, 1, 0xffff);
+    }
+    #pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+        const uint16_t others = (uint16_t)~less[k];
+        const int count = __builtin_popcount(less[k]);
+        const uint16_t behind = (uint16_t)((uint64_t)0xffff << count);
+        const sort_wide_i32 low = __builtin_ia32_compresssi512_mask(keys[k], zeros, less[k]);
+        const sort_wide_i32 high = __builtin_ia32_compresssi512_mask(keys[k], zeros, others);
+        const sort_wide_i32 both = __builtin_ia32_expandsi512_mask(high, low, behind);
+        *(sort_wide_u32 *)(left + all) = (sort_wide_u32)both;
+        *(sort_wide_u32 *)(right - (k + 1) * SORT_WIDE_u32 + all) = (sort_wide_u32)both;
+        all += count;
+    }
+    return all;
+#else
+    return sort_sides_lanes_u32(x, pivot, left, right);
+#endif
+}
+
+static inline int64_t sort_sides_u64(const uint64_t *x, sort_wide_u64 pivot, uint64_t *left,
+                                     uint64_t *right)
+{
+#if defined(__AVX512F__) && !defined(__clang__)
+    const sort_wide_i64 zeros = {0};
+    sort_wide_i64 keys[4];
+    uint8_t less[4];
+    int64_t all = 0;
+    #pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+        keys[k] = (sort_wide_i64)((const sort_wide_u64 *)x)[k];
+        less[k] = __builtin_ia32_ucmpq512_mask(keys[k], (sort_wide_i64)pivot, 1, 0xff);
+    }
+    #pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+        const uint8_t others = (uint8_t)~less[k];
+        const int count = __builtin_popcount(less[k]);
+        const uint8_t behind = (uint8_t)((uint64_t)0xff << count);
+        const sort_wide_i64 low = __builtin_ia32_compressdi512_mask(keys[k], zeros, less[k]);
+        const sort_wide_i64 high = __builtin_ia32_compressdi512_mask(keys[k], zeros, others);
+        const sort_wide_i64 both = __builtin_ia32_expanddi512_mask(high, low, behind);
+        *(sort_wide_u64 *)(left + all) = (sort_wide_u64)both;
+        *(sort_wide_u64 *)(right - (k + 1) * SORT_WIDE_u64 + all) = (sort_wide_u64)both;
+        all += count;
+    }
+    return all;
+#else
+    return sort_sides_lanes_u64(x, pivot, left, right);
+#endif
+}
+
+/* From this number of keys on, partitions are in place: scratch memory would not fit into the
+   caches beside them. */
+#if defined(__AVX512F__) && !defined(__clang__)
+enum { SORT_IN_PLACE = 16384 };
+#else
+enum { SORT_IN_PLACE = INT32_MAX };
+#endif
+
+/* As sort_partition below, in place: blocks of four vectors are read from the end that has less
+   free memory, so that both have room for a block, as the first and the last one are held until
+   the end. */
+__attribute__((noinline))
+static int64_t sort_partition_in_place_U(int64_t n, U *x, U pivot)
+{
+    const int64_t block = 4 * SORT_WIDE_U;
+    const sort_wide_U pivots = (sort_wide_U){0} + pivot;
+    const int64_t whole = n / block * block;
+    U held[8 * SORT_WIDE_U];
+    memcpy(held, x, sizeof held / 2);
+    memcpy(held + block, x + whole - block, sizeof held / 2);
+    int64_t first = block, last = whole - block; /* what has not been read */
+    int64_t low = 0, high = whole;
+    while (first < last) {
+        const bool is_front = first - low <= high - last;
+        last -= is_front ? 0 : block;
+        const int64_t at = is_front ? first : last;
+        first += is_front ? block : 0;
+        const int64_t less = sort_sides_U(x + at, pivots, x + low, x + high);
+        low += less;
+        high -= block - less;
+    }
+    for (int64_t k = 0; k < 2; k++) {
+        const int64_t less = sort_sides_U(held + k * block, pivots, x + low, x + high);
+        low += less;
+        high -= block - less;
+    }
+    for (int64_t i = whole; i < n; i++) {
+        const U key = x[i], other = x[low];
+        if (key < pivot) {
+            x[i] = other;
+            x[low++] = key;
+        }
+    }
+    return low;
+}
+
 /* Moves the keys of x[n] that are less than the pivot before the others; gives their number. */
 __attribute__((noinline))
 static int64_t sort_partition_U(int64_t n, U *x, U *other, U pivot)
 {
+    if (n >= SORT_IN_PLACE) {
+        return sort_partition_in_place_U(n, x, pivot);
+    }
     const sort_wide_U pivots = (sort_wide_U){0} + pivot;
     int64_t i = 0, low = 0;
     for (; i + 4 * SORT_WIDE_U <= n; i += 4 * SORT_WIDE_U) {

@@ -272,15 +272,14 @@ static inline void sort_store_keys_U(int64_t format, int64_t n, const U *keys, c
 /* The position of the first of these keys, which ascend, that equals `key`; n if none does. */
 static inline int64_t sort_first_U(int64_t n, const U *keys, U key)
 {
-    U is_there = 0;
-    for (int64_t i = 0; i < n; i++) {
-        is_there |= (U)(keys[i] == key);
-    }
     int64_t first = 0;
-    while (is_there != 0 && keys[first] != key) {
-        first++;
+    for (int64_t count = n; count > 0;) { /* it is among so many from the first on, or behind them */
+        const int64_t half = count / 2;
+        const bool is_less = keys[first + half] < key;
+        first += is_less ? half + 1 : 0;
+        count = is_less ? count - half - 1 : half;
     }
-    return is_there != 0 ? first : n;
+    return first < n && keys[first] == key ? first : n;
 }
 
 /* Sorts one row of n elements, `stride` apart; `out` may be x. Elements that compare equal with
