@@ -64,6 +64,7 @@ class Machine:
     # Sums of so many vectors of so few components are a sum for each component.
     most_components: int = 4
     shortest_component_sum: int = 16
+    lines_in_lanes: int = 512  # how long those are that a sort has side by side in vectors
     # Windows of as many taps are written out; sums and extremes of more go axis by axis, and others
     # are a loop. More phases of strides and gaps are not told apart.
     most_summed_taps: int = 9
@@ -465,8 +466,7 @@ class Machine:
 
     @derived
     def row_bytes(self) -> int:
-        """The largest local array: a row that is made and read again, in an eighth of a core's
-        cache, and on a thread's stack."""
+        """The largest local array: a row made and read again, in an eighth of a core's cache."""
         return self.l2_bytes // 8
 
     def __init__(self, **values: Any) -> None:

@@ -23,6 +23,7 @@ from transpile.passes.expand.checks import refuse_checks
 from transpile.passes.expand.decompose import decompose
 from transpile.passes.half_precision import widen_halves
 from transpile.passes.layouts.reduction_order import reduce_in_memory_order
+from transpile.passes.layouts.sorted_rows import sort_along_rows
 from transpile.passes.layouts.transposes import sink_transposes
 from transpile.passes.lengths.compaction import (
     assign_under_masks,
@@ -60,6 +61,7 @@ PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (sink_transposes, "a value that is only read transposed is computed transposed"),
     (canonicalize_dots, "operands of matrix products have one stride for rows, one for columns"),
     (select_ranks, "where a median is read, its row need not be sorted"),
+    (sort_along_rows, "a long line whose elements lie apart is transposed faster than sorted"),
     (reduce_under_masks, "what a mask selects is reduced in lanes, and stored nowhere"),
     (assign_under_masks, "what a mask selects is set in lanes, and never compacted"),
     (compact_elements, "the elements that a mask selects are stored, and not their positions"),
