@@ -118,3 +118,13 @@ def test_tails_are_scipys_at_their_ends(name, rows):
     operands = np.array(rows, float).T
     got = transpile.jit(lambda *v: f(*v), compiler_options=QUICK)(*operands)
     np.testing.assert_allclose(got, f(*operands), rtol=2e-9)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_hyp2f1_ends_before_a_pole_as_scipys():
+    values = np.array([0.0, -1, -2, 0.5, -0.5, 2])
+    a, b, c, x = (v.ravel() for v in np.meshgrid(values, values, values, [-0.5, 0.5, 0.9]))
+    wanted = scipy_special.hyp2f1(a, b, c, x)
+    got = transpile.jit(lambda *v: scipy_special.hyp2f1(*v), compiler_options=QUICK)(a, b, c, x)
+    known = ~np.isnan(wanted)
+    np.testing.assert_allclose(got[known], wanted[known], rtol=1e-9, atol=1e-15)

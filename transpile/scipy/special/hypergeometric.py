@@ -153,11 +153,14 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     result = _gauss_series(a, second, c, plain)
     result = np.where(near_one, _about_one(a, second, c, np.where(near_one, z, 0.95)), result)
     result = np.where(np.equal(z, 1) & ~whole, _at_one(a, second, c), result)
-    result = np.where(left, np.power(np.where(left, 1 - x, 1), -a) * result, result)
+    same = np.equal(a, c) & _is_whole_below(c) & (x <= 1)  # SciPy's limit, DLMF 15.4.6
+    power = np.power(np.where(left | same, 1 - x, 1), np.where(same, -b, -a))
+    result = np.where(left, power * result, result)
     result = np.where((x > 1) & ~whole, np.inf, result)
-    result = np.where(_is_whole_below(c), np.inf, result)
-    trivial = np.equal(x, 0) | ((np.equal(a, 0) | np.equal(b, 0)) & np.not_equal(c, 0))
-    return np.where(trivial, 1, result)
+    ends = (_is_whole_below(a) & (a > c)) | (_is_whole_below(b) & (b >= c))  # before the pole
+    result = np.where(_is_whole_below(c) & ~ends, np.inf, result)
+    trivial = np.equal(x, 0) | (np.equal(a, 0) & ~same) | np.equal(b, 0)
+    return np.where(trivial, 1, np.where(same, power, result))
 
 
 def _is_whole_below(a: Any) -> Any:
@@ -165,7 +168,11 @@ def _is_whole_below(a: Any) -> Any:
 
 
 def _gauss_series(a: Any, b: Any, c: Any, x: Any) -> Any:
-    return _summed(lambda k: (a + k) * (b + k) / (c + k) * (x / (k + 1)), None, x)
+    def ratio(k: Any) -> Any:
+        divisor = np.where(np.equal(c + k, 0), 1, c + k)  # behind the end of a polynomial
+        return (a + k) * (b + k) / divisor * (x / (k + 1))
+
+    return _summed(ratio, None, x)
 
 
 def _about_one(a: Any, b: Any, c: Any, x: Any) -> Any:
