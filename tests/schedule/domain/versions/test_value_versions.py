@@ -112,6 +112,63 @@ def test_rows_of_sparse_matrices():
         assert_same_results(run(after, args), run(before, args))
 
 
+def ranks(y, starts, at, rounds):
+    """Shares of nodes, given to those that they point to; nodes without any keep theirs."""
+    for _ in range(rounds):
+        new = np.zeros(len(y))
+        for i in range(len(starts) - 1):
+            degree = starts[i + 1] - starts[i]
+            if degree == 0:
+                new[i % 5] += y[i % 5]
+            else:
+                for k in range(starts[i], starts[i + 1]):
+                    new[at[k]] += y[i % 5] / degree
+        y[:] = new
+    return y
+
+
+def halves(y, starts, at, rounds):
+    """The arm has the loop, and there is no other."""
+    for _ in range(rounds):
+        for i in range(len(starts) - 1):
+            if starts[i] < starts[i + 1] - 1:
+                for k in range(starts[i], starts[i + 1]):
+                    y[at[k]] *= 0.5
+    return y
+
+
+@pytest.mark.parametrize("f", [ranks, halves])
+def test_loops_under_a_condition_of_the_same_arrays_are_tested_under_it(f):
+    y = np.linspace(0.1, 1.0, N)
+    starts, at = np.array([0, 2, 2, 5, 6]), INSIDE[0]
+    before, after = versioned(f, y, starts, at, np.int64(3))
+    ((fast, slow),) = arms(after)
+    assert has_clamps(slow)
+    assert not has_clamps(fast)
+    # What no iteration reads need not be in range.
+    unread = np.array([0, 2, 2, 5, 5]), np.array([0, 4, 2, 2, 1, 30])
+    odd = np.array([0, 3, 1, 9, 6]), np.array([-3, 0, 1, 4, 8])
+    cases = (starts, at), unread, (odd[0], at), (odd[1], OUTSIDE[0]), (starts, OUTSIDE[1])
+    for rows, elements in cases:
+        args = [y, rows, elements, np.int64(2)]
+        assert_same_results(run(after, args), run(before, args))
+
+
+def test_loops_under_a_condition_that_the_nest_changes_are_not_tested():
+    def grown(y, starts, at, rounds):
+        for _ in range(rounds):
+            for i in range(len(starts) - 1):
+                if y[i % 5] < 0.5:
+                    for k in range(starts[i], starts[i + 1]):
+                        y[at[k]] += 0.25
+        return y
+
+    before, after = versioned(
+        grown, np.linspace(0.1, 1.0, N), np.array([0, 2, 2, 5, 6]), INSIDE[0], np.int64(3)
+    )
+    assert not arms(after)
+
+
 def test_arrays_may_have_runtime_sizes():
     y, to = ShapeDtypeStruct(("n",), float), ShapeDtypeStruct(("e",), "int64")
     ((fast, _),) = arms(versioned(edges, y, to, to, np.int64(3))[1])

@@ -17,7 +17,7 @@ iteration does. What depends on anything that the outer loop changes is clamped 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -167,6 +167,20 @@ def _conjuncts(test: Expr) -> Iterator[Expr]:
             yield test
 
 
+def _asked(parts: Iterable[Statement]) -> Iterator[Expr]:
+    """What the tests among statements ask, one by one."""
+    for part in parts:
+        if isinstance(part, Update):
+            yield from _conjuncts(part.value)
+
+
+def _chosen(condition: Expr, body: Body, orelse: Body) -> If:
+    """A branch, of which one arm may be empty."""
+    if not body:
+        condition, body, orelse = Apply("logical_not", (condition,), BOOL), orelse, ()
+    return If(condition, body, orelse)
+
+
 class _Slices:
     """What a loop subscripts with in each iteration, whatever the iteration.
 
@@ -188,7 +202,8 @@ class _Slices:
         """The part of statements that computes these subscripts, with the tests.
 
         own      the symbols that it has already
-        repeats  False under a condition, whose loops are left out: they may be much work
+        repeats  False under a condition that the loop changes, whose loops are left out: they may
+                 be more work than an iteration
         """
         result: list[Statement] = []
         tests: dict[Expr, None] = {}
@@ -197,23 +212,21 @@ class _Slices:
                 case For() if repeats and self._is_counted(statement, own):
                     inner = self.of(statement.body, own | {statement.symbol.name})
                     before, inner = self._without_invariants(statement.symbol, inner)
-                    for part in before:
-                        if isinstance(part, Update):
-                            tests |= dict.fromkeys(_conjuncts(part.value))
-                        else:
-                            result.append(part)
+                    tests |= dict.fromkeys(_asked(before))
+                    result += [p for p in before if isinstance(p, Declare)]
                     if any(not isinstance(s, Declare) for s in inner):
                         result.append(For(statement.symbol, statement.stop, inner, statement.start))
                 case If():
-                    for part in (
-                        p
-                        for arm in (statement.body, statement.orelse)
-                        for p in self.of(arm, own, False)
-                    ):
-                        if isinstance(part, Update):
-                            tests |= dict.fromkeys(_conjuncts(part.value))
-                        else:
-                            result.append(part)
+                    condition = self.constants.expanded(statement.condition)
+                    has_loops = repeats and self._is_computable(condition, own)
+                    arms = []
+                    for arm in (statement.body, statement.orelse):
+                        parts = self.of(arm, own, has_loops)
+                        tests |= dict.fromkeys(_asked(parts))
+                        result += [p for p in parts if isinstance(p, Declare)]
+                        arms.append(tuple(p for p in parts if isinstance(p, For | If)))
+                    if any(arms):
+                        result.append(_chosen(condition, *arms))
                 case Declare(symbol=symbol) if symbol is not None:
                     value = self.constants.expanded(statement.value)
                     if not self._is_computable(value, own):
