@@ -7,10 +7,10 @@ they are, under `transpile.jit`, under Numba's `njit`, and, most of them, writte
 Numba is imported from the folder of packages that is given, such as
 `.venv-bench/lib/python3.11/site-packages` after `make bench`, or from this environment. For each
 kernel: milliseconds of all processors at the large size, interleaved, the best of several rounds
-after one that is not counted, in which short ones are called often; how the time of Numba, and that of C, is to ours; seconds of
-the trace and the loops, and of the C compiler, with an empty cache, and of Numba's first call; and
-whose results, or arguments after the call, differ from Python's. With `--runtime-sizes` one program
-serves arrays of every size, as Numba's does.
+after one that is not counted, in which short ones are called often; how the time of Numba, and that
+of C, is to ours; seconds of the trace and the loops, and of the C compiler, with an empty cache,
+and of Numba's first call; and whose results, or arguments after the call, differ from Python's.
+With `--runtime-sizes` one program serves arrays of every size, as Numba's does.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def main() -> None:
     }
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRANSPILE_CACHE_DIR"] = folder
-        fast_call.module()  # a second of a compiler, once for a cache: calls are in Python till then
+        fast_call.module()  # a compiler's second, once for a cache: till then calls are Python's
         for name, kernel in _chosen(given.names):
             own = compare(name, kernel, given)
             title = next((t for t, table in titles.items() if name in table), "further kernels")

@@ -65,6 +65,7 @@ from transpile.schedule.lanes.bool_reductions import widen_bool_reductions
 from transpile.schedule.lanes.branch_masks import mask_branches
 from transpile.schedule.lanes.if_conversion import convert_ifs
 from transpile.schedule.lanes.jam.columns import unroll_and_jam
+from transpile.schedule.lanes.jam.recurrences import jam_recurrences
 from transpile.schedule.lanes.jam.rows import jam_rows
 from transpile.schedule.lanes.nan_flags import flag_nans
 from transpile.schedule.lanes.opaque_constants import hide_constants
@@ -240,6 +241,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (flag_nans, "long float minima and maxima note NaNs in a flag, off the critical path"),
     (unroll_and_jam, "column reductions take four rows at a time, with accumulators in registers"),
     (jam_rows, "row reductions take four rows at a time, whose chains of additions overlap"),
+    (
+        jam_recurrences,
+        "recurrences take four rows at a time, which add together what they have in common",
+    ),
     (
         widen_bool_reductions,
         "short any and all keep flags as wide as the operands, so that lanes match",

@@ -18,26 +18,21 @@ After R. Allen and K. Kennedy, Optimizing Compilers for Modern Architectures, 20
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside, is_never_0
+from transpile.analysis.element_accesses import Access, element_accesses
+from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
-from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, substitute, symbols_of
+from transpile.ir.dims import Dim, Index, Symbol, bounds, substitute, symbols_of
 from transpile.ir.loop_ir import (
-    Declare,
     For,
     Kernel,
-    Load,
     Program,
     Ref,
     Statement,
-    Store,
     Swap,
     Update,
 )
 from transpile.ir.loop_rewrite import (
-    children,
     declared_names,
     map_kernels,
     may_reorder,
@@ -46,7 +41,7 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
 )
 from transpile.options import Options
-from transpile.util.frozen_records import changed, dataclass, replace, same
+from transpile.util.frozen_records import changed, replace, same
 
 Body = tuple[Statement, ...]
 
@@ -114,7 +109,9 @@ def _exact_reductions(loop: For) -> set[str]:
 def elements_are_apart(loop: For, ranges: Ranges) -> bool:
     """True if no iteration assigns to an element that another one reads or assigns to. `ranges` has
     those of the loops around."""
-    one, other = (_accesses(loop, ranges, mark) for mark in (_ONE, _OTHER))
+    one, other = (
+        element_accesses(loop.body, inside(loop, ranges, mark), mark) for mark in (_ONE, _OTHER)
+    )
     if sum(len(accesses) ** 2 for accesses in one.values()) > _MOST_PAIRS:
         return False
     return all(
@@ -126,72 +123,9 @@ def elements_are_apart(loop: For, ranges: Ranges) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class _Access:
-    """An element that an iteration reads or assigns to.
-
-    subscripts  by the bounds of loops, and by their limits; none where a routine reads the array
-    writes      whether it is assigned to
-    """
-
-    subscripts: tuple[Shape, ...]
-    writes: bool
-
-
-def _accesses(loop: For, ranges: Ranges, mark: str) -> Mapping[str, list[_Access]]:
-    """What an iteration accesses of the arrays of all, by name; the symbols that have other values
-    in other iterations have the mark."""
-    own = declared_names(loop.body)
-    found: dict[str, dict[_Access, None]] = {}
-    within = _with_variables(inside(loop, ranges, mark), loop.body, mark)
-    for name, index, known, writes in _elements(loop.body, within, mark):
-        if name not in own:
-            ways = () if index is None else (known.counted, known.limited)
-            access = _Access(tuple(_known(index or (), way) for way in ways), writes)
-            found.setdefault(name, {})[access] = None
-    return {name: [*accesses] for name, accesses in found.items()}
-
-
-def _known(index: Shape, symbols: Mapping[Symbol, Index]) -> Shape:
-    return tuple(substitute(i, symbols) for i in index)
-
-
-def _with_variables(ranges: Ranges, body: Body, mark: str) -> Ranges:
-    """The ranges with the variables of an iteration that subscripts read."""
-    own = {
-        s.symbol: Dim.of(replace(s.symbol, name=f"{s.symbol}{mark}"))
-        for s in walk(body)
-        if isinstance(s, Declare) and s.symbol is not None
-    }
-    return Ranges({**ranges.counted, **own}, {**ranges.limited, **own}) if own else ranges
-
-
-def _elements(
-    body: Body, ranges: Ranges, mark: str
-) -> Iterator[tuple[str, Shape | None, Ranges, bool]]:
-    """The elements that statements access: the array, the subscripts, the ranges of the symbols
-    around, and whether it is assigned to."""
-    for statement in body:
-        is_call = isinstance(statement, Call)
-        for part in parts(statement):
-            if isinstance(part, Load):
-                yield part.buffer, None if is_call else part.index, ranges, False
-        match statement:
-            case Store(buffer=name, index=index) | Update(target=Load(buffer=name, index=index)):
-                yield name, index, ranges, True
-            case _:
-                pass
-        within = inside(statement, ranges, mark) if isinstance(statement, For) else ranges
-        yield from _elements(children(statement), within, mark)
-
-
-def _are_apart(symbol: Symbol, one: _Access, other: _Access) -> bool:
+def _are_apart(symbol: Symbol, one: Access, other: Access) -> bool:
     """True if two accesses are of different elements in different iterations."""
-    return any(
-        _stride_apart(symbol, i, j) or is_never_0(i - j)
-        for index, others in zip(one.subscripts, other.subscripts, strict=False)
-        for i, j in zip(index, others, strict=True)
-    )
+    return one.is_apart(other) or any(_stride_apart(symbol, i, j) for i, j in one.axes(other))
 
 
 def _stride_apart(symbol: Symbol, one: Index, other: Index) -> bool:

@@ -89,12 +89,27 @@ def _may_jam(rows: For, machine: Machine) -> bool:
 def _is_reduction(loop: For, rows: For, machine: Machine) -> bool:
     """True if a loop does nothing but update accumulators, cheaply: one in lanes by numbers that
     lie side by side, or one of the user's, whose additions wait for one another anyway."""
-    is_chain = loop.ordered and not loop.simd and not loop.independent
-    if not (loop.simd or is_chain) or loop.lanes or loop.near:
+    is_chain = not loop.simd and not loop.independent
+    if rows.symbol in symbols_of(loop.start) | symbols_of(loop.stop):
+        return False
+    if loop.simd and _waits_for_memory(loop, rows, machine):
+        return False
+    strides = [
+        last_axis_stride(load.index, loop.symbol)
+        for s in loop.body
+        for load in loads(s)
+        if load.index
+    ]
+    is_in_order = is_chain or all(stride in (0, 1) for stride in strides)
+    return is_in_order and is_cheap_chain(loop, machine)
+
+
+def is_cheap_chain(loop: For, machine: Machine) -> bool:
+    """True if a loop does nothing but update accumulators, by little work on each element, in lanes
+    or in the user's order."""
+    if not (loop.simd or loop.ordered) or loop.lanes or loop.near or loop.limit is not None:
         return False
     if trips(loop) < machine.shortest_jammed_row:
-        return False
-    if rows.symbol in symbols_of(loop.start) | symbols_of(loop.stop) or loop.limit is not None:
         return False
     own = declared_names(loop.body)
     chains = {s.target for s in loop.body if isinstance(s, Update)}
@@ -110,19 +125,7 @@ def _is_reduction(loop: For, rows: For, machine: Machine) -> bool:
                 return False
     costs = [expression_cost(e) for s in loop.body for e in expressions(s)]
     is_cheap = sum(c.flops for c in costs) <= machine.most_jammed_row_flops
-    if loop.simd and _waits_for_memory(loop, rows, machine):
-        return False
-    strides = [
-        last_axis_stride(load.index, loop.symbol)
-        for s in loop.body
-        for load in loads(s)
-        if load.index
-    ]
-    return (
-        is_cheap
-        and not any(c.transcendentals for c in costs)
-        and (is_chain or all(stride in (0, 1) for stride in strides))
-    )
+    return is_cheap and not any(c.transcendentals for c in costs)
 
 
 def _waits_for_memory(loop: For, rows: For, machine: Machine) -> bool:
