@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from places import ROOT, importing
 from programs import needs
+from thorough import one_in
 
 TEXT = (ROOT / "docs" / "calling.md").read_text(encoding="utf-8")
 
@@ -64,6 +65,7 @@ PACKAGES = ["ctypes", "cffi", "numba", "scipy"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
+@one_in(2)
 def test_python(folder, package):
     pytest.importorskip(package)
     code = blocks("py")[PACKAGES.index(package)]

@@ -105,6 +105,7 @@ OTHER_COPIES = {
 
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 @pytest.mark.parametrize("name", [*COPIES, *OTHER_COPIES])
+@one_in(3)
 def test_copies_in_lanes_are_of_parts(name, dtype):
     """gcc has vectors for parts of complex numbers beside one another, and for no whole ones."""
     function = (COPIES | OTHER_COPIES)[name]

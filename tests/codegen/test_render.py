@@ -270,7 +270,7 @@ MASK = np.random.default_rng(0).random((128, 128)) < 0.5
         "choices beside complex numbers",
     ],
 )
-@one_in(2)
+@one_in(4)
 def test_gcc_vectorises_every_loop_that_is_marked(function, tmp_path):
     compiler = find_compiler(Options())
     if compiler.kind != "gcc":
@@ -299,6 +299,7 @@ def test_gcc_vectorises_every_loop_that_is_marked(function, tmp_path):
         lambda x: np.logical_and.accumulate(x > -1, axis=0),
     ],
 )
+@one_in(2)
 def test_local_truths_are_numbers_that_compilers_vectorise(function):
     x = np.random.default_rng(0).standard_normal((300, 40))
     check(function, x)

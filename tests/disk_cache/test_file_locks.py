@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from thorough import one_in
 
 from transpile.disk_cache.cache import Cache, key
 from transpile.disk_cache.file_locks import locked
@@ -109,6 +110,7 @@ def test_nobody_waits_for_a_stopped_process(tmp_path, folder, start):
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "0", "99999999999999999999", "-1"])
+@one_in(2)
 def test_a_holder_that_is_not_known_is_waited_for(tmp_path, folder, start, text):
     start(HOLDER, tmp_path)
     (tmp_path / "f.lock").write_text(text)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile as tp
 from transpile import stages, tree
@@ -412,6 +413,7 @@ def test_derivatives_of_methods_whose_self_is_traced():
     ],
     ids=lambda v: type(v).__name__,
 )
+@one_in(3)
 def test_pytrees_in_and_out(value):
     result = tp.jit(lambda p: tree.map(lambda x: x * 2, p))(value)
     assert tree.structure(result) == tree.structure(value) and type(result) is type(value)

@@ -10,6 +10,7 @@ import types
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.errors import BranchError, TracerIntegerConversionError
@@ -158,6 +159,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("function", "calls", "name"), NUMBERS)
+@one_in(3)
 def test_numbers_of_which_python_needs_the_value(function, calls, name, caplog, shared_cache):
     f = transpile.jit(function)
     with caplog.at_level(logging.WARNING, "transpile"):
@@ -231,6 +233,7 @@ def reduced(x, kind, dtype=np.float64, *, method="plain"):
     ],
     ids=["ufunc", "lambda", "partial", "method", "jitted method", "jitted", "builtin"],
 )
+@one_in(2)
 def test_functions_are_static(change):
     f = transpile.jit(euler)
     np.testing.assert_allclose(f(change, X), euler(change, X), rtol=1e-15)
@@ -402,6 +405,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize(("function", "calls", "name"), PATHS)
+@one_in(2)
 def test_integers_and_flags_that_decide_between_unlike_paths(function, calls, name, caplog):
     f = transpile.jit(function)
     with caplog.at_level(logging.WARNING, "transpile"):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile as tp
 from transpile import lax
@@ -54,6 +55,7 @@ OUTSIDE = (
         (all_checks, 1.0, 2, None),
     ],
 )
+@one_in(3)
 def test_the_first_failure_in_the_order_of_the_program(way, errors, x, i, expected):
     found, (y, z) = message(way, positive, x, i, errors=errors)
     assert found == expected
@@ -151,6 +153,7 @@ def nested(x):
         (nested, [1, -1, 4], NAN + "log."),
     ],
 )
+@one_in(3)
 def test_checks_in_loops_and_branches(way, f, x, expected):
     x = np.array(x, float)
     found, result = message(way, f, x)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from thorough import one_in
 
 import transpile
 from transpile import errors, grad, hessian, jacfwd, jacobian, jacrev, jit, jvp, make_jaxpr, vmap
@@ -103,6 +104,7 @@ def test_jacobians_of_dead_parts_are_zero(jac, wrap):
 @plain_and_jit
 @pytest.mark.parametrize("outer", [jacfwd, jacrev])
 @pytest.mark.parametrize("inner", [jacfwd, jacrev, grad])
+@one_in(3)
 def test_hessians_in_every_order_of_modes(outer, inner, wrap):
     x = RANDOM.normal(size=6)
     assert_close(wrap(outer(inner(rosenbrock)))(x), rosenbrock_hessian(x))
@@ -152,6 +154,7 @@ def test_the_values_of_arguments_are_known_outside_jit_only(jac):
 
 @plain_and_jit
 @both
+@one_in(2)
 def test_the_structure_is_the_results_with_the_arguments_in_its_leaves(jac, wrap):
     def f(params, x):
         y = x @ params["w"] + params["b"][0]

@@ -9,6 +9,7 @@ import operator
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import errors, grad, jacfwd, jacrev, jit, jvp, lax, linearize, value_and_grad, vjp
@@ -67,6 +68,7 @@ def test_a_number_that_has_a_derivative_is_not_taken_out(conversion, derivative)
 
 
 @pytest.mark.parametrize("conversion", CONVERTED)
+@one_in(3)
 def test_a_number_of_pythons_keeps_its_derivative(conversion):
     def f(x):
         return CONVERTED[conversion](x) * x.sum()

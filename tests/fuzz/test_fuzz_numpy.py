@@ -15,7 +15,7 @@ COUNT, TOGETHER = 300, 25
 
 
 @pytest.mark.parametrize("first", range(0, COUNT, TOGETHER))
-@one_in(3)
+@one_in(6)
 def test_drawn_programs_give_what_numpy_gives(first):
     findings = search(range(first, first + TOGETHER), OPTIONS, TOGETHER)
     assert not findings, "\n\n".join(f.text() for f in findings)

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from graphs import lowered
+from thorough import one_in
 
 import transpile
 from transpile import image
@@ -142,6 +143,7 @@ def test_refused_pictures():
 
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("method", ["linear", "lanczos3", "cubic", "cubic-pytorch", "area"])
+@one_in(3)
 def test_windows_of_runtime_sizes_have_the_weights_of_known_ones(method, antialias):
     def resized(x, v):
         return image.resize(x, (len(v), 2), method, antialias=antialias)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import lax
@@ -19,6 +20,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
+@one_in(2)
 def test_forms_of_branches(form):
     for p in (True, False):
         expected = 4.0 if p else 2.0

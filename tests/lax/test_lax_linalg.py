@@ -45,6 +45,7 @@ def both_ways(function, *arguments):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@one_in(2)
 def test_cholesky_reads_both_triangles_or_one(dtype, shared_cache):
     a = drawn((2, 4, 4), dtype)
     a = a @ adjoint(a) + np.eye(4, dtype=dtype)
@@ -66,7 +67,7 @@ def test_an_updated_factor_is_that_of_the_updated_matrix(shared_cache):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@one_in(5)
+@one_in(8)
 def test_qr_with_and_without_pivots(shape, dtype, shared_cache):
     a = drawn(shape, dtype)
     wholes = (True, False)
@@ -187,6 +188,7 @@ def test_lu_eig_eigh_svd(dtype, shared_cache):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@one_in(2)
 def test_schur_form(dtype, shared_cache):
     a = drawn((2, 6, 6), dtype)
     for t, z in (linalg.schur(a), transpile.jit(linalg.schur)(a)):
@@ -229,6 +231,7 @@ def test_triangular_systems(left_side, transpose_a, dtype, shared_cache):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@one_in(2)
 def test_tridiagonal_systems_with_rows_exchanged(dtype, shared_cache):
     n = 7
     dl, d, du = drawn((3, 2, n), dtype)

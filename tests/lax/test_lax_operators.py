@@ -68,6 +68,7 @@ def quietly(function, *arguments):
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, np.dtype("c8"), np.dtype("c16")], ids=str)
+@one_in(2)
 def test_functions_of_one_operand_are_numpys(dtype, shared_cache):
     x = np.random.default_rng(3).uniform(0.1, 0.9, 40).astype(dtype)
     if dtype.kind == "c":
@@ -88,6 +89,7 @@ def test_functions_of_one_operand_are_numpys(dtype, shared_cache):
 
 
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=SHORT_NAMES.get)
+@one_in(3)
 def test_functions_of_two_operands_are_numpys(dtype, shared_cache):
     x, y = values(dtype, 60, 1), values(dtype, 60, 2)
     table = BINARY if dtype.kind == "c" else {**BINARY, **ORDERS}
@@ -107,6 +109,7 @@ def test_functions_of_two_operands_are_numpys(dtype, shared_cache):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@one_in(2)
 def test_integers_are_divided_as_in_c(dtype, shared_cache):
     info = np.iinfo(dtype)
     some = [0, 1, 2, 3, 7, 100, info.max, info.max - 1, info.min, info.min // 2]
@@ -124,6 +127,7 @@ def test_integers_are_divided_as_in_c(dtype, shared_cache):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@one_in(2)
 def test_shifts_and_counts_go_by_the_bits(dtype, shared_cache):
     x = values(dtype, 50, 5)
     width = 8 * dtype.itemsize
@@ -271,6 +275,7 @@ def test_derivatives_of_two_operands(name):
 
 
 @pytest.mark.parametrize("power", [-3, -1, 0, 1, 2, 5, 13])
+@one_in(2)
 def test_whole_powers_and_their_derivatives(power, shared_cache):
     x = np.array([-1.5, -0.5, 0.5, 2.0])
     expected = x**power

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import lax
@@ -61,6 +62,7 @@ SOLVER = pytest.mark.parametrize(("solver", "a"), SOLVERS, ids=["lu", "conjugate
 
 @COMPILED
 @SOLVER
+@one_in(2)
 def test_derivatives_are_those_of_the_solution(solver, a, compiled):
     wrap = transpile.jit if compiled else lambda f: f
     near(wrap(solver)(a, B), np.linalg.solve(a, B))
@@ -83,6 +85,7 @@ def test_second_derivatives_of_a_linear_solve():
 
 @COMPILED
 @SOLVER
+@one_in(2)
 def test_batches_of_linear_solves(solver, a, compiled):
     wrap = transpile.jit if compiled else lambda f: f
     many_a, many_b = np.stack([a, 2 * a]), np.stack([B, B + 1])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers import trace_to_graph
+from thorough import one_in
 
 import transpile
 from transpile.intrinsics.sorting import FirstOf
@@ -39,6 +40,7 @@ def positions(b, x):
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 23), (2, 9, 6), (5, 6, 8), (1, 5, 300)])
+@one_in(2)
 def test_positions_are_numpys(shape):
     random = np.random.default_rng(shape[-1])
     jitted = transpile.jit(positions, compiler_options={"machine": MACHINE})

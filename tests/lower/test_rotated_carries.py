@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from thorough import one_in, thorough
 
 import transpile
 from transpile import lax
@@ -47,6 +48,7 @@ def until(u, v, n):
 
 
 @pytest.mark.parametrize("function", [stepped, exchanged, shifted, until])
+@one_in(2)
 def test_results_are_those_of_python(function, shared_cache):
     jitted = transpile.jit(function)
     for n in (0, 1, 2, 5):
@@ -78,6 +80,7 @@ def swaps(body):
     return [s for s in body if isinstance(s, Swap)]
 
 
+@thorough
 def test_every_exchange_of_three(shared_cache):
     for order in itertools.product(range(3), repeat=3):
 

@@ -72,6 +72,7 @@ def test_the_numbers_are_those_of_jax(line):
 
 
 @pytest.mark.parametrize("name", [*SCALED, "orthogonal", "normal", "uniform", "truncated_normal"])
+@one_in(3)
 def test_c_draws_what_numpy_draws(name):
     init = getattr(initializers, name)()
     in_c = tp.jit(lambda key: init(key, (3, 4)))(KEY)
@@ -84,6 +85,7 @@ def test_c_draws_what_numpy_draws(name):
     ("mode", "count"),
     [("fan_in", 60), ("fan_out", 40), ("fan_avg", 50), ("fan_geo_avg", 2400**0.5)],
 )
+@one_in(3)
 def test_the_variance_is_scaled(distribution, dtype, mode, count):
     init = initializers.variance_scaling(3.0, mode, distribution)
     found = init(KEY, (2, 30, 20), dtype)

@@ -24,7 +24,7 @@ UFUNCS = {
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
 @pytest.mark.parametrize("name", UFUNCS)
-@one_in(2)
+@one_in(4)
 def test_updates_are_those_of_ufunc_at(name, key):
     want = X.copy()
     UFUNCS[name].at(want, key, 3.5)

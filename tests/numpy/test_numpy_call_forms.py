@@ -4,6 +4,7 @@ of an array that has none, `out` at its place, casts, and what their errors are.
 import numpy as np
 import pytest
 from helpers import assert_same
+from thorough import one_in
 
 import transpile
 from transpile.errors import UnsupportedError
@@ -105,6 +106,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("form", FORMS)
+@one_in(2)
 def test_results_are_those_of_numpy(form):
     arguments = (X, I, Z, ONE)
     with np.errstate(all="ignore"):
@@ -211,6 +213,7 @@ SWAPPED = X.astype(">f8")
         lambda x: transpile.lax.fori_loop(0, 3, lambda i, y: y * 2, x),
     ],
 )
+@one_in(2)
 def test_elements_in_another_byte_order_are_no_results(function):
     jitted = transpile.jit(function)
     jitted(X)

@@ -6,6 +6,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import numpy as jnp
@@ -80,6 +81,7 @@ FIRST = {
 
 
 @pytest.mark.parametrize("code", FIRST.values(), ids=FIRST)
+@one_in(3)
 def test_further_modules_are_imported_when_they_are_used(code):
     run(f"""
 def traced(f):

@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 from helpers import assert_same, evaluate, trace_to_graph
+from thorough import one_in
 
 import transpile
 from transpile.numpy.subscripts.basic import set_item, update_item
@@ -81,6 +82,7 @@ def with_indices(key, indices):
 
 
 @pytest.mark.parametrize("seed", range(8))
+@one_in(2)
 def test_keys_with_arrays_read_and_write_as_in_numpy(seed):
     drawn = Drawn(seed)
     for _ in range(60):
@@ -243,6 +245,7 @@ ROWS, COLUMNS, LAST = CUBE[:, 0, 0] > 0, CUBE[0, :, 0] > 0, CUBE[0, 0] > 0
         (lambda m: m, CUBE > 0, [7.0]),
     ],
 )
+@one_in(3)
 def test_assignments_where_a_traced_mask_among_slices_holds(key, mask, value):
     def assigned(x, mask):
         y = x.copy()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import numpy as jnp
@@ -28,6 +29,7 @@ def both_ways(function, *arguments):
         lambda x, **k: jnp.einsum("ij,kj->ik", x, x, **k),
     ],
 )
+@one_in(2)
 def test_products_take_a_precision_and_a_wider_dtype(product, shared_cache):
     np.testing.assert_array_equal(both_ways(lambda x: product(x, precision="highest"), X), X @ X.T)
     small = np.full((2, 300), 100, np.int8)
@@ -152,6 +154,7 @@ def test_keywords_may_be_arrays():
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "any", "max", "min", "mean", "std", "nansum"])
+@one_in(2)
 def test_where_none_is_no_mask_in_the_namespace(name):
     """`numpy.sum(x, where=None)` is a sum of nothing; to JAX None is no mask."""
     function = getattr(jnp, name)

@@ -5,6 +5,7 @@ import pytest
 from helpers import assert_same, evaluate, ordinary, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import one_in
 
 import transpile
 from transpile.test_util import check_grads
@@ -123,6 +124,7 @@ def test_zeros_that_are_complex_give_complex_coefficients():
         lambda p, q: np.polyval(p, q),
     ],
 )
+@one_in(2)
 def test_derivative_of_a_function_of_polynomials_is_right(f):
     check_grads(f, (np.array([0.5, 1.2, -0.7, 0.3]), np.array([1.5, 0.4])), order=2)
 

@@ -161,7 +161,7 @@ def test_vmap_is_a_loop():
 
 @pytest.mark.parametrize("dtype", ["e", "f", "d", "F", "D"])
 @pytest.mark.parametrize("length", [1, 2, 7, 600, 601])
-@one_in(4)
+@one_in(8)
 def test_medians_beside_any_number_of_nans(length, dtype):
     random = np.random.default_rng(length)
     rows = []

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers import assert_same, evaluate, ordinary, trace_to_graph
+from thorough import one_in
 
 import transpile
 from transpile import numpy as jnp
@@ -131,6 +132,7 @@ def test_python_numbers_are_weak_bounds(name):
         (lambda a: np.arange(0, 1 + a, a), (0.1, 0.3)),
     ],
 )
+@one_in(2)
 def test_ranges_of_traced_numbers_are_numpys(f, numbers, shared_cache):
     jitted = transpile.jit(f)
     for number in numbers:

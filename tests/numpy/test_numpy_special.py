@@ -6,7 +6,7 @@ import pytest
 from helpers import assert_same, evaluate, ordinary, seeds, shapes, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import tries
+from thorough import one_in, tries
 
 import transpile
 from transpile import numpy as jnp
@@ -107,6 +107,7 @@ def test_zeros_are_trimmed_to_a_known_length(trim):
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@one_in(2)
 def test_traced_counts_repeat_to_a_known_length(axis):
     x = ordinary("f8", (3, 4), 1)
     counts = np.arange(x.size if axis is None else x.shape[axis])[::-1] % 3

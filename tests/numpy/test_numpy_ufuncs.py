@@ -178,7 +178,7 @@ def assert_same_within_rounding(f, x):
 
 
 @pytest.mark.parametrize("op", OPERATORS, ids=lambda f: f.__name__)
-@one_in(2)
+@one_in(4)
 def test_operator_with_a_python_scalar_is_numpys_on_both_sides(op):
     for number, dtype in enumerate(NUMPYS):
         x = values(dtype, (12,), number)
@@ -213,6 +213,7 @@ PYTHON = [True, False, 0, 3, -4, 17, 0.5, -2.0, 3.0, 1 + 2j]
 
 
 @pytest.mark.parametrize("op", OPERATORS, ids=lambda f: f.__name__)
+@one_in(3)
 def test_operator_between_python_scalars_is_pythons(op):
     """Values, type, and the errors of Python; the result is weak again."""
     for a in PYTHON:
@@ -366,6 +367,7 @@ def test_ufunc_outer_is_numpys(ufunc, first, second):
 
 
 @pytest.mark.parametrize("op", OPERATORS, ids=lambda f: f.__name__)
+@one_in(3)
 def test_operator_with_numpy_values_is_numpys_on_both_sides(op):
     """NumPy's scalars and arrays hand their operators over to the traced value."""
     others = [

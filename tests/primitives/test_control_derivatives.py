@@ -76,6 +76,7 @@ def test_values_are_those_of_the_unrolled_program(program):
 
 
 @PROGRAM
+@one_in(3)
 def test_tangents_are_those_of_the_unrolled_program(program):
     tangents = directions(program.args)
     found = jvp(by(lax, program), program.args, tangents)
@@ -161,6 +162,7 @@ def test_vmap_of_gradients_is_the_loop_over_examples(program):
 
 
 @REVERSE
+@one_in(3)
 def test_gradients_of_vmap_are_the_loop_over_examples(program):
     args = batched(program)
     found, expected = (
@@ -170,6 +172,7 @@ def test_gradients_of_vmap_are_the_loop_over_examples(program):
 
 
 @PROGRAM
+@one_in(3)
 def test_tangents_of_vmap_are_the_loop_over_examples(program):
     args = batched(program)
     tangents = directions(args)

@@ -253,6 +253,7 @@ DERIVED = [
 
 @pytest.mark.parametrize("case", DERIVED, ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@one_in(3)
 def test_derivatives_are_those_of_finite_differences(case, dtype):
     random = np.random.default_rng(11)
     x, w = (drawn(random, shape, dtype) for shape in case[:2])

@@ -107,7 +107,7 @@ def results(shared_cache):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@one_in(3)
+@one_in(6)
 def test_operators_with_every_second_dtype_are_numpys(results, name):
     for (second, ufunc), got, want in zip(*results[name], strict=True):
         what = f"{ufunc.__name__}({name}, {SHORT_NAMES[second]})"

@@ -27,7 +27,7 @@ from primitive_programs import (
     small,
 )
 from programs import run_sanitized
-from thorough import THOROUGH, thorough
+from thorough import THOROUGH, one_in, thorough
 
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
@@ -75,11 +75,13 @@ def test_every_primitive_is_tried_with_every_dtype_it_accepts():
 
 
 @pytest.mark.parametrize("name", NAMES)
+@one_in(3)
 def test_elementwise_primitives_equal_numpy(name):
     check(primitives_of("elementwise", name), run(primitives_of("elementwise", name)))
 
 
 @BY_FEW_DTYPES
+@one_in(2)
 def test_array_primitives_equal_numpy(name):
     check(primitives_of("arrays", name), run(primitives_of("arrays", name)))
 

@@ -128,7 +128,7 @@ def check_schur_form(x, t, z, limit):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@one_in(2)
+@one_in(4)
 def test_primitives_as_c_equal_numpy(dtype, shared_cache):
     everything, operands, cases = batch_of(dtype)
     found = transpile.jit(everything, compiler_options=STRICT)(*operands)
@@ -165,6 +165,7 @@ def jitted(primitive, **params):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@one_in(2)
 def test_factors_give_the_matrix_again(dtype, shared_cache):
     """Of a batch, as one program; the factors are orthonormal and triangular."""
     x = matrix(dtype, 3, 6, 4)
@@ -279,6 +280,7 @@ def anywhere(f):
     SQUARE,
     ids=[f"{name} {params}" for name, params, *_ in SQUARE],
 )
+@one_in(3)
 def test_derivatives_of_square_matrices(name, params, makers, kept, dtype):
     makers = makers or [regular, matrix]
     operands = [make(dtype, 3, 3) for make in makers]
@@ -288,6 +290,7 @@ def test_derivatives_of_square_matrices(name, params, makers, kept, dtype):
 
 @pytest.mark.parametrize("dtype", ["f8", "c16"])
 @pytest.mark.parametrize("shape", [(4, 3), (3, 4), (2, 3, 3)], ids=str)
+@one_in(2)
 def test_derivatives_of_other_matrices(shape, dtype):
     x = matrix(dtype, *shape)
 

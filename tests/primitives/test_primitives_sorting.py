@@ -21,6 +21,7 @@ LENGTHS = [1, 2, 5, 48, 49, 300, 9000]
 
 
 @BY_FEW_DTYPES
+@one_in(2)
 def test_c_orders_edge_values_of_every_length_as_numpy(name, shared_cache):
     """Signs of zeros included: equal elements keep their order."""
     dtype = BY_NAME[name]

@@ -167,7 +167,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@one_in(3)
+@one_in(6)
 def test_the_process_ends_well(name, tmp_path):
     path = tmp_path / "program.py"
     path.write_text(HEAD + textwrap.dedent(CASES[name]), encoding="utf-8")

@@ -49,7 +49,7 @@ def work(kind, number):
 
 
 @each("kind", KINDS, lambda kind: kind != "deep")
-@one_in(2)
+@one_in(4)
 def test_the_work_grows_with_the_length(kind):
     work(kind, 48)  # what is imported and looked up once
     length = LENGTHS.get(kind, 120)

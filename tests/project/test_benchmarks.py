@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from thorough import each, thorough
+from thorough import each, one_in, thorough
 
 import transpile
 from benchmarks import (
@@ -349,6 +349,7 @@ def test_library_sizes_are_code_constants_and_the_rest(tmp_path):
 
 
 @pytest.mark.parametrize("name", assignments.FUNCTIONS)
+@one_in(3)
 def test_assignments_are_those_of_numpy(name):
     function = assignments.FUNCTIONS[name]
     for shape, share in (((12, 11), 0.5), ((10, 14), 0.1)):

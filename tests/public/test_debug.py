@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 from helpers import trace_to_graph
+from thorough import one_in
 
 import transpile as tp
 from transpile import debug, lax
@@ -49,6 +50,7 @@ FORMATS = [
 
 
 @pytest.mark.parametrize(("fmt", "args", "kwargs", "text"), FORMATS, ids=[f[0] for f in FORMATS])
+@one_in(3)
 def test_lines_are_those_of_jax(capsys, fmt, args, kwargs, text):
     debug.print(fmt, *args, **kwargs)
     tp.jit(lambda args, kwargs: debug.print(fmt, *args, **kwargs))(args, kwargs)
@@ -113,6 +115,7 @@ def test_log_goes_to_a_logger(caplog):
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint64", "float16", "bfloat16", "float32", "float64", "complex64"]
 )
+@one_in(2)
 def test_callbacks_get_the_very_values(dtype):
     dtype = np.dtype(dtype) if dtype != "bfloat16" else np.dtype(jnp.bfloat16)
     x = np.array([[0, 1, 3], [7, 1, 0]]).astype(dtype)

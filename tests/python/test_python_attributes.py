@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import errors
@@ -182,6 +183,7 @@ def updates_rows(x, n):
         *(compensates, bisects, windows, exchanges_arrays, attracts, updates_rows),
     ],
 )
+@one_in(3)
 def test_attributes_are_state(function):
     compiled = transpile.jit(function)
     for n in (0, 3, 6):

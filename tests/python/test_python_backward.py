@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from thorough import each
+from thorough import each, one_in
 
 import transpile
 from transpile import lax
@@ -167,6 +167,7 @@ def slopes(f, x, *rest):
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
+@one_in(2)
 def test_while_loops(f):
     value, gradient = transpile.jit(transpile.value_and_grad(f))(X)
     np.testing.assert_allclose(value, f(X), rtol=1e-13)
@@ -176,6 +177,7 @@ def test_while_loops(f):
 
 
 @pytest.mark.parametrize("f", OF_LENGTH)
+@one_in(2)
 def test_loops_over_traced_ranges(f):
     compiled = transpile.jit(transpile.grad(f))
     for n in (4, 0, 1, 5):

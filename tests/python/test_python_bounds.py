@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import ShapeDtypeStruct
@@ -55,6 +56,7 @@ SQUARE = np.arange(25.0).reshape(5, 5)
         (walked, 50 * X, 2),
     ],
 )
+@one_in(3)
 def test_indices_end_calls_as_in_numpy(f, x, i):
     compiled = transpile.jit(f, check_bounds=True)
     try:

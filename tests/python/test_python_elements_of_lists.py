@@ -6,6 +6,7 @@ from collections import deque
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import errors
@@ -122,6 +123,7 @@ def mixed_precision(x):
         (mixed_precision, (RNG.normal(size=100).astype(np.float32),)),
     ],
 )
+@one_in(2)
 def test_they_are_pythons(function, args):
     check(function, *args)
 

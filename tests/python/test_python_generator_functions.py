@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import errors
@@ -144,6 +145,7 @@ def pairs_of_a_nested_one(a, bound):
         pairs_of_a_nested_one,
     ],
 )
+@one_in(2)
 def test_generators_that_a_loop_consumes(function):
     check(function, (A, 0.5), (A, 2.0), (np.abs(A), 1.0))
 

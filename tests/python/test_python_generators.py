@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import errors
@@ -118,6 +119,7 @@ def in_a_loop(x, n):
 
 
 @pytest.mark.parametrize("f", [of_computed_length, of_some, of_pairs, of_logarithms, in_a_loop])
+@one_in(2)
 def test_arrays_of_lists_of_traced_lengths(f, caplog):
     compiled = transpile.jit(f)
     for n in (4, 7, 2):

@@ -3,6 +3,7 @@ triangles. Python is the oracle."""
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import errors
@@ -134,6 +135,7 @@ def depth_of(links, start):
         (depth_of, [(LINKS, 0), (LINKS, 7)]),
     ],
 )
+@one_in(2)
 def test_they_are_pythons(function, cases):
     compiled = transpile.jit(function)
     for case in cases:

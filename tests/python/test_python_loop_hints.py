@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import errors, no_unroll, unroll
@@ -55,6 +56,7 @@ def long_with_an_end(x):
     [(long_by_python, 0), (short_by_program, 1), (short_with_an_end, 1), (long_with_an_end, 0)],
 )
 @pytest.mark.parametrize("x", [0.5, 2.5, 20.0])
+@one_in(3)
 def test_loops_are_run_by_whom_it_is_asked(f, count, x):
     assert transpile.jit(f)(x) == f(x)
     text = transpile.jit(f).lower(x).as_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import errors
@@ -74,6 +75,7 @@ def identities(i, j):
 
 
 @pytest.mark.parametrize("function", [pairs, in_each_other, bools, returned, identities])
+@one_in(2)
 def test_matches(function):
     compiled = transpile.jit(function)
     for case in CASES:

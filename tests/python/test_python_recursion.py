@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.errors import TracerRecursionError
@@ -56,6 +57,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("function", "calls"), CALLS)
+@one_in(2)
 def test_a_number_that_ends_a_recursion_is_static(function, calls, caplog, shared_cache):
     jitted = transpile.jit(function)
     with caplog.at_level(logging.WARNING, "transpile"):

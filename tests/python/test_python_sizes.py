@@ -5,6 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import lax
@@ -111,6 +112,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@one_in(2)
 def test_one_program_serves_every_number(name, shared_cache):
     function, calls = PROGRAMS[name]
     f = transpile.jit(function)
@@ -123,6 +125,7 @@ def test_one_program_serves_every_number(name, shared_cache):
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "u8"])
+@one_in(2)
 def test_integers_of_every_dtype(dtype):
     n = np.dtype(dtype).type(7)
     for f in (lambda n: np.ones(n).sum(), lambda n: np.arange(n)):
@@ -354,6 +357,7 @@ def beside_a_value(x):
 @pytest.mark.parametrize(
     "function", [long_or_short, single, differences, halves, even, beside_a_value]
 )
+@one_in(2)
 def test_branches_on_sizes_are_branches_of_the_program(function):
     f = transpile.jit(function, dynamic_shapes={"x": ("n",)})
     for n in (12, 6, 5, 3, 2, 1):

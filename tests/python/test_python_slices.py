@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 
@@ -100,6 +101,7 @@ def loops_over_a_part(x, n):
         loops_over_a_part,
     ],
 )
+@one_in(2)
 def test_slices_of_vectors(function):
     check(function, X, 0, 3, 5)
 
@@ -169,6 +171,7 @@ def moves_squares(a, n):
         moves_squares,
     ],
 )
+@one_in(2)
 def test_slices_of_matrices(function):
     check(function, A, 3, 6)
 

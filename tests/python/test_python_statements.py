@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from thorough import thorough
+from thorough import one_in, thorough
 
 import transpile
 from transpile import errors
@@ -145,6 +145,7 @@ def nested(x):
         nested,
     ],
 )
+@one_in(3)
 def test_branches(function, x):
     check(function, x)
 
@@ -276,6 +277,7 @@ def while_with_else(x):
         (while_with_else, [(0.5,), (8.0,), (1e9,)]),
     ],
 )
+@one_in(3)
 def test_loops(function, cases):
     for case in cases:
         check(function, *case)
@@ -350,6 +352,7 @@ def updates_in_place(a, n):
         (updates_in_place, [(A, 7)]),
     ],
 )
+@one_in(2)
 def test_arrays_are_assigned_to_in_place(function, cases):
     for case in cases:
         check(function, *case)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 
@@ -88,6 +89,7 @@ def hull(points):
 
 
 @pytest.mark.parametrize("function", [least, inversions, extremes, in_order, hull])
+@one_in(2)
 def test_programs_with_tuples(function):
     check(function, POINTS)
     check(function, RNG.random((9, 2)))

@@ -10,6 +10,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import random
@@ -266,6 +267,7 @@ CONTINUOUS = {
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
+@one_in(3)
 def test_samples_have_their_distribution(name):
     draw, distribution, other = CONTINUOUS[name]
     samples = draw(KEY, (COUNT,))
@@ -384,6 +386,7 @@ DISCRETE = {
 
 
 @pytest.mark.parametrize("name", DISCRETE)
+@one_in(3)
 def test_counts_have_their_probabilities(name):
     draw, chance, other, largest = DISCRETE[name]
     samples = np.asarray(draw(KEY, (COUNT,)))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import thorough, tries
+from thorough import one_in, thorough, tries
 
 import transpile
 from transpile.build import toolchain
@@ -75,6 +75,7 @@ class Tagged(np.ndarray):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
+@one_in(3)
 def test_any_memory_layout_is_accepted(layout, dtype):
     x = LAYOUTS[layout](grid((6, 35), dtype))
     before = x.copy()
@@ -387,6 +388,7 @@ def test_a_donated_argument_that_cannot_be_written_is_copied():
 
 @pytest.mark.parametrize("blas", ["none", "auto"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
+@one_in(2)
 def test_matrix_products_of_views_need_no_copy(blas, dtype):
     def products(a, b):
         return (

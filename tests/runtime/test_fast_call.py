@@ -16,7 +16,7 @@ from types import FunctionType
 
 import numpy as np
 import pytest
-from thorough import thorough
+from thorough import one_in, thorough
 
 import transpile
 from transpile.build import toolchain
@@ -142,6 +142,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
+@one_in(3)
 def test_a_call_in_c_gives_what_one_in_python_gives(name, monkeypatch):
     function, args = CALLS[name]
     both(function, *args, monkeypatch=monkeypatch)
@@ -296,6 +297,7 @@ def test_inside_a_trace_it_is_part_of_that():
 
 
 @pytest.mark.parametrize("count", [10, 40, 41, 65, 200])
+@one_in(2)
 def test_many_arguments(count, monkeypatch):
     args = [np.full(2, float(n)) for n in range(count)]
     both(lambda *a: sum(a), *args, monkeypatch=monkeypatch)

@@ -208,7 +208,7 @@ def run(library, case, plan, workspace, threads):
 
 @pytest.mark.parametrize("form", [PLANES, FEATURES])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@one_in(5)
+@one_in(8)
 def test_forms_equal_numpy_whatever_the_layout(library, dtype, form):
     random = np.random.default_rng(form)
     for _ in range(40):

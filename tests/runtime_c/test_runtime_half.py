@@ -122,6 +122,7 @@ def between(half, dtype):
 
 
 @pytest.mark.parametrize("suffix", HALVES)
+@one_in(2)
 def test_every_half_becomes_the_float_that_it_is(build, suffix):
     if HALVES[suffix] is None:
         pytest.skip("ml_dtypes is not installed")

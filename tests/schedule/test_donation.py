@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from graphs import assert_same_results
 from helpers import ordinary, trace_to_graph
+from thorough import one_in
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
@@ -88,6 +89,7 @@ IN_ORDER = {
 
 
 @pytest.mark.parametrize("name", IN_ORDER)
+@one_in(3)
 def test_a_shift_runs_in_the_order_in_which_reads_precede_writes(name):
     f, x = IN_ORDER[name]
     before = split_index_sets(lower(optimise(trace_to_graph(f, x)), (0,)), Options())

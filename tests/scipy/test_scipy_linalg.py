@@ -254,7 +254,7 @@ SMOOTH = {
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-@one_in(2)
+@one_in(4)
 def test_derivatives(name):
     for dtype in ("f8", "c16"):
         check_grads(SMOOTH[name], (matrix(dtype, 3, 3),), order=2)

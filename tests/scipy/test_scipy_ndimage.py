@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 from scipy_oracle import assert_as_scipy
-from thorough import tries
+from thorough import thorough, tries
 
 from transpile import grad, jit, vmap
 from transpile.errors import UnsupportedError
@@ -44,6 +44,7 @@ def test_sums_of_windows():
     check(several, IMAGE, BYTES, np.arange(6.0).reshape(2, 3), rtol=1e-7)
 
 
+@thorough
 def test_orders_of_windows():
     def several(x, y):
         return [

@@ -3,6 +3,7 @@ derivatives beside differences."""
 
 import numpy as np
 import pytest
+from thorough import thorough
 
 pytest.importorskip("scipy")
 from scipy import integrate, optimize
@@ -43,6 +44,7 @@ def test_integrals():
     check(f, 2.0)
 
 
+@thorough
 def test_integrals_of_functions_of_two_numbers_and_of_arrays():
     def f(k):
         area = integrate.dblquad(lambda y, x: k * x * y * y, 0, 1, 0, lambda x: x)[0]
@@ -105,6 +107,7 @@ def test_initial_values_step_by_step(method):
         np.testing.assert_allclose(got, wanted, rtol=1e-9)
 
 
+@thorough
 def test_derivatives_of_initial_values():
     times = np.linspace(0, 3, 4)
 
@@ -218,6 +221,7 @@ def test_a_matrix_of_deviations_and_no_guess_for_open_signatures():
         jit(lambda y: optimize.curve_fit(lambda x, *p: p[0] * x, X, y)[0])(DATA)
 
 
+@thorough
 def test_vectors_of_runtime_sizes():
     def f(k):
         path = integrate.solve_ivp(lambda t, y: -y * k, (0, 1), k, t_eval=[0.5, 1.0]).y

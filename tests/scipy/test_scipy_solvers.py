@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import tree
@@ -34,6 +35,7 @@ every_solver = pytest.mark.parametrize("name", SOLVERS)
 
 
 @every_solver
+@one_in(2)
 def test_solutions_and_their_derivatives(name):
     solver, matrix = SOLVERS[name]
     solve = transpile.jit(lambda a, b: solver(a, b, tol=1e-12)[0])
@@ -49,6 +51,7 @@ def test_solutions_and_their_derivatives(name):
 
 
 @every_solver
+@one_in(2)
 def test_batches_and_single_precision(name):
     solver, matrix = SOLVERS[name]
     rows = np.stack([B, np.zeros(N), 2 * B])
@@ -61,6 +64,7 @@ def test_batches_and_single_precision(name):
 
 
 @every_solver
+@one_in(2)
 def test_functions_of_pytrees_preconditioners_and_guesses(name):
     solver, matrix = SOLVERS[name]
     b = {"head": B[:4].reshape(2, 2), "tail": B[4:]}

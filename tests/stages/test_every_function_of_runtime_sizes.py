@@ -365,6 +365,7 @@ UFUNCS = [
 
 
 @pytest.mark.parametrize("texts", groups("\n".join(UFUNCS) + FURTHER, 30), ids=lambda t: t[0])
+@one_in(3)
 def test_a_function_gives_what_numpy_gives(texts):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -403,7 +404,7 @@ def of_source(texts, folder):
 
 
 @pytest.mark.parametrize("texts", groups(USES, 20), ids=lambda t: t[0])
-@one_in(3)
+@one_in(5)
 def test_integers_may_be_sizes(texts, tmp_path):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

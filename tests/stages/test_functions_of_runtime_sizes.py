@@ -427,7 +427,7 @@ def assert_agree(texts, plain, jitted=None):
 
 
 @pytest.mark.parametrize("texts", groups(NUMPY, 20), ids=lambda texts: texts[0])
-@one_in(3)
+@one_in(6)
 def test_functions_of_numpy_give_what_numpy_gives(texts):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -435,7 +435,7 @@ def test_functions_of_numpy_give_what_numpy_gives(texts):
 
 
 @pytest.mark.parametrize("texts", groups(OWN, 20), ids=lambda texts: texts[0])
-@one_in(3)
+@one_in(5)
 def test_other_functions_give_what_programs_of_fixed_sizes_give(texts):
     assert_agree(texts, transpile.jit(function(texts)))
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import lax
@@ -67,6 +68,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("function", "expected"), PROGRAMS)
+@one_in(3)
 def test_lengths_of_outer_values(function, expected, shared_cache):
     results = zip(
         transpile.tree.leaves(transpile.jit(function)(X)),
@@ -141,6 +143,7 @@ def each_part(function):
     ],
     ids=["product", "solve", "fft", "sort", "sort_of_all", "cumsum"],
 )
+@one_in(2)
 def test_rows_as_long_as_a_loop_counts_have_no_gaps(function):
     """Routines read rows one behind the other, though memory has room for longer ones."""
     program = each_part(function)

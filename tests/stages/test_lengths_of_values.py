@@ -92,7 +92,7 @@ SEEDS = st.integers(0, 1000)
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("function", [vectors, kin])
-@one_in(4)
+@one_in(8)
 def test_of_every_length(function, dtype):
     known = {n: transpile.jit(function) for n in (0, 1, 7)}
 

@@ -3,6 +3,7 @@ another one: it was refused while the function was traced."""
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import ShapeDtypeStruct
@@ -24,6 +25,7 @@ JOINED = {
 
 
 @pytest.mark.parametrize("name", JOINED)
+@one_in(3)
 def test_equal_lengths_meet_and_others_are_an_error_of_the_call(name):
     function, w = JOINED[name], np.array([1.0, -2.0, 3.0, 0.5, 7.0])
     compiled = transpile.jit(function).lower(ShapeDtypeStruct(("n",), float), w).compile()

@@ -152,7 +152,7 @@ GROUPS = [SOME[k : k + 8] for k in range(0, len(SOME), 8)]
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda g: g[0])
-@one_in(3)
+@one_in(6)
 def test_arguments_variables_and_keys_may_be_called_anything(group, tmp_path):
     """Eight arguments, eight variables and eight results of these names in one function."""
     legal = [n for n in group if n.isidentifier() and not keyword.iskeyword(n)]

@@ -10,6 +10,7 @@ from math import sin as sine
 import numpy as np
 import pytest
 from scipy import linalg, optimize, special
+from thorough import one_in
 
 import transpile as tp
 from transpile import errors
@@ -202,6 +203,7 @@ def test_values_without_a_bin_are_not_lost(numbers, first):
     ],
     ids=lambda value: str(getattr(value, "dtype", "")),
 )
+@one_in(3)
 def test_dtypes_that_are_not_supported(array, advice):
     text = message(lambda x: x, array, kind=UnsupportedError)
     assert "argument 'x'" in text and advice in text

@@ -13,6 +13,7 @@ from random import gauss
 import numpy as np
 import pytest
 from numpy.random import normal
+from thorough import one_in
 
 import transpile as tp
 from transpile.errors import FrozenDrawWarning
@@ -84,6 +85,7 @@ def make(rng):
         ),
     ],
 )
+@one_in(3)
 def test_the_line_of_a_draw_is_named(function, text):
     line, message = warned(function, X)
     with open(__file__, encoding="utf-8") as file:

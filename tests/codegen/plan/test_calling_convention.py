@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graphs import scheduled
+from thorough import one_in
 
 import transpile
 from transpile.codegen.plan.calling_convention import CallingConvention
@@ -121,6 +122,7 @@ def test_bools_that_are_negated_are_read_as_bytes(op):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "int64", "float32", "float64"])
+@one_in(2)
 def test_bools_have_the_values_of_numpy_among_numbers_of_every_size(dtype):
     random = np.random.default_rng(0)
     a, b = random.random((2, 1000)) < 0.5

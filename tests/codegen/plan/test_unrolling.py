@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 
@@ -58,6 +59,7 @@ def discounted(x):
         (discounted, 0),  # a chain of additions of floats
     ],
 )
+@one_in(2)
 def test_serial_loops_that_are_long_and_do_one_thing_are_unrolled(function, marked):
     compiled = transpile.jit(function)
     np.testing.assert_array_equal(compiled(X), function(X))

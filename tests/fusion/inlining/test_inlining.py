@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from graphs import random_graph, small_machine
 from helpers import trace_to_graph
+from thorough import one_in
 
 import transpile
 from transpile.fusion.elements import is_by_elements
@@ -94,6 +95,7 @@ SLICED = {
 
 
 @pytest.mark.parametrize("name", SLICED)
+@one_in(3)
 def test_what_is_merged_across_gaps_is_stored_where_parts_of_it_are_read(name):
     f, is_stored = SLICED[name]
     x = np.arange(48.0).reshape(6, 8)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
-from thorough import tries
+from thorough import one_in, tries
 
 import transpile
 from transpile.runtime.memory.overlap import overlap, overlaps_itself, unshared
@@ -90,6 +90,7 @@ DONATED = {
 
 @pytest.mark.parametrize("calls", ["c", "python"])
 @pytest.mark.parametrize("name", DONATED)
+@one_in(3)
 def test_donated_arguments_that_share_memory(name, calls, monkeypatch):
     monkeypatch.setenv("TRANSPILE_CALLS", calls)
     function, donated = DONATED[name]
@@ -260,6 +261,7 @@ PAIRS = [from_other, one_by_one, read_later, returned_later]
 
 @pytest.mark.parametrize("function", PAIRS)
 @pytest.mark.parametrize("donated", [(), (1,)])
+@one_in(2)
 def test_assignments_to_arguments_that_share_memory(function, donated):
     fast = transpile.jit(function, donate_argnums=donated)
     for first, second in itertools.product(range(5), range(5)):

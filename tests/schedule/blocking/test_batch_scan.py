@@ -265,6 +265,7 @@ def test_later_steps_leave_the_loop_over_steps_inside_that_over_blocks():
 
 
 @pytest.mark.parametrize("f", [in_scan, with_inputs, gated, in_nested], ids=lambda f: f.__name__)
+@one_in(2)
 def test_the_numbers_of_compiled_programs_are_right(f):
     for found, expected in zip(_leaves(in_c(f)(SQUARE, X)), _leaves(f(SQUARE, X)), strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.ir.types import BFLOAT16
@@ -35,6 +36,7 @@ def test_every_half_is_widened_and_rounded_as_by_numpy():
 
 
 @pytest.mark.parametrize("n", [15, 16, 255, 256, 257, 1000])
+@one_in(2)
 def test_blocks_end_where_arrays_do(n):
     x, y = EVERY[15000 : 15000 + n], EVERY[40000 : 40000 + n]
     f = transpile.jit(lambda x, y: (x * y, np.sqrt(abs(x)), x + 1))

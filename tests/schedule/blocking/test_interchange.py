@@ -74,6 +74,7 @@ def normal(*shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("steps", [0, 1, 2, 5])
 @pytest.mark.parametrize("donated", [(), (0, 1)])
+@one_in(3)
 def test_steps_of_each_element_by_itself(shape, steps, donated):
     def logistic(x, r):
         return lax.fori_loop(0, steps, lambda _, x: r * x * (1 - x), x)
@@ -177,6 +178,7 @@ def mandelbrot(x, y, most=9, grown=lambda count, inside: count + inside):
 
 @pytest.mark.parametrize("shape", SHAPES[3:])
 @pytest.mark.parametrize("most", [0, 1, 9])
+@one_in(3)
 def test_a_while_whose_elements_come_to_rest_ends_for_each_tile(shape, most):
     x, y = 2 * normal(*shape), normal(*shape)
     x[..., 0] = np.nan

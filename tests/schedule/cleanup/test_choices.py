@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from source_text import function_of
-from thorough import tries
+from thorough import one_in, tries
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
@@ -103,6 +103,7 @@ rng = np.random.default_rng(7)
         (pivots, (rng.integers(-3, 3, (6, 6)).astype(float),)),
     ],
 )
+@one_in(2)
 def test_searches_keep_the_element(f, args):
     text = agrees(f, *args)
     assert "nearest = " in text
@@ -142,6 +143,7 @@ def test_the_element_is_none_where_the_loop_stores():
 
 
 @pytest.mark.parametrize("place", ["min(best, 3)", "np.minimum(best, 2)", "best & 1", "best % 4"])
+@one_in(2)
 def test_what_is_compared_with_is_at_the_place_itself(place):
     """No variable is kept for an element at what is computed of the best place."""
     source = f"""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graphs import assert_steps_agree, lowered, statements_of
+from thorough import one_in
 
 from transpile import jit
 from transpile.ir.dims import Dim, Symbol
@@ -61,6 +62,7 @@ def operations(loop):
         (lambda h, x: np.add.outer(h[:, 0], x[0]), HALVES),
     ],
 )
+@one_in(2)
 def test_what_is_the_same_in_all_lanes_is_computed_before_the_loop(f, first):
     program = before(f, first, X)
     (loop,) = lanes(program)

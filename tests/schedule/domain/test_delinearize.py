@@ -12,7 +12,7 @@ from graphs import (
 from helpers import ordinary
 from periodic_loops import drawn_function
 from source_text import function_of
-from thorough import THOROUGH
+from thorough import THOROUGH, one_in
 
 import transpile
 from transpile.ir.loop_ir import Alloc, Declare, For
@@ -184,6 +184,7 @@ def test_threads_share_the_rows_of_few_repetitions():
 
 
 @pytest.mark.parametrize("seed", range(300 if THOROUGH else 10))
+@one_in(3)
 def test_drawn_loops_give_what_python_gives(seed):
     function, source = drawn_function(seed)
     random = np.random.default_rng(seed)
@@ -204,6 +205,7 @@ SUBSCRIPTS = ["i % 4", "i & 3", "(i + 2) % 4", "(i + 3) % 4", "i // 4", "i >> 2"
 
 @pytest.mark.parametrize("subscript", SUBSCRIPTS)
 @pytest.mark.parametrize("count", [96, 97, 98])
+@one_in(3)
 def test_a_loop_of_python_is_a_nest_of_its_periods(subscript, count):
     source = "def f(x):\n    out = np.zeros(len(x))\n    for i in range(len(x)):\n"
     function = function_of(

@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 from graphs import loops_of
+from thorough import one_in
 from user_loops import (
     apart,
     below_pivots,
@@ -119,6 +120,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("function", LOOPS)
+@one_in(3)
 def test_threads_share_loops_of_python_that_are_independent(function):
     random, (length, extent, is_shared) = np.random.default_rng(3), LOOPS[function]
     x, y = random.normal(size=length), random.normal(size=101)

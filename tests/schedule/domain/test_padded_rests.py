@@ -129,6 +129,7 @@ def test_few_elements_that_are_dear_fill_a_vector(n, width):
 
 @pytest.mark.parametrize("n", [*LENGTHS, 100, 255, 257])
 @pytest.mark.parametrize("f", [whole_bits, with_sums, dear_in_place], ids=lambda f: f.__name__)
+@one_in(3)
 def test_rests_of_known_lengths_have_numpys_results(f, n):
     x = np.linspace(-3, 4, n)
     results = run(scheduled(f, ShapeDtypeStruct((n,), float)), [x])
@@ -157,6 +158,7 @@ EXTREMES = (
 @pytest.mark.parametrize(
     "length", [35, 100] if not THOROUGH else [17, 33, 35, 47, 63, 65, 100, 1001]
 )
+@one_in(2)
 def test_the_last_vector_of_extremes_overlaps(dtype, length):
     x = np.random.default_rng(length).integers(-9, 9, (7, length)).astype(dtype)
     x[0, -1], x[1, 0], x[2, -17] = 50, 50, 50
@@ -182,6 +184,7 @@ def test_only_what_may_be_repeated_is():
 
 @pytest.mark.parametrize("rest", [3, 5, 6, 7, 8, 15])
 @pytest.mark.parametrize("first", [8, 16, 64])
+@one_in(3)
 def test_the_last_vector_does_not_begin_before_its_loop(first, rest):
     """The loop over the second part begins with a whole vector and has no other one: what is before
     is another function's."""
@@ -207,6 +210,7 @@ def running_sums(x):
 
 
 @pytest.mark.parametrize("length", [7, 71, 135, 175, 199])
+@one_in(2)
 def test_the_last_vector_reads_the_arrays_of_its_block_alone(length):
     """The last block of 64 iterations may be shorter than a vector, and begins its arrays."""
     x = np.linspace(-2, 2, length)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from source_text import function_of
-from thorough import tries
+from thorough import one_in, tries
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
@@ -70,6 +70,7 @@ def reached(adjacent, before, v, queue):
 
 
 @pytest.mark.parametrize("n", [64, 65, 127, 128, 200])
+@one_in(2)
 def test_filters_are_looked_up(n):
     x = rng.random(n)
     for least in (-1.0, 0.5, 0.97, 2.0):
@@ -185,6 +186,7 @@ def test_branches_that_nearly_all_iterations_take_stay_in_these(share, n):
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.95, 1.0])
 @pytest.mark.parametrize("n", [64, 127, 200])
+@one_in(3)
 def test_long_arms_are_looked_up_unless_all_iterations_take_them(share, n):
     def counts(x, width, out):
         for i in range(len(x)):

@@ -6,7 +6,7 @@ from graphs import assert_steps_agree, loops_of, lowered
 from helpers import assert_same, ordinary
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import tries
+from thorough import one_in, tries
 
 import transpile
 from transpile.ir.loop_ir import For, Update
@@ -58,6 +58,7 @@ def counted(x):
         if op != "multiply" or dtype[0] != "f"  # the order decides which products overflow
     ],
 )
+@one_in(3)
 def test_tables_give_the_same_as_one_update_after_another(op, dtype, count, lanes):
     machine = Machine(**TABLES, least_subscript_work=0 if lanes else 1000)
     rng = np.random.default_rng(count)
@@ -183,6 +184,7 @@ def for_any():
 
 
 @pytest.mark.parametrize("count", [3, 70_000, 131_071, 200_000])
+@one_in(2)
 def test_a_runtime_number_of_updates_has_the_tables_of_the_same_number_known_before(count, for_any):
     rng = np.random.default_rng(count)
     x, index = rng.standard_normal(count).astype("f4"), rng.integers(-60, 60, count)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from graphs import assert_steps_agree, lowered, statements_of
-from thorough import each
+from thorough import each, one_in
 
 import transpile
 from transpile.ir.loop_ir import If
@@ -22,6 +22,7 @@ def marked(f, *args):
 
 @pytest.mark.parametrize("where", [0, BLOCK - 1, BLOCK, 2 * BLOCK + 8, None])
 @pytest.mark.parametrize("length", [2 * BLOCK, 2 * BLOCK + 9])
+@one_in(3)
 def test_a_long_row_is_searched_block_by_block(length, where):
     x = np.zeros((2, length), complex)  # numbers that are no complex ones are searched in a block
     if where is not None:

@@ -75,7 +75,7 @@ def has_epilogue(function, *arguments, gpu=FEW):
 
 @each("dtype", DTYPES, ordinary=("float32", "float16"))
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "large"])
-@one_in(3)
+@one_in(6)
 def test_epilogues(name, dtype):
     if dtype == "complex64" and name in ("a batch", "two results", "a column"):
         return  # a block for each product of a batch; complex numbers have no order

@@ -51,7 +51,7 @@ from test_cuda_spectra import (
     check_square_root,
     stage_of_length,
 )
-from thorough import each
+from thorough import each, one_in
 
 import transpile
 import transpile.scipy.linalg
@@ -236,6 +236,7 @@ def test_scatters_on_a_gpu(name, gpu):
 
 @on_a_gpu
 @pytest.mark.parametrize("name", BY_NAME)
+@one_in(3)
 def test_elementwise_primitives_on_a_gpu(name):
     check_elementwise(name, USUAL, run_on_device)
 

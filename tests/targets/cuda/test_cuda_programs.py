@@ -135,7 +135,7 @@ def check(lowering, values, gpu, expected, runs=run):
 
 @each("gpu", tuple(GPUS), ordinary=("wide",))
 @pytest.mark.parametrize("name", PROGRAMS)
-@one_in(2)
+@one_in(4)
 def test_programs_are_those_of_c(name, gpu):
     check_program(name, GPUS[gpu], run)
 
@@ -162,6 +162,7 @@ def test_gradients_of_composites(name):
 
 @pytest.mark.parametrize("seed", range(400 if THOROUGH else 6))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@one_in(2)
 def test_drawn_graphs(seed):
     graph, values = random_loops(Random(seed)) if seed % 2 else random_graph(seed)
     options = Options(machine=small_machine(seed)) if seed % 3 == 1 else Options()

@@ -9,7 +9,7 @@ import pytest
 from cuda_programs import lowered, results, run
 from test_cuda_primitives import BY_NAME
 from test_cuda_programs import FEW
-from thorough import each, one_in
+from thorough import each, one_in, thorough
 
 import transpile
 from transpile import lax
@@ -65,7 +65,7 @@ ORDERS = {
 
 @each("dtype", DTYPES, ordinary=("float16", "float64", "complex64"))
 @pytest.mark.parametrize("shape", SHAPES)
-@one_in(2)
+@one_in(4)
 def test_products(shape, dtype):
     check_product(shape, dtype)
 
@@ -134,6 +134,7 @@ def test_orders_of_operands_on_tensor_cores(order):
     check_tensor_floats((72, 56, 40), order)
 
 
+@thorough
 def test_large_tiles_and_the_librarys_products_on_tensor_cores():
     check_tensor_floats((140, 150, 70), gpu=LARGE)
     check_tensor_floats((40, 30, 20), gpu=LIBRARY)
@@ -363,7 +364,7 @@ TRANSFORMS = {
 
 @each("single", (False, True), ordinary=(False,))
 @pytest.mark.parametrize("name", TRANSFORMS)
-@one_in(2)
+@one_in(4)
 def test_fourier_transforms(name, single):
     check_transform(name, single)
 
@@ -413,6 +414,7 @@ def check_decomposition(name, dtype, runs=run, gpu=FEW):
 BLOCKED = replace(FEW, least_blocked_side=33)
 
 
+@thorough
 @each("dtype", DTYPES[2:], ordinary=("complex64",))
 def test_large_matrices_are_decomposed_by_blocks(dtype):
     check_blocked(dtype, 68)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import user_loops
 from cuda_programs import WIDE, results
+from thorough import one_in
 
 import transpile
 from transpile.targets.cuda.gpu import Gpu
@@ -23,6 +24,7 @@ GPUS = {"wide": WIDE, "few": Gpu(block=64, most_blocks=3, least_grid_work=1)}
 
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("name", NAMES)
+@one_in(3)
 def test_loops_of_python_give_python_s_results(name, gpu):
     function = getattr(user_loops, name)
     random = np.random.default_rng(7)
@@ -36,6 +38,7 @@ def test_loops_of_python_give_python_s_results(name, gpu):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@one_in(3)
 def test_the_grid_shares_what_does_not_meet(name):
     x, y = np.ones(3000), np.ones(3001 if name == "below_pivots" else 400)
     text = transpile.jit(getattr(user_loops, name)).lower(x, y).as_text("cuda")

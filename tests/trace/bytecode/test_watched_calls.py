@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.errors import UnsupportedError
@@ -61,6 +62,7 @@ def in_loop(change):
 
 @pytest.mark.parametrize("statement", [in_branch, in_loop])
 @pytest.mark.parametrize("name", CHANGES)
+@one_in(3)
 def test_a_call_changes_an_array_where_the_traced_value_says_so(name, statement):
     f = statement(CHANGES[name])
     compiled = transpile.jit(f)

@@ -309,7 +309,7 @@ def original():
 
 @pytest.mark.filterwarnings("ignore:Setting the :DeprecationWarning")
 @pytest.mark.parametrize("name", [name for name, _ in cases()])
-@one_in(3)
+@one_in(6)
 def test_a_change_is_noticed(name, original, calls):
     function, change = dict(cases())[name]
     fast = transpile.jit(function)

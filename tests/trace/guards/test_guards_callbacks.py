@@ -144,7 +144,7 @@ def cases():
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in cases()])
-@one_in(2)
+@one_in(4)
 def test_what_a_callback_changes_is_no_reason_to_trace(name):
     hand_over, times = next(case[1:] for case in cases() if case[0] == name)
     settings = SimpleNamespace(rate=2.0)

@@ -51,7 +51,7 @@ def row_major(*shape):
      row_major(3000).astype("f4"), row_major(5000).astype("i2"), row_major(999).astype("c16")],
     ids=lambda w: f"{w.dtype}{w.shape}",
 )  # fmt: skip
-@one_in(2)
+@one_in(4)
 def test_a_change_in_place_is_noticed(w, change, calls):
     w = w.copy(order="K")
     assert w.nbytes > SMALL

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile import jit
@@ -72,6 +73,7 @@ def by_what_may_be_0(x, out):
         (by_what_may_be_0, False),
     ],
 )
+@one_in(2)
 def test_which_are_narrow(function, is_narrow):
     edges = [0, 1, 10, 11, LARGE - 1, LARGE, LARGE + 11, 2**62, -1, -12, -LARGE]
     x = np.array(edges * 40)  # so long that Python does not unroll the loop

@@ -138,6 +138,7 @@ def test_each_accumulator_sees_the_same_numbers_in_the_same_order(dtype):
 
 
 @pytest.mark.parametrize("width", [7, 15, 16, 24, 31, 37])
+@one_in(2)
 def test_the_window_of_a_filter_is_in_registers(width):
     """Sums of a window in the order of Python, with the strip's elements read once."""
     source = (

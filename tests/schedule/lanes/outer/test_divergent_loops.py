@@ -10,7 +10,7 @@ from divergent_programs import (
     square_roots,
 )
 from drawn_loops import drawn_function
-from thorough import THOROUGH
+from thorough import THOROUGH, one_in
 
 from transpile import grad, jit
 from transpile.ir.dims import Symbol
@@ -40,6 +40,7 @@ def assert_agree(jitted, function, *given):
 
 
 @pytest.mark.parametrize("function", IN_LANES, ids=lambda f: f.__name__)
+@one_in(3)
 def test_iterations_are_lanes(function):
     jitted = jit(function, dynamic_shapes=SIZES)
     for count in (33, 1, 32, 7, 70):
@@ -51,6 +52,7 @@ def test_iterations_are_lanes(function):
 
 
 @pytest.mark.parametrize("function", NOT_IN_LANES, ids=lambda f: f.__name__)
+@one_in(2)
 def test_iterations_that_meet_or_read_memory_are_no_lanes(function):
     jitted = jit(function)
     assert_agree(jitted, function, *arguments(40))
@@ -63,6 +65,7 @@ def test_elements_exist_that_lanes_read(function):
 
 
 @pytest.mark.parametrize("seed", range(400 if THOROUGH else 10))
+@one_in(3)
 def test_drawn_loops_give_what_python_gives(seed):
     function, source = drawn_function(seed)
     random = np.random.default_rng(seed)

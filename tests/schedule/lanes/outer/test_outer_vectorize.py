@@ -74,6 +74,7 @@ EXACT = {
 
 @pytest.mark.parametrize("rows", [8, 9, 13, 18])
 @pytest.mark.parametrize("name", EXACT)
+@one_in(3)
 def test_the_innermost_loops_go_from_row_to_row(name, rows):
     x = np.round(ordinary("f8", (rows, 11)))
     program = lowered(EXACT[name], x)
@@ -132,6 +133,7 @@ FEW = Options(machine=Machine(fewest_short_rows=2))
 
 @pytest.mark.parametrize("rows", [2, 3, 32, 33, 50])
 @pytest.mark.parametrize("name", ["its place", "two results", "a part of the row"])
+@one_in(3)
 def test_few_rows_go_together_where_their_lanes_are_costly_to_combine(name, rows):
     x = np.round(ordinary("f8", (rows, 11)))
     program = lowered(EXACT[name], x)
