@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
 from transpile.analysis.cost_model import function_work
-from transpile.analysis.element_bounds import OUTSIDE, inside, is_in_bounds
+from transpile.analysis.elements.bounds import OUTSIDE, inside, is_in_bounds
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import COALESCED, NO_ALIASES, NO_DEAD_SCALARS

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
-from transpile.analysis.element_bounds import (
+from transpile.analysis.elements.bounds import (
     OUTSIDE,
     Ranges,
     arrays_of,

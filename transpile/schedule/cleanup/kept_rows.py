@@ -16,7 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside, is_in_bounds, map_with_arrays
+from transpile.analysis.elements.bounds import (
+    OUTSIDE,
+    Ranges,
+    inside,
+    is_in_bounds,
+    map_with_arrays,
+)
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES
 from transpile.ir.dims import Dim, Index, Symbol, symbols_of

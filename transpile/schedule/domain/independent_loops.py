@@ -18,8 +18,8 @@ After R. Allen and K. Kennedy, Optimizing Compilers for Modern Architectures, 20
 
 from __future__ import annotations
 
-from transpile.analysis.element_accesses import Access, element_accesses
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside
+from transpile.analysis.elements.accesses import Access, element_accesses
+from transpile.analysis.elements.bounds import OUTSIDE, Ranges, inside
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.dims import Dim, Index, Symbol, bounds, substitute, symbols_of

@@ -29,7 +29,13 @@ from functools import partial
 import numpy as np
 
 from transpile.analysis.cost_model import trips
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside, is_in_bounds, map_with_arrays
+from transpile.analysis.elements.bounds import (
+    OUTSIDE,
+    Ranges,
+    inside,
+    is_in_bounds,
+    map_with_arrays,
+)
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED

@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
+from transpile.analysis.elements.bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND
 from transpile.ir.dims import Symbol, symbols_of

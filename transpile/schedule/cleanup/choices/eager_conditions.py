@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
+from transpile.analysis.elements.bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import SUBEXPRESSIONS_SHARED
 from transpile.ir.dims import bounds

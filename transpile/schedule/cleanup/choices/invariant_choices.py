@@ -14,7 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside, is_in_bounds, map_with_arrays
+from transpile.analysis.elements.bounds import (
+    OUTSIDE,
+    Ranges,
+    inside,
+    is_in_bounds,
+    map_with_arrays,
+)
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
 from transpile.ir.loop_ir import (

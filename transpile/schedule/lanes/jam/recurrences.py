@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.analysis.cost_model import trips
-from transpile.analysis.element_accesses import are_apart, element_accesses
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, inside
+from transpile.analysis.elements.accesses import are_apart, element_accesses
+from transpile.analysis.elements.bounds import OUTSIDE, Ranges, inside
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, THREADS_BOUND
 from transpile.ir.dims import Dim, Index, Symbol, bounds, floor_divide, substitute, symbols_of

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
 from transpile.analysis.cost_model import trips
-from transpile.analysis.element_bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
+from transpile.analysis.elements.bounds import OUTSIDE, Ranges, arrays_of, inside, is_in_bounds
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED
 from transpile.ir.dims import Dim, symbols_of

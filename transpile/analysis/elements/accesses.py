@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from transpile.analysis.element_bounds import Ranges, inside, is_never_0
+from transpile.analysis.elements.bounds import Ranges, inside, is_never_0
 from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
 from transpile.ir.loop_ir import Declare, For, Load, Statement, Store, Update
