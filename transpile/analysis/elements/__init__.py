@@ -1,1 +1,1 @@
-"""The elements of arrays that statements read and assign to: which they are, and whether they exist."""
+"""Elements of arrays that statements read and assign to: which they are, and if they exist."""
