@@ -257,7 +257,7 @@ class _Nones:
                 if name in known:
                     return node if not known[name] else self._call(known[name], [node], node)
                 function = "holds" if is_truth else how
-                given = [node] if is_truth else [node, _text(name)]
+                given: list[ast.expr] = [node] if is_truth else [node, _text(name)]
                 return self._call(function, given, node)
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op]) if (
                 _is_none(node.comparators[0]) and name in self.names

@@ -117,7 +117,8 @@ def _counterpart(callee: Any) -> Callable[..., Any] | None:
         return None
     private = _PRIVATE.get((str(getattr(callee, "__module__", "")), name))
     if private is not None:
-        return getattr(imported(_WITH_SCIPYS_MEANING[private]), name)
+        own: Callable[..., Any] = getattr(imported(_WITH_SCIPYS_MEANING[private]), name)
+        return own
     for namespace in _of(callee):
         module = sys.modules.get(f"scipy.{namespace}")
         if getattr(module, name, None) is not callee:
