@@ -13,15 +13,17 @@ from transpile import errors
 from transpile.ir.dims import Dim
 from transpile.ir.indices.lengths import refused
 from transpile.ir.source_info import user_source
-from transpile.ir.types import ArrayType
+from transpile.ir.types import BOOL, ArrayType
 from transpile.python import operations
-from transpile.python.growing import heaps, ordering
+from transpile.python.growing import heaps, joins, ordering
 from transpile.python.growing.deques import GrowingDeque, RingError
+from transpile.python.growing.arrays import is_unknown as is_unknown_slice
 from transpile.python.growing.growth import GROWING, Growing, RoomError
 from transpile.python.growing.joint import JointError, JointLists, unite
 from transpile.python.growing.kept import Kept
 from transpile.python.growing.lists import GrowingList
 from transpile.python.growing.rings import GrowingRing
+from transpile.python.lookups import is_table, looked_up, method_of
 from transpile.python.mathematics import functions
 from transpile.python.objects.containers import Lent
 from transpile.python.objects.number_lists import ListedError, is_in, made_of, type_in
@@ -33,7 +35,7 @@ from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import HandledError, raise_
 from transpile.python.semantics.generators import Generating
 from transpile.python.semantics.iterables import Chosen, is_stackable
-from transpile.python.semantics.numbers import is_unknown
+from transpile.python.semantics.numbers import as_integer, is_unknown
 from transpile.python.semantics.values import EndedError, joined
 from transpile.python.syntax.conversion import Consumer, Conversion, conversion, converted
 from transpile.python.syntax.definitions import NoSourceError
@@ -47,7 +49,7 @@ from transpile.util.users_code import OURS
 T = TypeVar("T")
 _SUBSTITUTES: dict[int, tuple[Any, Any]] = {
     id(function): (function, ours)
-    for table in (builtins.TABLE, functions.TABLE, heaps.TABLE, ordering.TABLE)
+    for table in (builtins.TABLE, functions.TABLE, heaps.TABLE, joins.TABLE, ordering.TABLE)
     for function, ours in table.items()
 }
 
@@ -330,16 +332,23 @@ class Conversions:
     def check_list(self, target: list[Any], keys: tuple[Any, ...]) -> None:
         """Raise ListedError where an element of a list at a traced index is assigned to, and the
         list may be an array."""
+        part = slice(*keys) if len(keys) > 1 else keys[0]  # two bounds, from Python 3.12 on
+        if isinstance(part, slice) and is_unknown_slice(part):
+            self.grows(target, is_needed=True)
         is_at_unknown = any(is_unknown(k) and not k.shape and k.dtype.kind in "iu" for k in keys)
         self._list(target, is_at_unknown)
 
-    def check_method(self, method: Any) -> None:
-        """Raise ListedError where a list is sorted by traced numbers, or one is changed that traced
-        values have chosen."""
+    def method(self, method: Any) -> Any:
+        """What is called in the place of a method of a list or dict; None: that itself. Raises
+        ListedError where a list is sorted by traced numbers, or one is changed that traced values
+        have chosen."""
         target = method.__self__
+        if type(target) is dict:
+            return method_of(target, method.__name__)
         if method.__name__ in _CHANGING_LENGTH:
             self.grows(target)
         self._list(target, method.__name__ == "sort" and any(map(is_unknown, target)))
+        return method_of(target, method.__name__)
 
     def grows(self, target: Any, *, is_needed: bool = False) -> None:
         """Raise ListedError where a statement of the program changes the length of a list that the
@@ -372,10 +381,15 @@ class Conversions:
 
     def subscripted(self, container: Any, key: Any) -> Any:
         """What is subscripted in the place of a container: of a list, its stacked items."""
-        is_index = is_unknown(key) and not key.shape and key.dtype.kind in "iu"
+        if type(container) is list and isinstance(key, slice) and is_unknown_slice(key):
+            self.grows(container, is_needed=True)
+        if is_unknown(key) and not key.shape and is_table(container):
+            return _Taken(looked_up(container, key))
+        is_index = is_unknown(key) and not key.shape and key.dtype.kind in "iub"
         if not is_index or not is_stackable(container):
             return container
         chosen = Chosen(container)
+        key = as_integer(key) if key.dtype == BOOL else key
         if type(container[0]) is list:
             item = chosen[key]
             site = next((s for values, s in self.made if is_in(values, container)), None)

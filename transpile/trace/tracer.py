@@ -284,7 +284,7 @@ class Tracer:
 
     def __hash__(self) -> int:
         # As arrays have none: == is elementwise.
-        problem = errors.TracerError(
+        problem = errors.ConcretizationTypeError(
             f"{user_source()}: unhashable type: a traced value, {self!r}, is no key of a dict, no "
             f"element of a set and no argument of a function with functools.cache, in "
             f"`{user_source().text}`. For integers below n take an array: seen = numpy.zeros(n, "

@@ -58,13 +58,41 @@ class GrowingList(GrowingArrays):
             self.items[key] = value
             return
         if isinstance(key, slice):
-            raise self._refused("assigns to a part of")
+            self._store_part(key, value)
+            return
         self._store(key, value)
 
     def _store(self, key: Any, value: Any) -> None:
         self._in_arrays(self._elements(value))
         place = self._place(key, f"{self.kind} assignment index out of range")
         self.put(place, value)
+
+    def _store_part(self, key: slice, value: Any) -> None:
+        """Assign to the elements of a slice, as many as it has."""
+        if key.step not in (None, 1):
+            raise self._refused("assigns to each second element, or the like, of")
+        values = value if isinstance(value, GrowingArrays) else GrowingList(list(value))
+        if values.items is not None:
+            self._in_arrays(elements_of(values.items))
+        elif values.elements is not None:
+            self._in_arrays(values.elements)
+        count = self.length()
+        start = 0 if key.start is None else within(key.start, count)
+        stop = count if key.stop is None else within(key.stop, count)
+        further = values.length()
+        source = user_source()
+        text = f"{source}: `{source.text}` assigns another number of elements to a part of a list"
+        fail_if(np.maximum(stop - start, 0) != further, lambda: ValueError(text))
+        if values.items is not None:
+            for k, item in enumerate(values.items):
+                self.put(start + k, item)
+            return
+
+        def note(k: Any) -> tuple[()]:
+            self.put(start + k, values.at(k))
+            return ()
+
+        for_(Items(further, lambda k: k), note, (), (), ())
 
     def _part(self, key: slice) -> Any:
         """A list of the elements of a slice."""

@@ -52,7 +52,7 @@ _OF_PACKAGES = {"scipy": "transpile.scipy.calls"}
 # By the name of a class in C that names no module: its package. `splu` gives such an object.
 _NOT_PYTHONS = {"SuperLU": "scipy"}
 
-_LISTS = (list, collections.deque)
+_CONTAINERS = (list, collections.deque, dict)
 _WRAPPERS = frozenset(("contextlib", "functools"))
 _NOT_COPIED = (sys.stdlib_module_names - _WRAPPERS - {"__main__"}) | {"numpy", "transpile"}
 # Functions that call the functions which they are given.
@@ -71,8 +71,8 @@ class Resolver(Marker):
     def __matmul__(self, callee: Any) -> Any:
         """What is called in the place of a callable."""
         found = resolved(callee)
-        if THREAD.python is not None and type(getattr(callee, "__self__", None)) in _LISTS:
-            THREAD.python.check_method(callee)
+        if THREAD.python is not None and type(getattr(callee, "__self__", None)) in _CONTAINERS:
+            found = THREAD.python.method(callee) or found
         if not THREAD.traces or not THREAD.traces[-1].is_region or _is_replaced(callee):
             return found
         return watched(callee, found)
