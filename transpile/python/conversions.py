@@ -16,8 +16,8 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, ArrayType
 from transpile.python import operations
 from transpile.python.growing import heaps, joins, ordering
-from transpile.python.growing.deques import GrowingDeque, RingError
 from transpile.python.growing.arrays import is_unknown as is_unknown_slice
+from transpile.python.growing.deques import GrowingDeque, RingError
 from transpile.python.growing.growth import GROWING, Growing, RoomError
 from transpile.python.growing.joint import JointError, JointLists, unite
 from transpile.python.growing.kept import Kept

@@ -56,9 +56,7 @@ def _column_stack(rows: Any) -> Any:
     return _concatenate(rows, 1)
 
 
-_STACK, _CONCATENATE = (
-    f"need at least one array to {what}" for what in ("stack", "concatenate")
-)
+_STACK, _CONCATENATE = (f"need at least one array to {what}" for what in ("stack", "concatenate"))
 TABLE: dict[Any, Any] = {
     np.stack: _joining(np.stack, _stack, _STACK),
     np.concatenate: _joining(np.concatenate, _concatenate, _CONCATENATE),
