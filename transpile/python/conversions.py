@@ -332,8 +332,8 @@ class Conversions:
     def check_list(self, target: list[Any], keys: tuple[Any, ...]) -> None:
         """Raise ListedError where an element of a list at a traced index is assigned to, and the
         list may be an array."""
-        part = slice(*keys) if len(keys) > 1 else keys[0]  # two bounds, from Python 3.12 on
-        if isinstance(part, slice) and is_unknown_slice(part):
+        parts = [slice(*keys)] if len(keys) > 1 else keys  # two bounds, from Python 3.12 on
+        if any(isinstance(part, slice) and is_unknown_slice(part) for part in parts):
             self.grows(target, is_needed=True)
         is_at_unknown = any(is_unknown(k) and not k.shape and k.dtype.kind in "iu" for k in keys)
         self._list(target, is_at_unknown)
