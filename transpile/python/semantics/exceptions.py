@@ -260,7 +260,9 @@ _IMPLICIT = (LookupError, ZeroDivisionError)
 _OF_USER = (ValueError, ArithmeticError, StopIteration)
 _PACKAGE = os.path.dirname(os.path.abspath(errors.__file__)) + os.sep
 # What calls foreign code, or Python's own functions, in the place of the user's code.
-_CALLS = (watched_calls.__file__, os.path.dirname(os.path.abspath(__file__)) + os.sep)
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_LOOKUPS = os.path.join(os.path.dirname(_HERE), "lookups.py")
+_CALLS = (watched_calls.__file__, _LOOKUPS, _HERE + os.sep)
 _RAISE = dis.opmap["RAISE_VARARGS"]
 
 
