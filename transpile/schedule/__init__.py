@@ -40,6 +40,7 @@ from transpile.schedule.cleanup.stack_promotion import promote_to_stack
 from transpile.schedule.cleanup.subscripts.cells import recombine_cells
 from transpile.schedule.cleanup.subscripts.predicted_subscripts import predict_subscripts
 from transpile.schedule.cleanup.subscripts.range_checks import simplify_range_checks
+from transpile.schedule.cleanup.subscripts.shared_places import share_places
 from transpile.schedule.cleanup.unreachable import remove_unreachable
 from transpile.schedule.dead_fills import remove_dead_fills
 from transpile.schedule.domain.coalesce import coalesce
@@ -287,6 +288,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "the rest of a loop fills a vector where iterations are dear",
     ),
     (version_trig_loops, "multiversioning: ordinary angles skip the reduction that huge ones need"),
+    (share_places, "a number that several subscripts are has one place"),
     (
         move_arrays_off_stack,
         "large local arrays become slices of the workspace, one for each thread",
