@@ -151,6 +151,12 @@ def test_where_without_initial_is_numpys_error():
     assert_same(lambda a: np.max(a, where=np.array([True, False])), np.ones(2))
 
 
+@pytest.mark.parametrize(("size", "shape"), [(3, (2, 3)), (1, (3,)), (3, (1, 3))])
+def test_a_mask_that_is_larger_is_refused(size, shape):
+    with pytest.raises(ValueError, match="operand"):
+        evaluate(lambda a: np.sum(a, where=np.ones(shape, bool)), np.ones(size))
+
+
 @pytest.mark.parametrize(
     "f",
     [

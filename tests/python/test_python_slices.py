@@ -230,3 +230,74 @@ def test_bounds_behind_the_ends_of_a_slice_backwards():
         return v[9::-2].sum(), v[5:1:-2] * 1, v[-6:0:-1].sum(), v[-2:-5:-2] * 1, v[2:2:-3].sum()
 
     check(f, X, 0, 3, 5, 6, 7, 9)
+
+
+def shortest_paths(d):
+    for k in range(len(d)):
+        d = np.minimum(d, d[:, k : k + 1] + d[k : k + 1, :])
+    return d
+
+
+def windows(a):
+    n, k = len(a), np.array([[1.0, 2, 1], [2, 3, 2], [1, 2, 1]])
+    out = np.zeros_like(a)
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            out[i, j] = (a[i - 1 : i + 2, j - 1 : j + 2] * k).sum()
+    return out
+
+
+def blocks(a):
+    v = a.ravel()
+    out = np.zeros((len(v) // 4, 2))
+    for i in range(len(v) // 4):
+        out[i] = v[4 * i : 4 * (i + 1) : 2] + v[4 * i + 1 : 4 * i + 3]
+    return out
+
+
+def inner_from_outer(a):
+    total = np.zeros(2)
+    for i in range(len(a) - 1):
+        for j in range(i, len(a) - 1):
+            total = 0.5 * total + a[i, j : j + 2]
+    return total
+
+
+def downwards(a):
+    total = np.zeros((2, len(a)))
+    for i in range(len(a) - 1, 0, -1):
+        total = 0.5 * total + a[i - 1 : i + 1]
+    return total
+
+
+def eliminated(a):
+    n = len(a)
+    for k in range(n):
+        a[k + 1 : n, k : k + 1] = a[k + 1 : n, k : k + 1] / (a[k : k + 1, k : k + 1] + 90)
+    return a
+
+
+@pytest.mark.parametrize(
+    "function", [shortest_paths, windows, blocks, inner_from_outer, downwards, eliminated]
+)
+@pytest.mark.parametrize("least", [0, 4])
+def test_a_slice_between_counters_has_a_known_length(function, least):
+    """So it broadcasts, and meets arrays of that length."""
+    (n,) = transpile.dims("n", f"n >= {least}")
+    compiled = transpile.jit(function).lower(transpile.ShapeDtypeStruct((n, n), float)).compile()
+    for size in (0, 1, 2, 4, 7, 33)[3 if least else 0 :]:
+        a = np.cos(np.arange(size * size)).reshape(size, size)
+        compare(function, compiled, a)
+
+
+def test_a_slice_beyond_the_ends_is_cut_short_as_numpys():
+    def beyond(a):
+        total = 0.0
+        for k in range(len(a)):
+            total += a[k : k + 3].sum() + a[k - 1 : k + 1].sum()
+        return total
+
+    (n,) = transpile.dims("n", "n >= 0")
+    compiled = transpile.jit(beyond).lower(transpile.ShapeDtypeStruct((n,), float)).compile()
+    for size in (0, 1, 2, 3, 9):
+        compare(beyond, compiled, np.arange(1.0, size + 1))

@@ -28,6 +28,14 @@ NUMPY = """
     np.linalg.matrix_rank(x)
     np.linalg.cond(x)
     np.linalg.norm(x, 2)
+    np.sum(np.tril(np.ones_like(a)))
+    np.sum(np.triu(np.ones_like(a), -1), 1)
+    np.sum(x, 0, where=x > 0)
+    np.var(x, where=i[:, None] > 0)
+    np.add.reduceat(x, [0, 0])
+    np.gcd.reduce(i)
+    np.subtract.reduce(x, initial=1)
+    np.logaddexp.accumulate(x)
     np.convolve(v, v)
     np.convolve(v, v, "same")
     np.convolve(v, v, "valid")
@@ -453,7 +461,6 @@ def test_a_size_that_a_routine_cannot_count_is_refused():
 
 
 WITHOUT_ELEMENTS = {
-    "resizing n elements": "np.resize(v, 3)",
     "the nearest of n elements": "image.resize(x, (2 * len(v) + 1, 4), 'nearest')",
     "padding between n elements": "lax.pad(v, 0.0, ((1, 1, 1),))",
 }

@@ -30,6 +30,22 @@ AS_NUMPY = {
     "histogram_bin_edges": lambda x, y: np.histogram_bin_edges(x, 3),
     "interp": lambda x, y: np.interp(x, np.unique(y), np.unique(y) * 2),
     "gradient": lambda x, y: np.gradient(x),
+    "resize": lambda x, y: (np.resize(x, 4), np.resize(x, (2, y.size)), np.resize(x[x > 0], 3)),
+    "cov": lambda x, y: (np.cov(x), np.cov([x[x > 0], -x[x > 0]], ddof=0)),
+    "sum, where": lambda x, y: (
+        np.sum(x, where=x > 0),
+        x.mean(where=x > 0),
+        np.std(x, where=x > 0),
+    ),
+    "max, where": lambda x, y: np.max(np.outer(x, y), 1, where=y > 0, initial=-9),
+    "any, where": lambda x, y: (np.any(x, where=x < 0), np.all(np.outer(x, y), 0, where=y == 0)),
+    "reduce": lambda x, y: (np.hypot.reduce(x), np.logaddexp.reduce(np.outer(x, y), None)),
+    "reduce of bits": lambda x, y: np.bitwise_xor.reduce(x[x > 0].astype(int)),
+    "reduce, where": lambda x, y: np.subtract.reduce(np.outer(x, y), 0, initial=2, where=y > 0),
+    "reduce of bools": lambda x, y: np.logical_xor.reduce(x > 0),
+    "reduce without identity": lambda x, y: np.subtract.reduce(x),
+    "accumulate": lambda x, y: (np.subtract.accumulate(x), np.hypot.accumulate(x[x > 0])),
+    "accumulate rows": lambda x, y: np.logaddexp.accumulate(np.outer(x, y), 1),
 }
 
 # `size=` gives other lengths than NumPy's: as programs of known sizes.
@@ -43,6 +59,11 @@ AS_KNOWN_SIZES = {
     "setdiff1d": lambda x, y: np.setdiff1d(x, y, size=3),
     "compress": lambda x, y: np.compress(x > 0, x, size=3),
     "nonzero": lambda x, y: np.nonzero(np.outer(x, y), size=4, fill_value=(7, 8)),
+    "histogram of edges": lambda x, y: np.histogram(x, np.sort(y)),
+    "associative_scan": lambda x, y: lax.associative_scan(np.hypot, x, reverse=True),
+    "associative_scan of pairs": lambda x, y: lax.associative_scan(
+        lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1]), (np.outer(y, x), np.outer(y + 1, x)), axis=1
+    ),
     "top_k": lambda x, y: lax.top_k(x, 2),
     "dynamic_slice": lambda x, y: lax.dynamic_slice(x, (y.size - 1,), (1,)),
     "dynamic_update_slice": lambda x, y: lax.dynamic_update_slice(x, y, (1,)),
@@ -85,6 +106,7 @@ def test_convolutions_of_nothing_are_refused_with_the_words_of_numpy():
         assert_agree(outcome(compiled, np.array(x), np.array(y)), want)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # means of nothing
 @pytest.mark.parametrize("name", AS_NUMPY)
 @one_in(3)
 def test_sizes_that_turn_out_to_be_0_are_as_in_numpy(name):
@@ -109,6 +131,14 @@ def test_no_index_is_outside_where_there_is_none():
     of_size = transpile.jit(lambda x, i: x[i], check_bounds=True)
     compiled = of_size.lower(ShapeDtypeStruct((3,), "f8"), ShapeDtypeStruct((N,), "i8")).compile()
     assert compiled(table, index[:0]).shape == (0,)
+
+
+def test_segments_begin_inside_of_the_array():
+    segments = transpile.jit(lambda x: np.add.reduceat(x, [0, 2, 1])).lower(TYPES[0]).compile()
+    for n in (3, 5):
+        np.testing.assert_array_equal(segments(np.ones(n)), np.add.reduceat(np.ones(n), [0, 2, 1]))
+    with pytest.raises(IndexError, match="index 2 out-of-bounds in add.reduceat"):
+        segments(np.ones(2))
 
 
 def test_the_number_of_bins_is_never_less_than_0():

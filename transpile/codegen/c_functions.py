@@ -54,6 +54,15 @@ def infix(op: str, dtype: DType) -> str:
     return words[1] if len(words) == 3 and words[0] == "x" and words[2] == "y" else ""
 
 
+@cache
+def assigning(op: str, dtype: DType) -> str:
+    """The operator of C that stands before `=` in an update, such as the + of `+=`; `""` for the
+    other primitives: comparisons have none."""
+    operator = infix(op, dtype)
+    is_arithmetic = operator != "" and isinstance(parsed_column(op, dtype), ast.BinOp)
+    return operator if is_arithmetic else ""
+
+
 def dtype_of_column(expr: Apply) -> DType:
     """The dtype that chooses the column of an operation, and the functions in it."""
     return expr.args[0].dtype if expr.args and expr.op != "select" else expr.dtype
@@ -81,7 +90,7 @@ def parsed_column(op: str, dtype: DType) -> ast.expr:
 def accumulated(statement: Update) -> Expr | None:
     """The value that an update assigns to its target, where C has no operator such as `+=`."""
     dtype = statement.target.dtype
-    if statement.op == "set" or infix(statement.op, dtype):
+    if statement.op == "set" or assigning(statement.op, dtype):
         return None
     return applied(statement.op, (statement.target, statement.value), dtype)
 

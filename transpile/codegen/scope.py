@@ -13,7 +13,7 @@ from typing import Any
 
 from transpile.analysis.value_range import ordinary_angles
 from transpile.codegen.c_expr import Printer, c_type
-from transpile.codegen.c_functions import accumulated, infix
+from transpile.codegen.c_functions import accumulated, assigning
 from transpile.codegen.dialect import Dialect, suffix
 from transpile.codegen.plan.unrolling import unrolling
 from transpile.errors import InternalError
@@ -203,7 +203,7 @@ class Scope:
         value = accumulated(update)
         if value is not None:
             return "", self.printer.print(value)
-        operator = "" if update.op == "set" else infix(update.op, update.target.dtype)
+        operator = "" if update.op == "set" else assigning(update.op, update.target.dtype)
         return operator, self.printer.assigned(update.value)
 
     def element(self, buffer: str, index: Shape) -> str:
@@ -359,7 +359,7 @@ class Scope:
     def _combiner(self, op: str, dtype: DType, is_number: bool) -> str:
         """OpenMP's name of a reduction operation, which is declared where OpenMP has none.
         `is_number`: the accumulator is set to what compares as better, and is no NaN."""
-        operator = infix(op, dtype)
+        operator = assigning(op, dtype)
         start = identity(op, dtype).value[()]
         if operator == "&" and dtype.kind == "i":
             # Its own begins with a number without a sign in clang, which then warns.

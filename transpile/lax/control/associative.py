@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.source_info import user_source
 from transpile.lax.control.bodies import outside
 from transpile.lax.control.loops import scan
+from transpile.primitives.indexing import FILL, gather
 from transpile.trace.bytecode.call_resolution import resolved
-from transpile.trace.trace import current_trace
+from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracebacks import api_boundary
 
 __all__ = ["associative_scan"]
@@ -99,14 +101,25 @@ def _scanned(combine: Combine, elems: list[Any], axis: int) -> list[Any]:
 
 def _in_order(combine: Combine, elems: list[Any], axis: int) -> list[Any]:
     """One element after the other: how often a runtime size is halved is not known."""
+    rows = [np.moveaxis(x, axis, 0) for x in elems]
 
-    def step(last: list[Any], elem: list[Any]) -> tuple[list[Any], list[Any]]:
-        found = combine(last, [np.expand_dims(x, axis) for x in elem])
-        return found, [np.squeeze(x, axis) for x in found]
+    def step(carry: tuple[Any, Any], row: list[Any]) -> tuple[tuple[Any, Any], list[Any]]:
+        is_first, last = carry
+        elem = [np.expand_dims(x, axis) for x in row]
+        found = combine(last, elem)
+        if is_first is not None:
+            found = [np.where(is_first, x, y) for x, y in zip(elem, found, strict=True)]
+            is_first = False
+        return (is_first, found), [np.squeeze(x, axis) for x in found]
 
+    if may_be_0(elems[0].shape[axis]):
+        # Where there is no first element nothing reads it.
+        numbers = [bind(gather, x, np.int64(0), axes=(0,), mode=FILL) for x in rows]
+        first = [np.expand_dims(x, axis) for x in numbers]
+        _, results = scan(step, (True, first), rows)
+        return [np.moveaxis(x, 0, axis) for x in results]
     first = [_part(x, axis, 0, 1, 1) for x in elems]
-    rest = [np.moveaxis(x, axis, 0)[1:] for x in elems]
-    _, later = scan(step, first, rest)
+    _, later = scan(step, (None, first), [x[1:] for x in rows])
     return [
         np.concatenate([a, np.moveaxis(b, 0, axis)], axis)
         for a, b in zip(first, later, strict=True)

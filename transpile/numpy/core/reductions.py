@@ -50,6 +50,7 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.runtime_sizes import dimension_value, exact
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.masks import mask_of, masked
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as primitives
 from transpile.primitives.axes import concatenate
@@ -100,24 +101,6 @@ def keep_dimensions(result: Any, shape: Shape, axes: tuple[int, ...], keepdims: 
 def reduce_axes(primitive: Primitive, x: Any, axes: tuple[int, ...]) -> Any:
     """Apply a reduction primitive; over no axes it is the array itself."""
     return bind(primitive, x, axes=tuple(sorted(axes))) if axes else x
-
-
-def mask_of(where: Any) -> Any:
-    """The mask of an argument `where`; None where all elements count. NumPy reads None as False."""
-    if where is True or where is NOTHING:
-        return None
-    return as_array(False if where is None else where)
-
-
-def masked(x: Any, where: Any, other: Any) -> Any:
-    """The elements where a mask holds, and another value elsewhere."""
-    mask = mask_of(where)
-    if mask is None:
-        return x
-    with NumpyErrors():
-        np.broadcast_to(np.empty(x.shape), np.broadcast_shapes(x.shape, mask.shape))
-    test = fit(mask, x.shape, BOOL)
-    return bind(elementwise.select, test, x, fit(np.asarray(other), x.shape, x.dtype))
 
 
 # ----------------------------------------------------------------------------- sum, prod, any, all

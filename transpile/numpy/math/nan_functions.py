@@ -22,7 +22,6 @@ from transpile.numpy.core.reductions import (
     argmin,
     divided,
     is_given,
-    mask_of,
     mean,
     prod,
     reduced_axes,
@@ -31,6 +30,7 @@ from transpile.numpy.core.reductions import (
 )
 from transpile.numpy.core.scans import cumprod, cumsum
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.masks import mask_of
 from transpile.primitives.effects.failures import fail_where
 from transpile.trace.tracer import UFUNC_METHODS, Tracer
 from transpile.util.interrupt_safety import THREAD

@@ -26,6 +26,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import mean, sum
+from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import imag, real, squeeze
 from transpile.numpy.manipulation.transposes import transpose
@@ -162,7 +163,7 @@ def _covariance(x: Any, frequencies: Any, reliabilities: Any, ddof: int) -> Any:
     given = [w for w in (frequencies, reliabilities) if w is not None]
     weights = None if not given else given[0] if len(given) == 1 else call(np.multiply, *given)
     if weights is None:
-        centre, freedom = mean(x, 1, keepdims=True), max(x.shape[1] - ddof, 0)
+        centre, freedom = mean(x, 1, keepdims=True), _less(x.shape[1], ddof)
     else:
         total = sum(weights)
         weighted = call(np.multiply, x, weights)
@@ -173,6 +174,13 @@ def _covariance(x: Any, frequencies: Any, reliabilities: Any, ddof: int) -> Any:
     other = transpose(other)
     product = dot(x, call(np.conjugate, other) if other.dtype.kind == "c" else other)
     return squeeze(convert(call(np.divide, product, freedom), product.dtype))
+
+
+def _less(count: Any, ddof: int) -> Any:
+    """A number of observations less the degrees of freedom that are lost, at least 0."""
+    if isinstance(count, int):
+        return max(count - ddof, 0)
+    return call(np.maximum, call(np.subtract, dimension_value(count), ddof), 0)
 
 
 def _freedom(total: Any, weights: Any, reliabilities: Any, ddof: int) -> Any:

@@ -1,7 +1,6 @@
 """The methods of ufuncs on traced arrays: reduce, accumulate, reduceat and outer.
 
-Sums, products, extremes and logic have primitives. Other ufuncs that are associative combine
-halves, which takes log2(n) equations; those that are not combine one element after the other.
+Sums, products, extremes and logic have primitives; `folds` has how others combine elements.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Const
+from transpile.ir.indices.lengths import index_error
+from transpile.ir.indices.requirements import is_at_most, require
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
@@ -24,11 +25,9 @@ from transpile.numpy.core.promotion import (
     broadcast_in_dim,
     broadcast_to,
     cast,
-    common_shape,
     concatenate_along,
     convert,
     fill,
-    fit,
     in_numpys_words,
     reshape_to,
     slice_axis,
@@ -41,8 +40,6 @@ from transpile.numpy.core.reductions import (
     accumulator,
     is_given,
     keep_dimensions,
-    mask_of,
-    masked,
     max,
     min,
     prod,
@@ -51,13 +48,27 @@ from transpile.numpy.core.reductions import (
 )
 from transpile.numpy.core.reductions import all as all_of
 from transpile.numpy.core.reductions import any as any_of
-from transpile.numpy.core.runtime_sizes import exact
+from transpile.numpy.core.runtime_sizes import dimension_value, exact
 from transpile.numpy.core.scans import scan
 from transpile.numpy.core.ufuncs import call
+from transpile.numpy.folds import (
+    REORDERABLE,
+    as_last,
+    by_halves,
+    chosen,
+    combined,
+    folded,
+    in_loop,
+    in_turn,
+    require_elements,
+    start_of,
+)
+from transpile.numpy.loops import scanned
+from transpile.numpy.masks import mask_of, masked
 from transpile.numpy.subscripts.take import take
 from transpile.primitives import axes as views
-from transpile.primitives import elementwise
 from transpile.primitives import reductions as primitives
+from transpile.primitives.indexing import FILL, gather
 from transpile.trace.trace import bind
 from transpile.trace.tracer import UFUNC_METHODS, Tracer
 
@@ -77,27 +88,6 @@ _SCANS = {
 }
 # What NaNs take no part in, and what no other number is worse than.
 _BESIDE_NANS: dict[Any, tuple[Any, float]] = {np.fmax: (max, -np.inf), np.fmin: (min, np.inf)}
-# Associative and commutative: the order in which elements are combined does not matter.
-_REORDERABLE = {
-    np.logical_xor,
-    np.bitwise_and,
-    np.bitwise_or,
-    np.bitwise_xor,
-    np.gcd,
-    np.hypot,
-    np.logaddexp,
-    np.logaddexp2,
-    np.fmax,
-    np.fmin,
-    *_SUMS,
-    *_EXTREMES,
-    *_LOGIC,
-}
-
-
-def _combined(ufunc: Any, x: Any, y: Any, dtype: DType) -> Any:
-    """One iteration of a fold: the result again has the fold's dtype."""
-    return convert(call(ufunc, x, y), dtype)
 
 
 # --------------------------------------------------------------------------------------- reduce
@@ -125,7 +115,7 @@ def _reduce(
         result = _LOGIC[ufunc](x, axes, None, keepdims, where=where)
         return call(ufunc, result, initial) if is_given(initial) else result
     x = convert(x, accumulated)
-    fold = _beside_nans if ufunc in _BESIDE_NANS else _fold
+    fold = _beside_nans if ufunc in _BESIDE_NANS else folded
     result = fold(ufunc, x, axes, initial, where)
     return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
 
@@ -135,9 +125,9 @@ def _beside_nans(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where:
     none is on the wrong side of it: the result is NaN, of complex numbers the first one, as their
     parts may differ."""
     mask, (extreme, worst) = mask_of(where), _BESIDE_NANS[ufunc]
-    start = _start(ufunc, x.dtype, initial, has_mask=mask is not None)
+    start = start_of(ufunc, x.dtype, initial, has_mask=mask is not None)
     if start is None:
-        _require_elements(ufunc, product(x.shape[a] for a in axes))
+        require_elements(ufunc, product(x.shape[a] for a in axes))
     if x.dtype.kind not in "fc":
         return extreme(x, axes, initial=initial, where=where)
     hidden = call(np.isnan, x)
@@ -147,8 +137,8 @@ def _beside_nans(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where:
     def among(extreme: Any, worst: float) -> Any:
         number = complex(worst, worst) if x.dtype.kind == "c" else worst
         other = np.asarray(number, x.dtype)[()]
-        chosen = _choose(hidden, other, x)
-        return extreme(chosen, axes, initial=NOTHING if start is None else other)
+        numbers = chosen(hidden, other, x)
+        return extreme(numbers, axes, initial=NOTHING if start is None else other)
 
     best = among(extreme, worst)
     nothing = np.asarray(np.nan, x.dtype)[()]
@@ -161,123 +151,8 @@ def _beside_nans(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where:
         opposite = among(*_BESIDE_NANS[np.fmin if ufunc is np.fmax else np.fmax])
         pair = (best, opposite) if ufunc is np.fmax else (opposite, best)
         is_there = call(np.greater_equal, *pair)
-    result = _choose(is_there, best, nothing)
-    return result if start is None else _combined(ufunc, start, result, x.dtype)
-
-
-def _require_elements(ufunc: Any, size: Any) -> None:
-    if size == 0:
-        raise located(
-            ValueError,
-            f"zero-size array to reduction operation {ufunc.__name__} which has no identity",
-        )
-
-
-def _fold(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where: Any) -> Any:
-    """The reduction of a ufunc that has no primitive of its own."""
-    if len(axes) > 1 and ufunc not in _REORDERABLE:
-        raise located(
-            ValueError,
-            f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may "
-            "be specified",
-        )
-    mask = mask_of(where)
-    start = _start(ufunc, x.dtype, initial, has_mask=mask is not None)
-    if mask is not None and ufunc in _REORDERABLE:
-        neutral = start if ufunc.identity is None else _identity(ufunc, x.dtype)
-        x, mask = masked(x, mask, neutral), None
-    x = _last(x, axes)
-    if mask is not None:
-        mask = _last(broadcast_to(mask, x.shape), axes)
-    if start is None:
-        _require_elements(ufunc, x.shape[-1])
-    if ufunc in _REORDERABLE and x.shape[-1] != 0 and not is_given(initial):
-        result = _halves(ufunc, x)
-        single = x.shape[-1] == 1 and start is not None  # gcd(0, -3) is 3
-        return _combined(ufunc, start, result, x.dtype) if single else result
-    return _chain(ufunc, x, _spread(start, x), mask)
-
-
-def _spread(start: Any, x: Any) -> Any:
-    """The value that a fold of x along its last axis starts from, for each of its results."""
-    if start is None:
-        return None
-    shape = x.shape[:-1]
-    return broadcast_to(start, shape) if isinstance(start, Tracer) else fill(start, shape, x.dtype)
-
-
-def _start(ufunc: Any, dtype: DType, initial: Any, has_mask: bool) -> Any:
-    """The value that a fold starts from: the given one, or the ufunc's identity; or None."""
-    if is_given(initial):
-        value = convert(as_array(initial), dtype)
-        return value if isinstance(value, Tracer) else value[()]
-    if ufunc.identity is None:
-        if has_mask:
-            raise located(
-                ValueError,
-                f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a "
-                "where mask one has to specify 'initial'",
-            )
-        return None
-    return _identity(ufunc, dtype)
-
-
-def _identity(ufunc: Any, dtype: DType) -> Any:
-    return np.asarray(ufunc.identity).astype(dtype)[()]
-
-
-def _last(x: Any, axes: tuple[int, ...]) -> Any:
-    """The array with these axes moved last and merged."""
-    kept = [a for a in range(x.ndim) if a not in axes]
-    x = transpose_to(x, [*kept, *axes])
-    return reshape_to(x, (*x.shape[: len(kept)], product(x.shape[len(kept) :])))
-
-
-def _element(x: Any, k: int) -> Any:
-    """The k-th element along the last axis."""
-    return reshape_to(slice_axis(x, x.ndim - 1, k, k + 1), x.shape[:-1])
-
-
-def _size(x: Any, axis: int, method: str) -> int:
-    """The size of an axis that a sequential fold needs to know while tracing."""
-    size = x.shape[axis]
-    if not isinstance(size, int):
-        raise unsupported(f"{method} needs to know the size of its axis, and that is {size}")
-    return size
-
-
-def _chain(ufunc: Any, x: Any, start: Any, mask: Any) -> Any:
-    """A sequential fold along the last axis."""
-    size = _size(x, x.ndim - 1, f"numpy.{ufunc.__name__}.reduce")
-    if mask is None and start is not None and ufunc in _REORDERABLE:
-        return _combined(ufunc, start, _halves(ufunc, x), x.dtype) if size else start
-    result = _element(x, 0) if start is None else start
-    for k in range(1 if start is None else 0, size):
-        step = _combined(ufunc, result, _element(x, k), x.dtype)
-        result = step if mask is None else _choose(_element(mask, k), step, result)
-    return result
-
-
-def _choose(test: Any, x: Any, y: Any) -> Any:
-    shape = common_shape(test, x, y)
-    pair = (fit(v, shape, x.dtype) for v in (x, y))
-    return bind(elementwise.select, fit(test, shape, BOOL), *pair)
-
-
-def _halves(ufunc: Any, x: Any) -> Any:
-    """Halves combined again and again; odd elements out are combined at the end."""
-    size = _size(x, x.ndim - 1, f"numpy.{ufunc.__name__}.reduce")
-    rest = []
-    while size > 1:
-        half = size // 2
-        if size % 2:
-            rest.append(_element(x, size - 1))
-        first, second = (slice_axis(x, x.ndim - 1, k * half, (k + 1) * half) for k in (0, 1))
-        x, size = _combined(ufunc, first, second, x.dtype), half
-    result = _element(x, 0)
-    for value in rest:
-        result = _combined(ufunc, result, value, x.dtype)
-    return result
+    result = chosen(is_there, best, nothing)
+    return result if start is None else combined(ufunc, start, result, x.dtype)
 
 
 # ----------------------------------------------------------------------------------- accumulate
@@ -294,21 +169,39 @@ def _accumulate(ufunc: Any, array: Array, axis: Any = 0, dtype: Any = None, out:
     x = convert(x, accumulated)
     if ufunc in _SCANS and (accumulated != BOOL or ufunc not in _SUMS):
         return scan(_SCANS[ufunc], x, number)
-    size = _size(x, number, f"numpy.{ufunc.__name__}.accumulate")
-    if ufunc not in _REORDERABLE:
+    size = x.shape[number]
+    if not isinstance(size, int):
+        return _running(ufunc, x, number)
+    if ufunc not in REORDERABLE:
         return _running_chain(ufunc, x, number, size)
     step = 1
     while step < size:  # each element is combined with that one step before: 1, 2, 4, ... of them
         early, late = slice_axis(x, number, 0, size - step), slice_axis(x, number, step, size)
-        late = _combined(ufunc, early, late, accumulated)
+        late = combined(ufunc, early, late, accumulated)
         x, step = concatenate_along([slice_axis(x, number, 0, step), late], number), 2 * step
     return strengthen(x)
+
+
+def _running(ufunc: Any, x: Any, axis: int) -> Any:
+    """The running results along an axis of a runtime size: a loop over it."""
+    rows = transpose_to(x, [axis, *(a for a in range(x.ndim) if a != axis)])
+    # Where there is no first element nothing reads it.
+    start = bind(gather, rows, fill(0, (), INT64), axes=(0,), mode=FILL)
+
+    def run(carry: list[Any], elements: list[Any]) -> list[Any]:
+        (before, is_first), (value,) = carry, elements
+        result = chosen(is_first, value, combined(ufunc, before, value, x.dtype))
+        return [result, fill(False, (), BOOL), result]
+
+    _, _, results = scanned(run, [start, fill(True, (), BOOL)], [rows], x.shape[axis])
+    order = [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)]
+    return strengthen(transpose_to(results, order))
 
 
 def _running_chain(ufunc: Any, x: Any, axis: int, size: int) -> Any:
     parts = [slice_axis(x, axis, 0, 1)] if size else [x]
     for k in range(1, size):
-        parts.append(_combined(ufunc, parts[-1], slice_axis(x, axis, k, k + 1), x.dtype))
+        parts.append(combined(ufunc, parts[-1], slice_axis(x, axis, k, k + 1), x.dtype))
     return strengthen(concatenate_along(parts, axis))
 
 
@@ -325,20 +218,29 @@ def _reduceat(
         raise located(TypeError, "cannot reduceat on a scalar")
     accumulated = accumulator(ufunc.reduce, x.dtype, dtype)
     number = axis_of(exact(axis), x.ndim)
-    size = _size(x, number, f"numpy.{ufunc.__name__}.reduceat")
+    size = x.shape[number]
     if isinstance(segments, Tracer):
         return _reduceat_traced(ufunc, x, segments, number, accumulated)
     starts = cast(segments, INT64).tolist() if segments.size else []
     for start in starts:
-        if not 0 <= start < size:
-            raise located(
-                IndexError, f"index {start} out-of-bounds in {ufunc.__name__}.reduceat [0, {size})"
-            )
+        text = f"index {start} out-of-bounds in {ufunc.__name__}.reduceat [0, {size})"
+        if start < 0 or is_at_most(size, start):
+            raise located(IndexError, text)
+        require(start + 1, size, f"numpy.{ufunc.__name__}.reduceat", index_error(text))
     ends = [*starts[1:], size][: len(starts)]
-    pieces = [(a, b - a if b > a else 1) for a, b in zip(starts, ends, strict=True)]
+    pieces = [
+        (a, 1 if isinstance(b, int) and b <= a else b - a)
+        for a, b in zip(starts, ends, strict=True)
+    ]
     if not pieces:
         return fill(0, (*x.shape[:number], 0, *x.shape[number + 1 :]), accumulated)
-    return _of_pieces(ufunc, x, pieces, number, accumulated)
+    if isinstance(size, int):
+        return _of_pieces(ufunc, x, pieces, number, accumulated)
+    *known, (first, length) = pieces  # only the last one may reach a runtime end
+    last = _of_run(ufunc, x, (first, length, 1), number, accumulated)
+    if not known:
+        return last
+    return concatenate_along([_of_pieces(ufunc, x, known, number, accumulated), last], number)
 
 
 def _of_pieces(ufunc: Any, x: Any, pieces: Pieces, axis: int, dtype: DType) -> Any:
@@ -359,7 +261,7 @@ def _of_pieces(ufunc: Any, x: Any, pieces: Pieces, axis: int, dtype: DType) -> A
     if len(runs) <= _MOST_RUNS:
         return concatenate_along([_of_run(ufunc, x, run, axis, dtype) for run in runs], axis)
     longest = {length: length for _, length in pieces}
-    has_neutral = ufunc in _EXTREMES or (ufunc in _REORDERABLE and ufunc.identity is not None)
+    has_neutral = ufunc in _EXTREMES or (ufunc in REORDERABLE and ufunc.identity is not None)
     if len(longest) > _MOST_LENGTHS and has_neutral:
         longest = {length: 1 << (length - 1).bit_length() for length in longest}
     groups: dict[int, list[int]] = {}
@@ -402,9 +304,13 @@ def _from_first(ufunc: Any, x: Any, axis: int, dtype: DType) -> Any:
     """A reduction that starts from its first element, whatever identity the ufunc has."""
     if ufunc in _SCANS:
         return _reduce(ufunc, x, axis, dtype, keepdims=True)
-    values = _last(convert(x, dtype), (axis,))
-    reorderable = ufunc in _REORDERABLE
-    result = _halves(ufunc, values) if reorderable else _chain(ufunc, values, None, None)
+    values = as_last(convert(x, dtype), (axis,))
+    if not isinstance(values.shape[-1], int):
+        result = in_loop(ufunc, values, None, None)
+    elif ufunc in REORDERABLE:
+        result = by_halves(ufunc, values)
+    else:
+        result = in_turn(ufunc, values, None, None)
     return keep_dimensions(result, x.shape, (axis,), True)
 
 
@@ -413,7 +319,8 @@ def _reduceat_traced(ufunc: Any, x: Any, segments: Any, axis: int, dtype: DType)
     start = _neutral(ufunc, dtype)
     size, count = x.shape[axis], segments.shape[0]
     segments = convert(segments, INT64)
-    ends = concatenate_along([slice_axis(segments, 0, 1, count), fill(size, (1,), INT64)], 0)
+    end = reshape_to(as_array(dimension_value(size)), (1,))
+    ends = concatenate_along([slice_axis(segments, 0, 1, count), end], 0)
     ends = call(np.maximum, ends, call(np.add, segments, 1))
     steps = bind(views.iota, shape=(count, size), dimension=1, dtype=INT64)
     low, high = (broadcast_in_dim(v, (count, 1), (0,)) for v in (segments, ends))
@@ -433,7 +340,7 @@ def _neutral(ufunc: Any, dtype: DType) -> Any:
     if ufunc in _EXTREMES:
         constant: Const = primitives.identity(ufunc.__name__, dtype)
         return constant.value[()]
-    start = _start(ufunc, dtype, None, has_mask=False)
+    start = start_of(ufunc, dtype, None, has_mask=False)
     if start is None:
         raise unsupported(
             f"numpy.{ufunc.__name__}.reduceat with traced indices is not supported: "

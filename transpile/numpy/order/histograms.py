@@ -23,6 +23,7 @@ from transpile.numpy.core.promotion import (
     implements,
     reshape_to,
     result_dtype,
+    slice_axis,
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
@@ -305,7 +306,8 @@ def histogram(
     else:
         numbers = _equal_bins(x, edges, *uniform)
     # Those in no bin are counted too, in one more at the end.
-    totals = added_at(numbers, weights, count + 1, _accumulator(weights), PROMISED)[:count]
+    totals = added_at(numbers, weights, count + 1, _accumulator(weights), PROMISED)
+    totals = slice_axis(totals, 0, 0, count)
     if weights is not None:
         totals = convert(totals, weights.dtype)
     if density:

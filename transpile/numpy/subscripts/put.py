@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim, Index
-from transpile.ir.indices.requirements import is_at_most, require, require_index
+from transpile.ir.indices.requirements import is_at_most, require_index
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core import elementwise
@@ -34,7 +34,7 @@ from transpile.numpy.core.promotion import (
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import offset_of
+from transpile.numpy.core.runtime_sizes import dimension_value, offset_of
 from transpile.numpy.core.scans import cumsum
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import ravel, shape_argument
@@ -327,12 +327,22 @@ def resize(a: Array, new_shape: Any) -> Any:
     size, wanted = flat.shape[0], product(shape)
     if size == 0 or wanted == 0:
         return fill(0, shape, flat.dtype)
-    require(1, size, "resizing n elements")
+    if not is_at_most(1, size):
+        return reshape_to(_cyclic(flat, wanted), shape)
     if isinstance(size, int) and isinstance(wanted, int):
         copies, rest = divmod(wanted, size)
         parts = [_repeated(flat, copies), slice_axis(flat, 0, 0, rest)]
         return reshape_to(concatenate_along(parts, 0), shape)
     return reshape_to(slice_axis(_repeated(flat, -(-wanted // size)), 0, 0, wanted), shape)
+
+
+def _cyclic(flat: Any, wanted: Index) -> Any:
+    """So many elements of an array that may have none, cyclically; zeros where it has none."""
+    size = flat.shape[0]
+    with_zero = concatenate_along([flat, fill(0, (1,), flat.dtype)], 0)
+    period = call(np.maximum, dimension_value(size), 1)
+    numbers = bind(primitives.iota, shape=(wanted,), dimension=0, dtype=INT64)
+    return take(with_zero, call(np.remainder, numbers, period), 0, mode="clip")
 
 
 def _repeated(flat: Any, copies: Index) -> Any:

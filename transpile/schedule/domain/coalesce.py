@@ -191,6 +191,8 @@ def _merge(
     that."""
     if outer.start != 0 or inner.start != 0 or outer.limit or inner.limit:
         return None
+    if outer.symbol in symbols_of(inner.stop):  # rows of a triangle, which have no array to tell
+        return None
     if any(isinstance(s, Alloc) for s in walk(inner.body)) or not _only_subscripts(
         inner.body, {outer.symbol, inner.symbol}
     ):
