@@ -202,15 +202,17 @@ def _sum_of_atom(trace: Trace, atom: Atom, further: int) -> _Sum:
     # Narrower integers wrap around.
     if equation is not None and further and _are_numbers(atom, *equation.inputs):
         parts = [_sum_of_atom(trace, x, further // 2) for x in equation.inputs]
-        match equation.primitive.name, *parts:
-            case ("convert_element_type", part):
+        match equation.primitive.name, parts:
+            case ("convert_element_type", [part]):
                 return part
-            case ("add", one, other):
+            case ("add", [one, other]):
                 return _plus(one, other, 1)
-            case ("subtract", one, other):
+            case ("subtract", [one, other]):
                 return _plus(one, other, -1)
-            case ("multiply", one, _Sum(factor, {})) | ("multiply", _Sum(factor, {}), one):
-                return _plus(_Sum(0, {}), one, factor)
+            case ("multiply", [one, other]) if not other.terms:
+                return _plus(_Sum(0, {}), one, other.rest)
+            case ("multiply", [one, other]) if not one.terms:
+                return _plus(_Sum(0, {}), other, one.rest)
     return _Sum(0, {atom: (1, trace)})
 
 
