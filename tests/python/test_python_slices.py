@@ -290,6 +290,45 @@ def test_a_slice_between_counters_has_a_known_length(function, least):
         compare(function, compiled, a)
 
 
+def sieved(v):
+    is_prime = np.ones(len(v), bool)
+    is_prime[:2] = False
+    for k in range(2, len(v)):
+        if is_prime[k]:
+            is_prime[k * k :: k] = False
+    return np.flatnonzero(is_prime)
+
+
+def by_steps(v):
+    total = 0.0
+    for k in range(-3, 4):
+        if k != 0:
+            total += v[::k].sum() + 2 * v[2::k].sum() + 3 * v[:4:k].sum()
+    return total
+
+
+def by_no_step(v):
+    total = 0.0
+    for k in range(-len(v), len(v) + 1):
+        total += v[::k].sum()
+    return total
+
+
+@pytest.mark.parametrize("function", [sieved, by_steps])
+def test_a_step_may_be_traced(function):
+    (n,) = transpile.dims("n", "n >= 0")
+    compiled = transpile.jit(function).lower(transpile.ShapeDtypeStruct((n,), float)).compile()
+    for size in (0, 1, 2, 3, 7, 100):
+        compare(function, compiled, np.cos(np.arange(size)))
+    compare(function, transpile.jit(function), np.cos(np.arange(200)))
+
+
+def test_a_traced_step_of_0_is_pythons_error():
+    compiled = transpile.jit(by_no_step).lower(transpile.ShapeDtypeStruct(("n",), float)).compile()
+    with pytest.raises(ValueError, match="slice step cannot be zero"):
+        compiled(np.ones(3))
+
+
 def test_a_slice_beyond_the_ends_is_cut_short_as_numpys():
     def beyond(a):
         total = 0.0

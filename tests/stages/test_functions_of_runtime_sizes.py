@@ -43,6 +43,9 @@ NUMPY = """
     np.convolve(x[0], v, "valid")
     np.correlate(v, v[1:], "full")
     np.correlate(x[0], v)
+    np.correlate(x[0], v, "same")
+    np.correlate(v, x[0] + 1j, "same")
+    np.zeros(abs(len(v) - 5))
     np.arange(len(v)) * v
     np.arange(1, len(v) + 1)
     np.arange(0, 2*len(v), 2)
@@ -237,6 +240,7 @@ NUMPY = """
 
 # What NumPy lacks is compared with the program for fixed sizes.
 OWN = """
+    lax.switch(len(v) % 3, [np.sin, np.cos, np.exp], v)
     lax.associative_scan(np.multiply, v)
     lax.associative_scan(lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1]), (x, x), reverse=True)
     lax.associative_scan(np.maximum, a, axis=1)

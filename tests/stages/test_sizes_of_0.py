@@ -15,6 +15,17 @@ N, M = transpile.dims("n, m", "n >= 0", "m >= 0")
 TYPES = [ShapeDtypeStruct((size,), np.float64) for size in (N, M)]
 VALUES = [[], [2.0], [-1.0], [1.0, 0.0, 2.0], [0.0, 0.0, 1.0, -3.0, 0.0]]
 
+
+def put(x, indices, values):
+    np.put(x, indices, values)
+    return x
+
+
+def putmask(x, mask, values):
+    np.putmask(x, mask, values)
+    return x
+
+
 AS_NUMPY = {
     "isin": lambda x, y: np.isin(x, y),
     "isin of what a mask leaves": lambda x, y: np.isin(x, y[y > 0], invert=True),
@@ -30,6 +41,12 @@ AS_NUMPY = {
     "histogram_bin_edges": lambda x, y: np.histogram_bin_edges(x, 3),
     "interp": lambda x, y: np.interp(x, np.unique(y), np.unique(y) * 2),
     "gradient": lambda x, y: np.gradient(x),
+    "polyadd": lambda x, y: (np.polyadd(x, y), np.polysub(x, y[y > 0])),
+    "windows": lambda x, y: np.lib.stride_tricks.sliding_window_view(x, 3),
+    "max, default": lambda x, y: max(x, default=-1.0),
+    "min": lambda x, y: min(abs(v) for v in x),
+    "put": lambda x, y: put(np.zeros(5), np.arange(x.size), y),
+    "putmask": lambda x, y: putmask(x * 2, x > 0, y),
     "resize": lambda x, y: (np.resize(x, 4), np.resize(x, (2, y.size)), np.resize(x[x > 0], 3)),
     "cov": lambda x, y: (np.cov(x), np.cov([x[x > 0], -x[x > 0]], ddof=0)),
     "sum, where": lambda x, y: (

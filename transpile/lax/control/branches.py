@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.dispatch.switches import is_jit_disabled
+from transpile.ir.dims import Dim
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, kind_letter, type_of
@@ -23,6 +24,7 @@ from transpile.lax.control.bodies import (
 )
 from transpile.lax.control.carry_checks import check_branches
 from transpile.lax.control.loops import under_name
+from transpile.numpy.core.runtime_sizes import dimension_value
 from transpile.primitives.control import primitives
 from transpile.primitives.rules import bind_call
 from transpile.trace.trace import current_trace
@@ -128,6 +130,7 @@ def switch(
     if not all(callable(branch) for branch in branches):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
     operands = _with_operand(operands, operand)
+    index = dimension_value(index) if isinstance(index, Dim) else index
     if np.ndim(index) != 0:
         raise TypeError(
             f"{user_source()}: Branch index must be scalar, got {index} of shape {np.shape(index)}."

@@ -283,6 +283,14 @@ def _extreme(builtin: Any, plain: Callable[..., Any], sign: int) -> Callable[...
     return call
 
 
+def _absolute(value: Any) -> Any:
+    """`abs`, of a runtime size too."""
+    is_size = isinstance(value, Dim)
+    return larger_of(value, 0) + larger_of(-value, 0) if is_size else _plain_abs(value)
+
+
+_plain_abs = SUBSTITUTES.get(id(abs), (abs, abs))[1]
+SUBSTITUTES[id(abs)] = (abs, _absolute)
 SUBSTITUTES[id(len)] = (len, _length)
 for _builtin, _sign in ((max, 1), (min, -1)):
     _plain = SUBSTITUTES.get(id(_builtin), (_builtin, _builtin))[1]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.indices.requirements import is_at_most, require
 from transpile.ir.types import INT64
 from transpile.numpy.core.promotion import (
     Array,
@@ -71,8 +72,10 @@ def _windows(x: Any, axis: int, length: int) -> Any:
     size = x.shape[axis]
     if length < 0:
         raise located(ValueError, "`window_shape` cannot contain negative values")
-    if length > size:
-        raise located(ValueError, "window shape cannot be larger than input array shape")
+    text = "window shape cannot be larger than input array shape"
+    if is_at_most(size + 1, length):
+        raise located(ValueError, text)
+    require(length, size, f"a window of {length} elements of an axis of {size}", text)
     shape = (size - length + 1, length)
     start, further = (
         bind(primitives.iota, shape=shape, dimension=d, dtype=INT64) for d in range(2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape
+from transpile.ir.dims import Index, Shape
 from transpile.ir.graph import Const
 from transpile.ir.indices.requirements import is_at_most, is_open, require
 from transpile.ir.types import BOOL, INT64, computed_dtype
@@ -105,12 +105,24 @@ def correlate(a: Array, v: Array, mode: Any = "valid") -> Any:
     """
     x, y = _vectors(a, v)
     y = call(np.conjugate, y) if y.dtype.kind == "c" else y
-    if _are_open(x, y) and _mode(mode) != "same":
+    if _are_open(x, y):
+        n, m = x.shape[0], y.shape[0]
         x, y = _in_order_of_length(x, flip(y))
-        return _exactly_correlated(x, flip(y), _mode(mode))
+        if _mode(mode) != "same":
+            return _exactly_correlated(x, flip(y), _mode(mode))
+        return _middle(_exactly_correlated(x, flip(y), "full"), n, m, x.shape[0])
     if y.shape[0] > x.shape[0]:
         return flip(_exactly_correlated(y, x, _mode(mode)))
     return _exactly_correlated(x, y, _mode(mode))
+
+
+def _middle(full: Any, n: Index, m: Index, longer: Index) -> Any:
+    """The part "same" of a correlation of n elements with m, as long as the longer of the two:
+    around windows of the longer one the shorter one begins in front of the middle."""
+    x, y = map(dimension_value, (n, m))
+    start = np.where(call(np.greater_equal, x, y), (y - 1) // 2, x // 2)
+    numbers = bind(primitives.iota, shape=(longer,), dimension=0, dtype=INT64)
+    return bind(gather, full, strengthen(numbers + start), axes=(0,), mode=PROMISED)
 
 
 def _are_open(x: Any, y: Any) -> bool:

@@ -85,7 +85,7 @@ def _lengthened(x: Any, size: Any) -> Any:
 
 def _aligned(a1: Array, a2: Array) -> tuple[Any, Any]:
     x, y = atleast_1d(a1), atleast_1d(a2)
-    size = max(x.shape[0], y.shape[0])
+    size = larger_of(x.shape[0], y.shape[0])
     return _lengthened(x, size), _lengthened(y, size)
 
 

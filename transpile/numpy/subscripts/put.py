@@ -61,13 +61,23 @@ def _in_place(function: Any) -> Callable[[Callable[..., None]], Callable[..., No
     return decorate
 
 
-def _cycled(values: Any, count: int) -> Any:
+def _cycled(values: Any, count: Index) -> Any:
     """The values repeated cyclically to a vector of this length."""
     flat = ravel(traced(values))
     size = flat.shape[0]
     if size in (1, count):
         return broadcast_to(flat, (count,))
-    return take(flat, np.arange(count) % size)
+    numbers = bind(primitives.iota, shape=(count,), dimension=0, dtype=INT64)
+    period = size if isinstance(size, int) else call(np.maximum, dimension_value(size), 1)
+    return take(flat, call(np.remainder, numbers, period))
+
+
+def _if_there_are(values: Any, changed: Any, elements: Any) -> Any:
+    """The changed elements, unless the values to assign turn out to be none."""
+    size = as_array(values).size
+    if is_at_most(1, size):
+        return changed
+    return elementwise.where(call(np.greater, dimension_value(size), 0), changed, elements)
 
 
 def _elements(a: Tracer) -> Any:
@@ -83,12 +93,14 @@ def put(a: Array, ind: Array, v: Array, mode: str = "raise") -> None:
     """
     flat = reshape_to(traced(ind), (as_array(ind).size,)) if isinstance(ind, Tracer) else None
     indices = as_indices(np.ravel(ind) if flat is None else flat, "safe")
-    count = int(indices.shape[0])
+    count = indices.shape[0]
     if count == 0 or as_array(v).size == 0:
         return
     indices = bounded(indices, a.size, mode)
     values = convert(_cycled(v, count), a.dtype)
-    a[...] = reshape_to(set_item(_elements(a), indices, values), a.shape)
+    elements = _elements(a)
+    changed = _if_there_are(v, set_item(elements, indices, values), elements)
+    a[...] = reshape_to(changed, a.shape)
 
 
 @_in_place(np.place)
@@ -126,7 +138,9 @@ def putmask(a: Array, /, mask: Array, values: Array) -> None:
     if as_array(values).size == 0:
         return
     chosen = convert(_cycled(values, a.size), a.dtype)
-    a[...] = elementwise.where(marks, chosen, _elements(a)).reshape(a.shape)
+    elements = _elements(a)
+    changed = _if_there_are(values, elementwise.where(marks, chosen, elements), elements)
+    a[...] = changed.reshape(a.shape)
 
 
 @_in_place(np.copyto)

@@ -37,7 +37,11 @@ def _is_traced(entry: Entry) -> bool:
     part = entry.value
     if not isinstance(part, slice):
         return False
-    return any(isinstance(v, Tracer) and known_value(v) is None for v in (part.start, part.stop))
+    return any(map(_is_found_later, (part.start, part.stop, part.step)))
+
+
+def _is_found_later(value: Any) -> bool:
+    return isinstance(value, Tracer) and known_value(value) is None
 
 
 def joined(parsed: list[Entry], shape: Shape) -> list[Entry] | None:
@@ -78,11 +82,15 @@ def halves(parsed: list[Entry]) -> tuple[Any, Any]:
 def _positions(entry: Entry, size: Any, behind: int) -> Entry:
     """The entry with the positions that a slice takes, before as many axes of others."""
     part = entry.value
-    step = 1 if part.step is None else index_of(part.step)
-    if not step:
-        raise ValueError("slice step cannot be zero")
-    numbers, low = _known_span(part, size, step) or _found_span(part, size, step)
-    scaled = numbers if step == 1 else numbers * step
+    if _is_found_later(part.step):
+        step = _int64(part.step)
+        numbers, low = _stepped_span(part, size, step)
+    else:
+        step = 1 if part.step is None else index_of(part.step)
+        if not step:
+            raise ValueError("slice step cannot be zero")
+        numbers, low = _known_span(part, size, step) or _found_span(part, size, step)
+    scaled = numbers if type(step) is int and step == 1 else numbers * step
     positions = strengthen(scaled + low)
     if behind:
         positions = reshape_to(positions, (*positions.shape, *[1] * behind))
@@ -91,24 +99,44 @@ def _positions(entry: Entry, size: Any, behind: int) -> Entry:
 
 def _found_span(part: slice, size: Any, step: int) -> tuple[Any, Any]:
     """The numbers of the elements, as many as the program finds, and the position of the first."""
-    extent = dimension_value(size) if isinstance(size, Dim) else size
-    if step > 0:
-        low, high = (
-            _bound(v, extent, 0, extent, d) for v, d in ((part.start, 0), (part.stop, extent))
-        )
-        span = high - low
-    else:
-        low, high = (
-            _bound(v, extent, -1, extent - 1, d)
-            for v, d in ((part.start, extent - 1), (part.stop, -1))
-        )
-        span = low - high
+    low, span = (_upwards if step > 0 else _downwards)(part, size)
     count = np.maximum(span, 0)
     most = _most(part, size)
     if abs(step) != 1:
         count = (count + (abs(step) - 1)) // abs(step)
         most = (most + (abs(step) - 1)) // abs(step)
     return iota_of(measured(_int64(count), most)), low
+
+
+def _upwards(part: slice, size: Any) -> tuple[Any, Any]:
+    """The first position of a slice with a positive step, and how far the end is from there."""
+    extent = dimension_value(size) if isinstance(size, Dim) else size
+    low, high = (_bound(v, extent, 0, extent, d) for v, d in ((part.start, 0), (part.stop, extent)))
+    return low, high - low
+
+
+def _downwards(part: slice, size: Any) -> tuple[Any, Any]:
+    """As `_upwards`, with a negative step."""
+    extent = dimension_value(size) if isinstance(size, Dim) else size
+    low, high = (
+        _bound(v, extent, -1, extent - 1, d) for v, d in ((part.start, extent - 1), (part.stop, -1))
+    )
+    return low, low - high
+
+
+def _stepped_span(part: slice, size: Any, step: Any) -> tuple[Any, Any]:
+    """As `_found_span`, with a step that only the program has."""
+    low, span = _upwards(part, size)
+    by = step
+    least = _extreme_of(_sum_of_atom(step.owner, step.variable, _FOLLOWED), -1)
+    if least is None or not is_at_most(1, least):
+        THREAD.python.require(1, abs(step), "slice step cannot be zero")
+        is_up = step > 0
+        pair = _downwards(part, size)
+        low, span = (np.where(is_up, a, b) for a, b in zip((low, span), pair, strict=True))
+        by = np.maximum(abs(step), 1)
+    count = (np.maximum(span, 0) + (by - 1)) // by
+    return iota_of(measured(_int64(count), size)), low
 
 
 def _known_span(part: slice, size: Any, step: int) -> tuple[Any, Any] | None:

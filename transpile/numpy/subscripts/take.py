@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from transpile.ir.dims import Dim
-from transpile.ir.indices.requirements import may_be_0
+from transpile.ir.indices.lengths import index_error
+from transpile.ir.indices.requirements import is_at_most, may_be_0, require
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64, broadcast_shapes
 from transpile.numpy.core import elementwise
@@ -45,6 +46,7 @@ from transpile.primitives.elementwise import copy
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer, add_method
+from transpile.util.interrupt_safety import THREAD
 
 
 def traced(value: Any) -> Any:
@@ -66,6 +68,9 @@ def as_indices(value: Any, casting: Literal["safe", "same_kind"] = "same_kind") 
     return convert(x, INT64)
 
 
+_NOTHING_TO_TAKE = "cannot do a non-empty take from an empty axes."
+
+
 def bounded(indices: Any, size: Any, mode: str) -> Any:
     """Indices in a mode of NumPy's: `raise` counts negative ones from the end; `clip`, `wrap`."""
     if mode not in ("raise", "clip", "wrap"):
@@ -78,20 +83,32 @@ def bounded(indices: Any, size: Any, mode: str) -> Any:
 
 
 @implements(np.take)
-def take(a: Array, indices: Array, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+def take_some(
+    a: Array, indices: Array, axis: Any = None, out: Any = None, mode: str = "raise"
+) -> Any:
     """The elements at indices along an axis, or of the flattened array.
 
     In the mode `raise` a known index out of range raises IndexError, and a traced one reads the
-    nearest element. `clip` and `wrap` are NumPy's.
+    nearest element. `clip` and `wrap` are NumPy's. An axis that turns out to have no elements is an
+    IndexError, but in bodies of loops, which may not run at all.
     """
     refuse("take", out=out)
+    x, numbers = traced(a), as_indices(indices)
+    size = x.size if axis is None else x.shape[axis_of(exact(axis), x.ndim)] if x.ndim else 1
+    if may_be_0(size) and is_at_most(1, numbers.size) and len(THREAD.traces) == 1:
+        require(1, size, "numpy.take", index_error(_NOTHING_TO_TAKE))
+    return take(x, numbers, axis, mode)
+
+
+def take(a: Array, indices: Array, axis: Any = None, mode: str = "raise") -> Any:
+    """As `numpy.take`, of an axis that may have no elements where nobody reads the result."""
     x = traced(a)
     if axis is None or is_of_scalar(axis, x.ndim):
         x, axis = ravel(x), 0
     number = axis_of(exact(axis), x.ndim)
     numbers = as_indices(indices)
     if x.shape[number] == 0 and numbers.size:
-        raise located(IndexError, "cannot do a non-empty take from an empty axes.")
+        raise located(IndexError, _NOTHING_TO_TAKE)
     numbers = bounded(numbers, x.shape[number], mode)
     return get_item(x, (*[slice(None)] * number, numbers))
 

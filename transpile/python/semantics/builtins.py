@@ -14,6 +14,7 @@ import numpy as np
 
 from transpile import debug, errors, lax
 from transpile.ir.dims import Dim
+from transpile.ir.indices.requirements import require
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import as_array, strengthen, weaken
@@ -176,9 +177,13 @@ def _best_of_items(
             best,
         )[0]
 
+    length = items.length.as_value() if isinstance(items.length, Dim) else items.length
     if default is not _NOTHING:
-        return choose(items.length > 0, of_all, lambda: default)
-    if_(items.length > 0, lambda: (), lambda: _raised(name), (), ())
+        return choose(length > 0, of_all, lambda: default)
+    if isinstance(items.length, Dim):
+        require(1, items.length, f"the {name} of a range", str(of_nothing(name)))
+    else:
+        if_(length > 0, lambda: (), lambda: _raised(name), (), ())
     return of_all()
 
 
