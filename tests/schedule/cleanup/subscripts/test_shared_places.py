@@ -80,8 +80,8 @@ def shared(*body):
     return after.kernels[0].body[1:]
 
 
-def copies(body):
-    return [s.name for s in walk(body) if isinstance(s, Declare) and isinstance(s.value, Ref)]
+def names(body):
+    return [s.name for s in walk(body) if isinstance(s, Declare)]
 
 
 A, B, C = place("a"), place("b"), place("c")
@@ -98,14 +98,14 @@ def test_places_of_one_number_are_one():
         copy("c", number("t"), C),
         add_to(C, 3.0),
     )
-    assert copies(body) == ["a"]
+    assert names(body) == ["a"]
 
 
 def test_copies_of_constants_are_the_constants():
     body = shared(
         T, copy("u", number("t")), copy("v", number("u")), copy("a", number("v"), A), add_to(A, 1.0)
     )
-    assert copies(body) == ["a"]
+    assert names(body) == ["a"]
 
 
 def test_a_place_of_a_narrower_range_stays():
@@ -117,7 +117,7 @@ def test_a_place_of_a_narrower_range_stays():
         copy("b", number("t"), narrow),
         add_to(narrow, 1.0),
     )
-    assert copies(body) == ["a", "b"]
+    assert names(body) == ["t", "a", "b"]
 
 
 def test_places_of_one_index_are_one():
@@ -125,7 +125,7 @@ def test_places_of_one_index_are_one():
     index = IndexValue(Dim.of(j))
     loop = For(j, N, (copy("a", index, A), add_to(A, 1.0), copy("b", index, B), add_to(B, 2.0)))
     (after,) = shared(loop)
-    assert [s.name for s in walk(after.body) if isinstance(s, Declare)] == ["a"]
+    assert names(after.body) == ["a"]
 
 
 COUNT = Declare("count", integer(0), constant=False)
@@ -148,7 +148,7 @@ def test_a_variable_that_has_not_changed_has_one_copy():
             add_to(C, 4.0),
         ),
     )
-    assert copies(shared(COUNT, loop)) == ["t", "a", "v", "c"]
+    assert names(shared(COUNT, loop)) == ["count", "a", "c"]
 
 
 def test_a_variable_that_a_loop_or_branch_changes_has_another_copy_behind_it():
@@ -165,7 +165,7 @@ def test_a_variable_that_a_loop_or_branch_changes_has_another_copy_behind_it():
             copy("b", number("u"), B),
             add_to(B, 2.0),
         )
-        assert copies(body) == ["t", "a", "u", "b"]
+        assert names(body) == ["count", "a", "b"]
 
 
 def test_in_a_loop_that_changes_a_variable_the_copy_before_is_another_number():
@@ -178,7 +178,7 @@ def test_in_a_loop_that_changes_a_variable_the_copy_before_is_another_number():
     body = shared(
         COUNT, copy("t", number("count")), copy("a", number("t"), A), add_to(A, 1.0), loop
     )
-    assert copies(body) == ["t", "a", "u", "b"]
+    assert names(body) == ["count", "a", "b"]
 
 
 def test_a_name_that_is_hidden_stands_for_nothing():
@@ -196,7 +196,7 @@ def test_a_name_that_is_hidden_stands_for_nothing():
         ),
     )
     body = shared(T, copy("u", number("t")), copy("a", number("u"), A), add_to(A, 4.0), loop)
-    assert copies(body) == ["u", "a", "c"]
+    assert names(body) == ["t", "a", "t", "c"]
 
 
 def cholesky(a):
@@ -220,7 +220,7 @@ def cholesky(a):
 def test_the_text_of_a_factorization_has_one_name_for_each_number():
     text = transpile.jit(cholesky).lower(np.eye(9)).as_text()
     assert "t -= a_out[at3][j] * a_out[at][j];" in text
-    assert text.count("= t3;") == 1
+    assert "const int64_t at = carry;\n        double s = a_out[at][at];" in text
 
 
 @pytest.mark.parametrize("a", [np.eye(5) * 2 + 0.5, -np.eye(4), np.eye(1)])

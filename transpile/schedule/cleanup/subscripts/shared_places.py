@@ -1,5 +1,5 @@
 """One name for each number: copies of constants, and of variables that have not changed since, are
-left out.
+left out, and so are names that only the next declaration reads.
 
     t2 = t; at = t2; y[at] += 1              at = t; y[at] += 1
     for j in range(n):               ->      for j in range(n):
@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND
-from transpile.ir.dims import Dim, Index, Symbol, substitute, symbols_of
+from transpile.ir.dims import Dim, Index, Symbol, sole_symbol, substitute, symbols_of
 from transpile.ir.loop_ir import (
     Declare,
     Expr,
@@ -32,7 +32,14 @@ from transpile.ir.loop_ir import (
     Update,
     While,
 )
-from transpile.ir.loop_rewrite import declared_name, map_bodies, map_statement, walk, with_bodies
+from transpile.ir.loop_rewrite import (
+    declared_name,
+    map_bodies,
+    map_statement,
+    names_read,
+    walk,
+    with_bodies,
+)
 from transpile.options import Options
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
@@ -43,7 +50,7 @@ _Compound = TypeVar("_Compound", For, If)
 @contract(requires=(LANES_BOUND,))
 def share_places(program: Program, options: Options) -> Program:
     """The program without copies of scalars and places."""
-    return map_bodies(program, lambda body: _body(body, _Scope({}, {}, {}, frozenset())))
+    return map_bodies(program, lambda body: _body(body, _Scope({}, {}, {}, {})))
 
 
 @dataclass(frozen=True)
@@ -53,13 +60,13 @@ class _Scope:
     copies     the constants that are a scalar or an index, in the order of their declarations
     others     the constants that stand for others, by name
     symbols    the same, where subscripts read them
-    constants  the scalars that do not change
+    constants  the places of the scalars that do not change, by name; None of those without one
     """
 
     copies: Mapping[Expr, tuple[Declare, ...]]
     others: Mapping[str, str]
     symbols: Mapping[Symbol, Index]
-    constants: frozenset[str]
+    constants: Mapping[str, Symbol | None]
 
     def without(self, name: str) -> _Scope:
         """The scope where another scalar or loop has a name."""
@@ -74,7 +81,8 @@ class _Scope:
             for s, other in self.symbols.items()
             if name != s.name and name not in {t.name for t in symbols_of(other)}
         }
-        return _Scope(copies, others, symbols, self.constants - {name})
+        constants = {n: symbol for n, symbol in self.constants.items() if n != name}
+        return _Scope(copies, others, symbols, constants)
 
     def without_copies_of(self, names: Set[str]) -> _Scope:
         """The scope where variables have changed."""
@@ -107,16 +115,24 @@ class _Scope:
         value = declared.value
         if not declared.constant:
             return self, True
+        constants = {**self.constants, declared.name: declared.symbol}
         if isinstance(value, Ref | IndexValue):
-            known = self.copies.get(value, ())
+            known = (*self._declared_as(value), *self.copies.get(value, ()))
             first = next((d.name for d in known if _stands_for(d, declared)), None)
             if declared.symbol is None and isinstance(value, Ref) and value.name in self.constants:
                 first = value.name
             if first is not None and not _hides(rest, first):
                 return self._standing_for(first, declared, known), False
-            copies = {**self.copies, value: (*known, declared)}
-            return replace(self, copies=copies, constants=self.constants | {declared.name}), True
-        return replace(self, constants=self.constants | {declared.name}), True
+            copies = {**self.copies, value: (*self.copies.get(value, ()), declared)}
+            return replace(self, copies=copies, constants=constants), True
+        return replace(self, constants=constants), True
+
+    def _declared_as(self, value: Expr) -> tuple[Declare, ...]:
+        """The place that an index is, if it is one."""
+        symbol = sole_symbol(value.index) if isinstance(value, IndexValue) else None
+        name = value.name if isinstance(value, Ref) else symbol.name if symbol is not None else ""
+        place = self.constants.get(name)
+        return () if place is None else (Declare(name, value, symbol=place),)
 
     def _standing_for(self, name: str, declared: Declare, known: tuple[Declare, ...]) -> _Scope:
         others = {**self.others, declared.name: name}
@@ -180,7 +196,32 @@ def _body(body: Body, scope: _Scope) -> Body:
                 scope = scope.without_copies_of(_updated(statement))
         if is_needed:
             after.append(statement)
+    return same(body, _without_first_names(tuple(after)))
+
+
+def _without_first_names(body: Body) -> Body:
+    """Statements without the constants that only the next declaration reads, as its value."""
+    after: list[Statement] = []
+    for k, statement in enumerate(body):
+        while after and _is_first_name(after[-1], statement, body[k + 1 :]):
+            first = after.pop()
+            assert isinstance(first, Declare)
+            statement = changed(statement, value=first.value)
+        after.append(statement)
     return same(body, tuple(after))
+
+
+def _is_first_name(first: Statement, then: Statement, rest: Body) -> bool:
+    """True for a constant of which the next declaration is a copy, and which nothing else reads."""
+    return (
+        isinstance(first, Declare)
+        and isinstance(then, Declare)
+        and first.constant
+        and first.symbol is None
+        and then.value == Ref(first.name, first.dtype)
+        and then.name != first.name
+        and not any(first.name in names_read(s) for s in rest)
+    )
 
 
 def _hides(body: Body, name: str) -> bool:
