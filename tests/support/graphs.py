@@ -28,7 +28,7 @@ from transpile.primitives import dot, indexing, reductions
 from transpile.primitives import elementwise as e
 from transpile.primitives.elementary import primitives as f
 from transpile.primitives.elementwise import bits
-from transpile.schedule import schedule
+from transpile.schedule import SCHEDULE, schedule
 from transpile.trace.trace import evaluate
 
 # Sums of multiples of 1/256 up to here are exact.
@@ -636,6 +636,15 @@ def random_graph(seed: int, equations: int | None = None):
     graph = maker.graph(equations or 4 + seed % 37)
     graph.check()
     return graph, [maker.values[v] for v in maker.inputs]
+
+
+def scheduled_until(step, program, options):
+    """A program before a step of the schedule, behind those in front of it."""
+    for function, _ in SCHEDULE:
+        if function is step:
+            return program
+        program = function(program, options)
+    raise ValueError(f"no step of the schedule: {step}")
 
 
 def lowered(f, *args, options=Options()):

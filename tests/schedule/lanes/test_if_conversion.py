@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, lowered, statements_of
+from graphs import assert_steps_agree, lowered, scheduled_until, statements_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import one_in, tries
@@ -25,7 +25,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import subexpressions
 from transpile.options import Options
-from transpile.schedule import SCHEDULE, schedule
+from transpile.schedule import schedule
 from transpile.schedule.lanes.if_conversion import convert_ifs
 
 pytestmark = pytest.mark.full_level
@@ -107,12 +107,7 @@ UNNAMED = [single, in_condition, dear]
 
 def prepared(f, *arguments):
     """A program before the step."""
-    program = lowered(f, *arguments)
-    for step, _ in SCHEDULE:
-        if step is convert_ifs:
-            return program
-        program = step(program, Options())
-    raise AssertionError("the step is not in the list")
+    return scheduled_until(convert_ifs, lowered(f, *arguments), Options())
 
 
 def inner_choices(program):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from drawn_loops import drawn_function
-from graphs import assert_same_results, run
+from graphs import assert_same_results, run, scheduled_until
 from thorough import THOROUGH
 
 import transpile
@@ -30,7 +30,6 @@ from transpile.ir.loop_rewrite import walk
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.options import Options
-from transpile.schedule import SCHEDULE
 from transpile.schedule.cleanup.subscripts.shared_places import share_places
 
 OPTIONS = Options()
@@ -235,11 +234,8 @@ def test_drawn_loops_do_the_same(seed):
     f, _ = drawn_function(seed)
     draw = np.random.default_rng(seed)
     args = draw.uniform(-3, 3, 5), draw.uniform(-3, 3, 5), draw.integers(0, 9, 5), np.int64(2)
-    before = transpile.jit(f).lower(*args)._lowering._pipeline.lowered
-    for step, _ in SCHEDULE:
-        if step is share_places:
-            break
-        before = step(before, OPTIONS)
+    program = transpile.jit(f).lower(*args)._lowering._pipeline.lowered
+    before = scheduled_until(share_places, program, OPTIONS)
     after = share_places(before, OPTIONS)
     check(after, before)
     read = dict(zip("xykm", args, strict=True))

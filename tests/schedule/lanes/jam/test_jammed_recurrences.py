@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from graphs import assert_same_results, run
+from graphs import assert_same_results, run, scheduled_until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from source_text import function_of
@@ -17,7 +17,6 @@ from transpile.ir.loop_ir import For
 from transpile.ir.loop_rewrite import walk
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
-from transpile.schedule import SCHEDULE
 from transpile.schedule.lanes.jam.recurrences import jam_recurrences
 
 OPTIONS = Options()
@@ -26,11 +25,8 @@ N = 22
 
 def steps(f, *args):
     """The loops of a function before and behind the pass."""
-    before = transpile.jit(f).lower(*args)._lowering._pipeline.lowered
-    for step, _ in SCHEDULE:
-        if step is jam_recurrences:
-            break
-        before = step(before, OPTIONS)
+    program = transpile.jit(f).lower(*args)._lowering._pipeline.lowered
+    before = scheduled_until(jam_recurrences, program, OPTIONS)
     after = jam_recurrences(before, OPTIONS)
     check(after, before)
     return before, after
