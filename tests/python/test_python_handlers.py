@@ -1,6 +1,8 @@
 """A handler of the user's for what a program cannot raise: it never runs there."""
 
+import contextlib
 import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -74,6 +76,21 @@ def of_helper(x, k):
     return x[k]
 
 
+def suppressed(x, k):
+    v = -1.0
+    with contextlib.suppress(KeyError, IndexError):
+        v = x[k]
+    return v
+
+
+def suppressed_in_a_loop(x, k):
+    total = 0.0
+    for v in x:
+        with suppress(ZeroDivisionError):
+            total += 1 / float(v - k)
+    return total
+
+
 X = np.array([1.0, 4.0, 9.0])
 
 
@@ -88,6 +105,8 @@ X = np.array([1.0, 4.0, 9.0])
         (of_everything, "IndexError"),
         (without_class, "IndexError"),
         (around, "IndexError"),
+        (suppressed, "IndexError"),
+        (suppressed_in_a_loop, "ZeroDivisionError"),
     ],
 )
 def test_what_a_handler_of_the_users_is_for_is_an_error(function, error, options):
@@ -95,9 +114,10 @@ def test_what_a_handler_of_the_users_is_for_is_an_error(function, error, options
         transpile.jit(function, **options)(X, 1)
 
 
-def test_without_conversion_the_trace_is_an_error_too():
+@pytest.mark.parametrize("function", [of_index, suppressed])
+def test_without_conversion_the_trace_is_an_error_too(function):
     with pytest.raises(ConcretizationTypeError, match="cannot handle the IndexError"):
-        transpile.jit(of_index, python_control_flow=False)(X, 1)
+        transpile.jit(function, python_control_flow=False)(X, 1)
 
 
 def of_another_class(x, k):
@@ -142,8 +162,18 @@ def of_arrays(x, k):
         return x
 
 
+def suppressed_of_known(x, k):
+    scale = 2.0
+    with suppress(LookupError):
+        scale = [1.0][3]
+    with suppress(Exception):
+        x = x * k
+    return x * scale
+
+
 @pytest.mark.parametrize(
-    "function", [of_another_class, behind_it, finally_alone, in_range, of_arrays]
+    "function",
+    [of_another_class, behind_it, finally_alone, in_range, of_arrays, suppressed_of_known],
 )
 def test_what_no_handler_is_for_compiles(function):
     np.testing.assert_array_equal(transpile.jit(function)(X, 2), function(X, 2))

@@ -171,3 +171,48 @@ def test_arrays_of_a_list_that_grows_are_joined_as_numpy_does(join, row):
         joined(-abs(x))
     with pytest.raises(ValueError, match="need at least one array to"):
         f(-abs(x))
+
+
+def of_none(x):
+    count = 0
+    for v in x:
+        found = NAMES.get(v)
+        if found is not None:
+            count += found
+        if {1: None, 3: 2}.get(v, 0) is None:
+            count += 10
+    return count
+
+
+def counted(x):
+    counts = {}
+    for v in x:
+        counts[v] = counts.get(v, 0) + 1
+    return len(counts)
+
+
+def of_a_handler(x):
+    total = 0.0
+    for v in x:
+        try:
+            total += NAMES[v]
+        except KeyError:
+            total -= 1
+    return total
+
+
+def of_pairs(x):
+    pairs = [(v, v % 2) for v in x]
+    return [10 * pairs.index((v, v % 2)) + pairs.count((v, v % 2)) for v in x]
+
+
+@pytest.mark.parametrize("function", [of_none, counted, of_a_handler, of_pairs])
+def test_what_no_table_holds_is_known_of_few_integers(function):
+    f = transpile.jit(function)
+    for x in ([], [1], [3, 2, 1, 3], [4, 5, 4, 5, 5]):
+        np.testing.assert_equal(_plain(f(np.array(x, int))), _plain(function(np.array(x, int))))
+
+
+def test_an_empty_dict_has_no_traced_key():
+    f = transpile.jit(lambda x: sum([{}.get(v, 0.5) for v in x]))
+    assert f(np.arange(80.0)) == 40

@@ -30,7 +30,7 @@ from transpile.python.objects.number_lists import ListedError, is_in, made_of, t
 from transpile.python.objects.ranges import range_of
 from transpile.python.objects.references import NO_ARGUMENT
 from transpile.python.rolling import RolledError, UnrolledError
-from transpile.python.semantics import bounds, builtins
+from transpile.python.semantics import bounds, builtins, exceptions
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import HandledError, raise_
 from transpile.python.semantics.generators import Generating
@@ -49,8 +49,8 @@ from transpile.util.users_code import OURS
 T = TypeVar("T")
 _SUBSTITUTES: dict[int, tuple[Any, Any]] = {
     id(function): (function, ours)
-    for table in (builtins.TABLE, functions.TABLE, heaps.TABLE, joins.TABLE, ordering.TABLE)
-    for function, ours in table.items()
+    for module in (builtins, exceptions, functions, heaps, joins, ordering)
+    for function, ours in module.TABLE.items()
 }
 
 
@@ -383,7 +383,8 @@ class Conversions:
         """What is subscripted in the place of a container: of a list, its stacked items."""
         if type(container) is list and isinstance(key, slice) and is_unknown_slice(key):
             self.grows(container, is_needed=True)
-        if is_unknown(key) and not key.shape and is_table(container):
+        is_scalar = is_unknown(key) and not key.shape
+        if is_scalar and is_table(container) and not self.handles(KeyError):
             return _Taken(looked_up(container, key))
         is_index = is_unknown(key) and not key.shape and key.dtype.kind in "iub"
         if not is_index or not is_stackable(container):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def _sort(values: list[Any], *, key: Any = None, reverse: Any = False) -> None:
 
 def _index(values: list[Any], value: Any, *limits: Any) -> Any:
     """`list.index`."""
-    if limits or not (is_unknown(value) or any_unknown(values)):
+    if limits or not _is_searched(values, value):
         return values.index(value, *limits)
     found = _equal(values, value)
     shown = "list.index(x): x not in list"
@@ -46,7 +47,7 @@ def _index(values: list[Any], value: Any, *limits: Any) -> Any:
 
 def _count(values: list[Any], value: Any) -> Any:
     """`list.count`."""
-    if not (is_unknown(value) or any_unknown(values)):
+    if not _is_searched(values, value):
         return values.count(value)
     return weaken(np.sum(_equal(values, value)))
 
@@ -76,7 +77,9 @@ def _grows(values: list[Any], is_needed: bool) -> None:
 
 def _get(values: dict[Any, Any], key: Any, default: Any = None) -> Any:
     """`dict.get`, of numbers."""
-    if not is_unknown(key):
+    if is_unknown(key) and not values:
+        return default
+    if not is_unknown(key) or not is_table(values) or default is None:
         return values.get(key, default)
     found = _equal([*values], key)
     return choose(np.any(found), lambda: _at(values, found), lambda: default)
@@ -92,6 +95,13 @@ def looked_up(values: dict[Any, Any], key: Any) -> Any:
 def is_table(values: Any) -> bool:
     """True for a dict whose values a traced number can choose from."""
     return type(values) is dict and is_stackable([*values.values()])
+
+
+def _is_searched(values: list[Any], value: Any) -> bool:
+    """True where the program compares a value with those of a list, none of them a container."""
+    every = (value, *values)
+    is_flat = all(_is_number(x) or isinstance(x, str | bytes | NoneType) for x in every)
+    return is_flat and any_unknown(every)
 
 
 def _at(values: dict[Any, Any], found: Any) -> Any:

@@ -13,7 +13,7 @@ import re
 import string
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -161,6 +161,19 @@ def handled(kinds: Callable[[], Any]) -> Iterator[None]:
         raise
     finally:
         handlers.pop()
+
+
+@contextmanager
+def suppressed(*kinds: Any) -> Iterator[None]:
+    """`contextlib.suppress`, a handler for exceptions of these classes."""
+    try:
+        with handled(lambda: kinds):
+            yield
+    except kinds:
+        passed_on()
+
+
+TABLE: dict[Any, Any] = {suppress: suppressed}
 
 
 def goes_on() -> bool:

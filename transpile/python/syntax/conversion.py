@@ -27,6 +27,7 @@ _OPS = "python"
 _IS_GENERATOR = 0x20 | 0x80 | 0x100 | 0x200  # generators and coroutines
 _CHOOSING = (
     *(ast.If, ast.For, ast.While, ast.Match, ast.IfExp, ast.BoolOp, ast.Assert, ast.Raise, ast.Try),
+    ast.With,  # which may suppress exceptions
     *(ast.comprehension, ast.Not, ast.In, ast.NotIn),
     *(ast.Global, ast.Nonlocal),  # which may be assigned to where values choose
 )

@@ -7,8 +7,10 @@ the program has no exception there, and would go on with another value.
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import sys
+from contextlib import suppress
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
@@ -20,6 +22,7 @@ from transpile.util.interrupt_safety import THREAD
 
 # What Python's functions of numbers may raise.
 OF_ARITHMETIC = (ZeroDivisionError, ValueError, OverflowError)
+_EXCEPT, _WITH = "except", "with"
 _BEFORE_MATCH = ("LOAD_", "BUILD_TUPLE", "PUSH_NULL")  # the classes of an `except`
 
 
@@ -50,7 +53,7 @@ def refuse_handled(error: type[Exception], trace: Any) -> None:
     text = (
         f"{user_source()}: a program cannot handle the {error.__name__} that Python raises in "
         f"`{user_source().text}` for some values. Ask before it, as by `if 0 <= k < len(values):` "
-        f"or `if divisor != 0:`, and write there what the handler does."
+        f"or `if divisor != 0:`, and write there what the handler does, without a `try`."
     )
     if THREAD.python is not None:
         THREAD.python.refuse_handled(errors.UnsupportedError(text))
@@ -62,21 +65,41 @@ def refuse_handled(error: type[Exception], trace: Any) -> None:
 
 def _is_in_try(frame: FrameType) -> bool:
     """True where a handler of this frame is for exceptions of the call that it makes."""
-    return _handlers_at(frame.f_code, frame.f_lasti)
+    handler = _handlers_at(frame.f_code, frame.f_lasti)
+    return handler == _EXCEPT or (handler == _WITH and _suppresses(frame))
+
+
+def _suppresses(frame: FrameType) -> bool:
+    """True where code knows `contextlib.suppress`."""
+    code = frame.f_code
+    values = {**frame.f_globals, **frame.f_locals}
+    known = [values.get(name) for name in (*code.co_names, *code.co_freevars)]
+    if suppress in known:
+        return True
+    return contextlib in known and suppress.__name__ in code.co_names
 
 
 @lru_cache(maxsize=1024)
-def _handlers_at(code: CodeType, at: int) -> bool:
+def _handlers_at(code: CodeType, at: int) -> str:
+    """What is for exceptions: an `except`, else a `with`, else nothing."""
     ranges = list(exception_ranges(code.co_exceptiontable))
     seen: set[int] = set()
+    found = ""
     while True:
         target = next((t for start, end, t, _ in ranges if start <= at < end), None)
         if target is None or target in seen:
-            return False
+            return found
         if _is_handler(code, target):
-            return True
+            return _EXCEPT
+        found = _WITH if _is_with(code, target) else found
         seen.add(target)
         at = target
+
+
+def _is_with(code: CodeType, target: int) -> bool:
+    """True for the end of a `with`, which an exception comes to."""
+    names = [dis.opname[i.code] for i in instructions_of(code) if i.at >= target]
+    return names[:2] == ["PUSH_EXC_INFO", "WITH_EXCEPT_START"]
 
 
 def _is_handler(code: CodeType, target: int) -> bool:
