@@ -137,7 +137,63 @@ def asserted(x):
     return 0.0
 
 
+def until_a_limit(x):
+    part = count = None
+    total = 0.0
+    for v in x:
+        if part is None:
+            part, count = 0.0, 1
+        part += v
+        count *= -1
+        if part > 1.0:
+            total += part * count
+            part = None
+    return total, part or 7.0
+
+
+def of_the_last(x):
+    last = least = None
+    total = 0.0
+    for v in x:
+        total += v - (last or least or 0.5)
+        last = v if v > 0 else None
+        if v < -1:
+            least = v
+    return total, (least or last or 3.0) * 2
+
+
+def changes(x):
+    sign = None
+    count = 0
+    for v in x:
+        if abs(v) > 0.5:
+            positive = v > 0
+            if sign != positive:
+                count += 1
+            if positive == sign:
+                count += 100
+            if sign == 1:
+                count += 10000
+            sign = positive
+    return count
+
+
+def in_a_with(x):
+    last = None
+    total = 0.0
+    for v in x:
+        with np.errstate(all="ignore"):
+            if v > 0.5:
+                last = v
+            if v < -0.5:
+                last = None
+        if last is not None:
+            total += last
+    return total
+
+
 FUNCTIONS = [least, first, with_place, none_again, as_truth, chosen, rows, pairs]
+FUNCTIONS += [until_a_limit, of_the_last, changes, in_a_with]
 FUNCTIONS += [in_each_iteration, ending_a_while, updated, asserted]
 
 
@@ -199,3 +255,21 @@ def test_gradients_go_through_them():
     wanted = np.zeros(70)
     wanted[x.argmin()] = 1
     np.testing.assert_array_equal(transpile.grad(least)(x), wanted)
+
+
+def is_the_given(x, given=None):
+    last = None
+    count = 0
+    for v in x:
+        if v > 0:
+            last = v
+        if last == given:
+            count += 1
+    return count
+
+
+def test_none_that_is_compared_with_none_is_an_error_of_the_call():
+    f = transpile.jit(is_the_given)
+    assert f(np.ones(80)) == is_the_given(np.ones(80))
+    with pytest.raises(TypeError, match="'last' is None"):
+        f(-np.ones(80))

@@ -21,6 +21,14 @@ def is_none(value: Any) -> Any:
     return _used(value) or value is None
 
 
+def is_none_alone(value: Any, name: str, other: Any) -> Any:
+    """True where a variable is None and what it is compared with is not."""
+    if other is None:
+        handed(value, name)
+        return False
+    return is_none(value)
+
+
 def given(value: Any) -> Any:
     """The value of a variable that is not None, as a test before has found."""
     if type(value) is Maybe:

@@ -11,7 +11,15 @@ from typing import Any
 
 from transpile.python.checked_values import assert_, bound
 from transpile.python.fresh_values import fresh
-from transpile.python.none_values import given, handed, holds, is_none, not_none, passed
+from transpile.python.none_values import (
+    given,
+    handed,
+    holds,
+    is_none,
+    is_none_alone,
+    not_none,
+    passed,
+)
 from transpile.python.semantics import branches, loops
 from transpile.python.semantics.branches import choose
 from transpile.python.semantics.conditions import and_, compare, is_singleton, not_, or_
@@ -46,6 +54,7 @@ __all__ = [
     "holds",
     "if_",
     "is_none",
+    "is_none_alone",
     "is_sequence",
     "is_singleton",
     "listed",

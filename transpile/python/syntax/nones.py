@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from transpile.python.syntax.names import names_of, placed
+from transpile.python.syntax.names import copied, names_of, placed
 
 Block = list[ast.stmt]
 # How a variable is read: as it is, since no path to here makes it None; behind a test.
@@ -127,9 +127,9 @@ class _Nones:
                 return self._assignment(node, known)
             case ast.AugAssign(target=ast.Name(id=name)) if name in self.names:
                 node.value = self._part(node.value, known)
-                if name in known:
-                    return [node], known | {name: _PLAIN}
-                value = self._call("not_none", [ast.Name(name, ast.Load()), _text(name)], node)
+                if known.get(name) == _PLAIN:
+                    return [node], known
+                value = self._part(ast.Name(name, ast.Load()), known, how="not_none")
                 first = placed(ast.Assign([ast.Name(name, ast.Store())], value), node)
                 return [first, node], known | {name: _PLAIN}
             case ast.If():
@@ -137,10 +137,11 @@ class _Nones:
             case ast.For() | ast.While():
                 return [node], self._loop(node, known)
             case ast.With():
+                stays = self._without_nones(node.body, known)
                 for item in node.items:
                     item.context_expr = self._part(item.context_expr, known)
-                node.body, behind = self.block(node.body, known)
-                return [node], behind
+                node.body, _ = self.block(node.body, known)
+                return [node], stays  # of the body a part is done where an exception is suppressed
             case ast.Try():
                 return [node], self._try(node, known)
             case ast.Assert():
@@ -265,6 +266,15 @@ class _Nones:
                 same = self._call("is_none", [node.left], node)
                 is_not = isinstance(op, ast.IsNot)
                 return placed(ast.UnaryOp(ast.Not(), same), node) if is_not else same
+            case ast.BoolOp(ast.Or(), [first, *others]) if not is_truth and self._is_open(
+                first, known
+            ):  # `x or 0` is the other value where x is None
+                rest = others[0] if len(others) == 1 else placed(ast.BoolOp(ast.Or(), others), node)
+                return self._part(placed(ast.IfExp(copied(first), first, rest), node), known)
+            case ast.Compare(left, [ast.Eq() | ast.NotEq()], [right]) if self._is_open(
+                left, known
+            ) != self._is_open(right, known) and all(map(_is_simple, (left, right))):
+                return self._equality(node, known)
             case ast.BoolOp():
                 now, values = known, []
                 for value in node.values:
@@ -287,6 +297,23 @@ class _Nones:
             is_ordered = isinstance(node, ast.Compare) and all(map(_is_order, node.ops))
             self._parts(node, known, "not_none" if is_operand or is_ordered else "handed")
         return node
+
+    def _is_open(self, node: ast.expr, known: Known) -> bool:
+        """True for a variable that may be None here."""
+        return isinstance(node, ast.Name) and node.id in self.names and node.id not in known
+
+    def _equality(self, node: ast.Compare, known: Known) -> ast.expr:
+        """`x == y`: None differs from what is not None."""
+        sides = node.left, node.comparators[0]
+        name, other = sides if self._is_open(sides[0], known) else sides[::-1]
+        assert isinstance(name, ast.Name)
+        given = self._part(copied(other), known)
+        test = self._call("is_none_alone", [copied(name), _text(name.id), given], node)
+        self._parts(node, known | {name.id: _TESTED})
+        if isinstance(node.ops[0], ast.NotEq):
+            return placed(ast.BoolOp(ast.Or(), [test, node]), node)
+        negated = placed(ast.UnaryOp(ast.Not(), test), node)
+        return placed(ast.BoolOp(ast.And(), [negated, node]), node)
 
     def _parts(self, node: ast.AST, known: Known, how: str = "handed") -> None:
         """Rewrite the expressions in a node."""
@@ -336,6 +363,11 @@ def _both(one: Known, other: Known) -> Known:
 
 def _is_order(op: ast.cmpop) -> bool:
     return isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """True for what may be read twice."""
+    return isinstance(node, ast.Name | ast.Constant)
 
 
 def _text(name: str) -> ast.expr:
