@@ -1,5 +1,6 @@
-"""Times of the kernels of `benchmarks.python_kernels`, `further_kernels` and `textbook_kernels`: as
-they are, under `transpile.jit`, under Numba's `njit`, and, most of them, written by hand in C.
+"""Times of the kernels of `benchmarks.python_kernels`, `further_kernels`, `textbook_kernels`,
+`polybench_kernels` and `element_kernels`: as they are, under `transpile.jit`, under Numba's `njit`,
+and, most of them, written by hand in C.
 
     python -m benchmarks.python_kernel_times [name ...] [--numba FOLDER] [--rounds N] [--no-python]
                                              [--runtime-sizes]
@@ -31,6 +32,7 @@ import transpile
 from benchmarks.element_kernels import ELEMENTS
 from benchmarks.further_kernels import FURTHER
 from benchmarks.hand_written import library, pointer
+from benchmarks.polybench_kernels import POLYBENCH
 from benchmarks.python_kernels import KERNELS, Kernel
 from benchmarks.python_kernels_in_c import TWINS, Twin
 from benchmarks.textbook_kernels import TEXTBOOK
@@ -155,7 +157,7 @@ def compare(name: str, kernel: Kernel, asked: argparse.Namespace) -> dict[str, f
 
 
 def _chosen(names: list[str]) -> Iterator[tuple[str, Kernel]]:
-    every = {**KERNELS, **FURTHER, **TEXTBOOK, **ELEMENTS}
+    every = {**KERNELS, **FURTHER, **TEXTBOOK, **POLYBENCH, **ELEMENTS}
     for table in [{name: every[name] for name in names}] if names else [every]:
         yield from table.items()
 
@@ -188,7 +190,11 @@ def main() -> None:
         f"{'ms':21} {'ours':>9} {'Numba':>9} {'C':>9} {'Python':>9} {'Numba/':>6} {'C/':>6}"
         f" {'trace':>6} {'C comp':>6} {'Numba1':>6}"
     )
-    titles = {"thirty kernels": KERNELS, "loops for each element": ELEMENTS}
+    titles = {
+        "thirty kernels": KERNELS,
+        "loops for each element": ELEMENTS,
+        "PolyBench": POLYBENCH,
+    }
     ratios: dict[str, list[dict[str, float]]] = {
         title: [] for title in (*titles, "further kernels")
     }

@@ -8,12 +8,13 @@ from thorough import one_in
 
 import transpile
 from benchmarks.element_kernels import ELEMENTS
+from benchmarks.polybench_kernels import POLYBENCH
 from benchmarks.python_kernels import KERNELS
 from benchmarks.textbook_kernels import TEXTBOOK
 
 
 def arguments(name, seed=0):
-    kernel = {**KERNELS, **TEXTBOOK, **ELEMENTS}[name]
+    kernel = {**KERNELS, **TEXTBOOK, **POLYBENCH, **ELEMENTS}[name]
     return kernel.arguments(np.random.default_rng(seed), kernel.small)
 
 
@@ -27,6 +28,12 @@ def test_kernels_unchanged_under_jit(name):
 @one_in(8)
 def test_kernels_that_make_tables_and_queues(name):
     agrees_with_python(name, TEXTBOOK[name].function)
+
+
+@pytest.mark.parametrize("name", POLYBENCH)
+@one_in(3)
+def test_kernels_of_linear_algebra(name):
+    agrees_with_python(name, POLYBENCH[name].function)
 
 
 @pytest.mark.parametrize("name", ELEMENTS)
