@@ -216,3 +216,32 @@ def test_what_no_table_holds_is_known_of_few_integers(function):
 def test_an_empty_dict_has_no_traced_key():
     f = transpile.jit(lambda x: sum([{}.get(v, 0.5) for v in x]))
     assert f(np.arange(80.0)) == 40
+
+
+def by_truth(x):
+    total = 0.0
+    for v in x:
+        total += [3, 5][bool(v > 2)] - ((0, 1), (2, 9))[not v][int(v) == 4]
+    if len(x):
+        total += [x[0], x[0] + 1][int(x[0]) > 2]
+    return total
+
+
+def test_truth_is_an_index():
+    f = transpile.jit(by_truth)
+    for size in (0, 1, 7, 80):
+        x = np.random.default_rng(size).integers(0, 9, size)
+        assert f(x) == by_truth(x)
+
+
+def changed_by_truth(x):
+    table = [[1, 2], [3, 4]]
+    for v in x:
+        table[bool(v > 2)][bool(v == 0)] += 1
+    return table
+
+
+def test_truth_is_an_index_of_a_few_lists_that_change():
+    f = transpile.jit(changed_by_truth)
+    for x in ([], [0], [3, 0, 4]):
+        np.testing.assert_equal(_plain(f(np.array(x, int))), _plain(changed_by_truth(x)))

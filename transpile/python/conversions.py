@@ -389,8 +389,11 @@ class Conversions:
         is_index = is_unknown(key) and not key.shape and key.dtype.kind in "iub"
         if not is_index or not is_stackable(container):
             return container
+        if key.dtype == BOOL and type(container[0]) is list:
+            return container  # which may change, and is no array whose index is a truth value
         chosen = Chosen(container)
-        key = as_integer(key) if key.dtype == BOOL else key
+        if key.dtype == BOOL:
+            return _Taken(chosen[as_integer(key)])
         if type(container[0]) is list:
             item = chosen[key]
             site = next((s for values, s in self.made if is_in(values, container)), None)
