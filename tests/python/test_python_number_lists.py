@@ -261,3 +261,20 @@ def test_a_list_of_the_callers_stays_as_it_is(caplog):
         transpile.jit(first_three)(values, 1.0)
     assert values == [1.0, 2.0, 3.0, 4.0]
     assert "changes its argument 'values', a list, and does not return it" in caplog.text
+
+
+def by_truth(x):
+    values = [1, 2, 3]
+    total = 0
+    for v in x:
+        values[v % 3] = v * 2
+        total += values[bool(v > 2)]
+        values[bool(v > 4)] = 7
+    return [total, *values]
+
+
+def test_truth_is_an_index():
+    f = transpile.jit(by_truth)
+    for size in (0, 1, 7, 80):
+        x = np.random.default_rng(size).integers(0, 9, size)
+        np.testing.assert_array_equal(f(x), by_truth(x))

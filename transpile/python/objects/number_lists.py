@@ -54,8 +54,8 @@ class NumberList(TracedList):
         """An index as one of the array; IndexError as Python's where it is known."""
         if isinstance(k, Tracer) and not k.ndim and k.dtype.kind in "iub":
             known = k.owner.value(k.variable)
-            if known is UNKNOWN:
-                return k
+            if known is UNKNOWN:  # of an array, a truth value is a mask
+                return np.where(k, 1, 0) if k.dtype.kind == "b" else k
             k = int(known)
         index = operator.index(k)
         if not -len(self) <= index < len(self):
