@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import pytest
 from places import ROOT
 from programs import needs
+from thorough import one_in
 
 USE = """
 import sys
@@ -33,6 +34,7 @@ LIBRARY = ["damped_c.h", "damped_c.py", "damped_c.pyi", "libdamped_c.so", "wave.
         ),
     ],
 )
+@one_in(2)
 def test_a_wheel_carries_the_library(example, backend, least, tmp_path):
     # Not by importing it here: setuptools replaces distutils for the whole process.
     try:

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.build import toolchain
@@ -80,6 +81,7 @@ def test_flags_of_the_level_follow_the_effort_only_for_gcc(kind):
 
 @pytest.mark.skipif(not IS_GCC, reason="only gcc's effort depends on the length")
 @pytest.mark.parametrize(("wanted", "limits"), [("long", (10, 10**6)), ("huge", (5, 10))])
+@one_in(2)
 def test_text_log_and_assembly_are_of_one_effort(wanted, limits):
     x, weights = arguments()
     usual = vectors(transpile.jit(network).lower(x, weights).compile())

@@ -16,7 +16,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from thorough import thorough
+from thorough import one_in, thorough
 
 from transpile.disk_cache import cache as cache_module
 from transpile.disk_cache import cache_files as directories
@@ -704,6 +704,7 @@ print(*(warning.message for warning in caught), sep="\\n")
 
 
 @pytest.mark.parametrize("where", ["cache", "cache and temporary files"])
+@one_in(2)
 def test_where_no_program_can_be_loaded_from_another_place_is_used(tmp_path, where):
     disk = tmp_path / "disk"
     disk.mkdir()

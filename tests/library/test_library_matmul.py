@@ -55,6 +55,7 @@ def test_large_products_of_floats_go_to_the_library():
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
+@one_in(2)
 def test_products_with_the_own_transpose_are_those_of_a_copy(dtype):
     # Blocks of rows and of the sum, and edges of tiles.
     for shape in ((130, 70), (70, 700), (1050, 90)):

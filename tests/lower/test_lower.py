@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from graphs import GraphMaker, loops_of, lowered, statements_of
 from helpers import ordinary, trace_to_graph
+from thorough import one_in
 
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.calls import Call
@@ -105,6 +106,7 @@ def test_arrays_of_sixteen_axes_have_loops():
     "step",
     [lambda x, k: x * 1.5 + k, lambda x, k: np.sin(x) * x, lambda x, k: np.where(x > k, x, -x)],
 )
+@one_in(3)
 def test_long_chains_take_statements_in_proportion(step):
     def chain(x, turns):
         for k in range(turns):

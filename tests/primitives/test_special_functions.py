@@ -258,7 +258,7 @@ def test_functions_without_loops_run_in_vector_lanes(loops):
 
 @as_users
 @pytest.mark.parametrize("name", LANES)
-@one_in(3)
+@one_in(5)
 def test_a_result_has_the_same_bits_wherever_its_element_stands(loops, name):
     x = np.concatenate([ONE[name][1][:40], [0.0, -0.0, 1.0, INF, -INF, np.nan, -2.0]])
 

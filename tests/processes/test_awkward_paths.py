@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from thorough import one_in
 
 from transpile.build import toolchain
 from transpile.build.toolchain import find_blas, find_lapack
@@ -54,6 +55,7 @@ def awkward(tmp_path):
 
 
 @pytest.mark.parametrize("debug", [False, True])
+@one_in(2)
 def test_everything_in_awkward_places(awkward, debug):
     (library, _) = next(candidates())
     place = awkward.replace(b"$", b"")  # which the loader takes for a word to replace

@@ -123,7 +123,7 @@ OURS = (errors.InternalError, errors.CompilationError, AssertionError, SystemErr
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@one_in(2)
+@one_in(4)
 def test_errors_say_something(name, monkeypatch):
     monkeypatch.setenv("TRANSPILE_CALLS", "c")
     function, good = FUNCTIONS[name]

@@ -185,6 +185,7 @@ def test_loops_over_traced_ranges(f):
 
 
 @pytest.mark.parametrize("f", [bounded_by_counter, without_bound, newton])
+@one_in(3)
 def test_transformations_of_each_other(f):
     slope = transpile.jit(transpile.grad(f))(1.3)
     for transformed in (

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from thorough import one_in
 
 import transpile
 from transpile.errors import BranchError
@@ -198,6 +199,7 @@ FUNCTIONS += [in_each_iteration, ending_a_while, updated, asserted]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
+@one_in(2)
 def test_results_are_those_of_python(function):
     f = transpile.jit(function)
     for size in SIZES:

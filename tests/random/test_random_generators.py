@@ -132,6 +132,7 @@ def test_bits_keys_and_samples_are_those_of_jax(name):
 
 
 @pytest.mark.parametrize("name", ["unsafe_rbg", "philox2x32"])
+@one_in(2)
 def test_keys_are_arrays_and_leaves(name):
     """Of two parts, and of one."""
 

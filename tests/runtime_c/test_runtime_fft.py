@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import one_in, tries
+from thorough import one_in, thorough, tries
 
 from transpile.library.fft import KINDS, make_plan, padded_length, prime_factors, radices_of, roots
 from transpile.symbols import c_helpers
@@ -271,6 +271,7 @@ def test_a_number_that_is_not_finite_stays_in_its_transform(native, value):
         assert not np.isfinite(got[bad]).any()
 
 
+@thorough
 @pytest.mark.skipif(not X86_64, reason="names of x86 processors")
 @pytest.mark.parametrize("march", ["x86-64", "x86-64-v3"])
 @one_in(2)

@@ -318,7 +318,7 @@ def error_in_ulp(got, true, dtype, least=0.0):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@one_in(4)
+@one_in(6)
 def test_error_is_within_the_limit(build, name):
     base, suffix = split(name)
     dtype = DTYPES[suffix]

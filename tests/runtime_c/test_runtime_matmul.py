@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import one_in, tries
+from thorough import one_in, thorough, tries
 
 from transpile.symbols import c_helpers
 
@@ -377,6 +377,7 @@ def test_workspace_is_the_documented_number(native, dtype):
         assert native.workspace_bytes(m, n, k, dtype) == bytes_needed
 
 
+@thorough
 @pytest.mark.skipif(not X86_64, reason="names of x86 processors")
 @pytest.mark.parametrize("march", ["x86-64", "x86-64-v3"])
 @one_in(2)

@@ -388,6 +388,7 @@ def test_nests_whose_ends_are_known_one_after_the_other_are_triangles():
 
 @pytest.mark.full_level
 @pytest.mark.parametrize("shape", [("n",), (3, "n"), ("n", 5)], ids=str)
+@one_in(3)
 def test_long_cumulative_sums_are_those_of_the_same_length_known_before(shape):
     """To the bit; of few elements they are NumPy's, one after the other."""
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from thorough import one_in
+from thorough import one_in, thorough
 
 import transpile
 from transpile import tree
@@ -98,6 +98,7 @@ def test_complex_systems(name):
     np.testing.assert_allclose(found, np.linalg.solve(COMPLEX, b), rtol=1e-8)
 
 
+@thorough
 def test_tolerances_limits_and_restarts():
     once = linalg.cg(DEFINITE, B, maxiter=1)[0]
     alpha = B @ B / (B @ DEFINITE @ B)
@@ -145,6 +146,7 @@ def rosenbrock(x):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@one_in(2)
 def test_minima_are_those_of_scipy(method):
     for fun, x0, want in (
         (rosenbrock, np.array([-1.2, 1.0, 0.5]), np.ones(3)),

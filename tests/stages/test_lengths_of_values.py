@@ -106,6 +106,7 @@ def test_of_every_length(function, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int8])
+@one_in(2)
 def test_of_matrices_and_pairs(dtype):
     of_matrix, of_pair = transpile.jit(matrices), transpile.jit(pairs)
 
@@ -148,6 +149,7 @@ def nested(x, w):
     )
 
 
+@thorough
 def test_nested_for_fixed_and_for_runtime_sizes():
     fixed = transpile.jit(nested)
     n = ShapeDtypeStruct(("n",), np.float64)

@@ -12,7 +12,7 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 import pytest
-from thorough import thorough
+from thorough import one_in, thorough
 
 import transpile
 from transpile.stages import Compiled, Lowered, Traced
@@ -204,6 +204,7 @@ def scaled(x):
 
 
 @pytest.mark.parametrize("words", [(), ("called",)])
+@one_in(2)
 def test_functions_and_stages_that_are_sent_to_processes_without_the_script(tmp_path, words):
     (tmp_path / "sender.py").write_text(SENT)
     (tmp_path / "helpers_of_the_script.py").write_text(HELPERS)

@@ -54,6 +54,7 @@ def test_each_row_has_a_block_of_its_own(shape, shared_cache):
 
 
 @pytest.mark.parametrize("dtype", ["i1", "f4"])
+@one_in(2)
 def test_blocks_of_short_rows_and_of_columns_are_short(dtype, shared_cache):
     for size, shape, axis in (
         (USUAL.shortest_search_block, (3, -1), 1),

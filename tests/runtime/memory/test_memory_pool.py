@@ -78,6 +78,7 @@ def test_nothing_is_kept_where_nothing_may_be():
     assert home.bytes_kept() == 0
 
 
+@thorough
 def test_a_view_that_a_user_makes_of_the_base_gives_nothing_back():
     home, empty = arrays()
     array = empty(COUNT)
