@@ -32,7 +32,7 @@ from transpile.ir.loop_rewrite import (
     declared_names,
     map_bodies,
     names_in,
-    parts,
+    names_read,
     substitute_index,
     walk,
     with_bodies,
@@ -204,12 +204,11 @@ def _is_shared(after: Body, row: Symbol) -> bool:
 
 def _is_alone(row: _Row) -> bool:
     """True if the chain adds to scalars of its row, and neither it nor what stands before it reads
-    a scalar that other rows change."""
+    or changes a scalar that other rows change."""
     before, own = declared_names(row.before), declared_names(row.body)
     updated = {target.name for target in map(_accumulator, walk(row.body)) if target is not None}
     shared = updated - own
-    moved = (*row.before, row.chain)
-    read = {p.name for s in walk(moved) for p in parts(s) if isinstance(p, Ref)}
+    read = frozenset[str]().union(*map(names_read, (*row.before, row.chain)))
     chained = {target.name for target in map(_accumulator, row.chain.body) if target is not None}
     return chained <= before and shared.isdisjoint(read)
 
