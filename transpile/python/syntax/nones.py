@@ -73,18 +73,20 @@ def _own(body: Iterable[ast.AST]) -> Iterable[ast.AST]:
 def _pairs(node: ast.Assign) -> Iterable[tuple[str, ast.expr | None]]:
     """The variables of an assignment, each with its value; None: a part of one."""
     for target in node.targets:
-        if isinstance(target, ast.Name):
-            yield target.id, node.value
-            continue
-        both = isinstance(target, ast.Tuple | ast.List) and isinstance(node.value, ast.Tuple)
-        if both and len(target.elts) == len(node.value.elts):  # type: ignore[attr-defined]
-            for part, value in zip(target.elts, node.value.elts, strict=True):  # type: ignore[attr-defined]
-                if isinstance(part, ast.Name):
-                    yield part.id, value
-                    continue
-                yield from ((name, None) for name in names_of([part]).bound)
-        else:
-            yield from ((name, None) for name in names_of([target]).bound)
+        match target, node.value:
+            case ast.Name(id=name), value:
+                yield name, value
+            case (
+                ast.Tuple(elts=parts) | ast.List(elts=parts),
+                ast.Tuple(elts=values),
+            ) if len(parts) == len(values):
+                for part, value in zip(parts, values, strict=True):
+                    if isinstance(part, ast.Name):
+                        yield part.id, value
+                    else:
+                        yield from ((name, None) for name in names_of([part]).bound)
+            case _:
+                yield from ((name, None) for name in names_of([target]).bound)
 
 
 def _copies(node: ast.Assign) -> Iterable[tuple[str, str]]:

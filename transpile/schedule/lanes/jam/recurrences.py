@@ -70,6 +70,13 @@ class _Row:
     chain: For
     after: Body
 
+    @staticmethod
+    def of(body: Body, place: int) -> _Row:
+        """The statements of a row whose chain is at a place."""
+        chain = body[place]
+        assert isinstance(chain, For)
+        return _Row(body[:place], chain, body[place + 1 :])
+
     @property
     def body(self) -> Body:
         """All of them."""
@@ -107,7 +114,7 @@ class _Jam:
         first = next((k for k, s in enumerate(rows.body) if isinstance(s, For)), None)
         if first is None:
             return None
-        row = _Row(rows.body[:first], rows.body[first], rows.body[first + 1 :])  # type: ignore[arg-type]
+        row = _Row.of(rows.body, first)
         simple = sum(not isinstance(s, For) for s in walk(rows.body))
         if simple > self._machine.most_jammed_statements or not _is_copied(row):
             return None
@@ -161,8 +168,7 @@ class _Jam:
         body = tuple(substitute_index(s, rows.symbol, number) for s in body)
         if place:
             body = with_own_names(body, self._names, declared_names(rows.body))
-        at = len(row.before)
-        return _Row(body[:at], body[at], body[at + 1 :])  # type: ignore[arg-type]
+        return _Row.of(body, len(row.before))
 
     def _rest(self, row: _Row, start: Index) -> Body:
         """What a row adds behind the terms that the group has in common."""
