@@ -177,3 +177,233 @@ def suppressed_of_known(x, k):
 )
 def test_what_no_handler_is_for_compiles(function):
     np.testing.assert_array_equal(transpile.jit(function)(X, 2), function(X, 2))
+
+
+def raised_again(x, k):
+    try:
+        v = x[k] / float(k)
+    except (IndexError, ZeroDivisionError):
+        raise
+    except LookupError:
+        v = -1.0
+    return v
+
+
+def in_a_guard(x, k):
+    total = 0.0
+    for j in (k, k - 4, k + 7):
+        try:
+            if 0 <= j < len(x):
+                total += x[j]
+            if j < 0 or j >= 3:
+                continue
+            total += x[j - 3]
+        except IndexError:
+            total -= 1
+    return total
+
+
+def of_a_guarded_division(x, k):
+    total = 0.0
+    for v in x:
+        d = float(v - k)
+        try:
+            if abs(d) > 1e-9 and 1 / d > 0:
+                total += 2 / d
+            if d != 0:
+                total += 1 / d
+            if not d <= 0:
+                total += 3 / d
+            total += 1 / d if d else 0.5
+        except ZeroDivisionError:
+            total -= 1
+    return total
+
+
+class Timer:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.ended = True
+
+
+class Passing(Timer):
+    def __exit__(self, *_):
+        return False
+
+
+@contextlib.contextmanager
+def cleaning():
+    try:
+        yield 2.0
+    finally:
+        pass
+
+
+def managed(x, k):
+    with Timer(), Passing() as manager, cleaning() as scale:
+        v = x[k] * scale
+    return v if isinstance(manager, Passing) else 0.0
+
+
+class Suppressing(Timer):
+    def __exit__(self, kind, *_):
+        return kind is not None and issubclass(kind, Exception)
+
+
+def without_exceptions(x, k):
+    total = 0.0
+    with Suppressing():
+        for v in x:
+            while k > 0.1:
+                k = k / 2
+            total += v * k
+        if total > 1:
+            return total
+    return -total
+
+
+@pytest.mark.parametrize(
+    "function",
+    [raised_again, in_a_guard, of_a_guarded_division, managed, without_exceptions],
+)
+@pytest.mark.parametrize("k", [1, 2])
+def test_what_no_handler_would_do_compiles(function, k):
+    np.testing.assert_allclose(transpile.jit(function)(X, k), function(X, k), rtol=1e-15)
+
+
+def test_a_handler_that_raises_again_lets_the_exception_pass():
+    f = transpile.jit(raised_again, check_bounds=True, check_arithmetic=True)
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        f(X, 5)
+
+
+@contextlib.contextmanager
+def swallowing():
+    try:
+        yield 2.0
+    except IndexError:
+        return
+
+
+@contextlib.contextmanager
+def suppressing():
+    with suppress(IndexError):
+        yield 2.0
+
+
+def by_a_class(x, k):
+    v = -1.0
+    with Suppressing():
+        v = x[k]
+    return 2 * v
+
+
+def by_a_generator(x, k):
+    v = -1.0
+    with swallowing():
+        v = x[k]
+    return 2 * v
+
+
+def by_a_generator_that_suppresses(x, k):
+    v = -1.0
+    with suppressing():
+        v = x[k]
+    return 2 * v
+
+
+QUIET = Suppressing()
+
+
+def by_a_global(x, k):
+    v = -1.0
+    with QUIET as quiet:
+        v = x[k] if quiet is QUIET else 0.0
+    return 2 * v
+
+
+def of_perhaps_python_numbers(x, k):
+    total = count = 0
+    for v in np.array([1, 2, 3]) * k:
+        if v > 5:
+            total += v
+            count += 1
+    try:
+        return total / count
+    except ZeroDivisionError:
+        return -1.0
+
+
+def outside_of_the_guard(x, k):
+    try:
+        if k < len(x):
+            return x[k]
+        return 0.0
+    except IndexError:
+        return -1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (by_a_class, "IndexError"),
+        (by_a_generator, "IndexError"),
+        (by_a_generator_that_suppresses, "IndexError"),
+        (by_a_global, "IndexError"),
+        (of_perhaps_python_numbers, "ZeroDivisionError"),
+        (outside_of_the_guard, "IndexError"),
+    ],
+)
+def test_managers_that_may_suppress_are_handlers(function, error):
+    with pytest.raises(UnsupportedError, match=f"cannot handle the {error} that Python raises"):
+        transpile.jit(function)(X, np.int64(1))
+
+
+def raised_in_a_manager(x, k):
+    v = 0.0
+    with Suppressing():
+        if x[0] < 0:
+            raise ValueError("negative")
+        v = x[0]
+    return 2 * v
+
+
+def test_a_raise_that_a_manager_would_suppress_is_an_error():
+    with pytest.raises(UnsupportedError, match="cannot handle the ValueError that it raises"):
+        transpile.jit(raised_in_a_manager)(X, 1)
+
+
+def swallowed(x, k):
+    try:
+        if x[0] > 0:
+            return x
+    except:  # noqa: E722
+        pass
+    return x - 1
+
+
+def swallowed_by_class(x, k):
+    try:
+        return float(x[0])
+    except TypeError:
+        return -1.0
+
+
+def asked_by_name(x, k):
+    try:
+        return float(x[0])
+    except ConcretizationTypeError:
+        return x[1]
+
+
+@pytest.mark.parametrize("function", [swallowed, swallowed_by_class])
+def test_no_handler_of_pythons_classes_sees_errors_of_a_trace(function):
+    with pytest.raises(ConcretizationTypeError, match="a traced value"):
+        transpile.jit(function, python_control_flow=False)(X, 1)
+
+
+def test_a_handler_that_names_errors_of_a_trace_sees_them():
+    f = transpile.jit(asked_by_name, python_control_flow=False)
+    assert f(X, 1) == X[1]

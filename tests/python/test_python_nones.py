@@ -275,3 +275,66 @@ def test_none_that_is_compared_with_none_is_an_error_of_the_call():
     assert f(np.ones(80)) == is_the_given(np.ones(80))
     with pytest.raises(TypeError, match="'last' is None"):
         f(-np.ones(80))
+
+
+def last_kind(x):
+    for v in x:
+        if v > 1:
+            kept = None
+        else:
+            kept = v
+    return -1.0 if kept is None else kept
+
+
+def of_some_iterations(x):
+    total = 0.0
+    for v in x:
+        if v > 0.5:
+            best = v
+        elif v < -0.5:
+            best = None
+        if abs(v) > 0.6:
+            total += 1.0 if best is None else best
+    return total
+
+
+def of_three_paths(x):
+    n = len(x)
+    while True:
+        n -= 1
+        if n < 0:
+            found = None
+            break
+        if x[n] > 1.5:
+            found = n
+            break
+    return -1 if found is None else found
+
+
+@pytest.mark.parametrize("function", [last_kind, of_some_iterations, of_three_paths])
+@pytest.mark.parametrize("size", [1, 7, 80])
+def test_a_variable_is_none_first_in_a_branch(function, size):
+    f = transpile.jit(function)
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=size)
+        np.testing.assert_allclose(f(x), function(x))
+
+
+def read_before(x):
+    for v in x:
+        if v > 1:
+            kept = v
+        elif v > 0:
+            kept = None
+        if v < 0 and kept is None:
+            return v
+    return 0.0
+
+
+def test_one_that_no_path_has_bound_is_pythons_error():
+    f = transpile.jit(read_before)
+    x = np.linspace(0.5, -1, 80)
+    assert f(x) == read_before(x)
+    for g in (f, read_before):
+        with pytest.raises(UnboundLocalError, match="'kept'"):
+            g(-np.ones(80))

@@ -45,6 +45,12 @@ def bound(value: Any) -> Any:
     return value.value
 
 
+def bound_if(is_bound: Any, value: Any, name: str) -> Any:
+    """The value of a variable that may be None, where it is bound."""
+    if_(not_(is_bound), lambda: _raised(name), lambda: (), (), ())
+    return value
+
+
 def _raised(name: str) -> tuple[()]:
     raise_(lambda: _unbound(name), None)
     return ()

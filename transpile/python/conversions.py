@@ -27,12 +27,12 @@ from transpile.python.lookups import is_table, looked_up, method_of
 from transpile.python.mathematics import functions
 from transpile.python.objects.containers import Lent
 from transpile.python.objects.number_lists import ListedError, is_in, made_of, type_in
-from transpile.python.objects.ranges import range_of
+from transpile.python.objects.ranges import is_nonzero, range_of
 from transpile.python.objects.references import NO_ARGUMENT
 from transpile.python.rolling import RolledError, UnrolledError
 from transpile.python.semantics import bounds, builtins, exceptions
 from transpile.python.semantics.branches import if_
-from transpile.python.semantics.exceptions import HandledError, raise_
+from transpile.python.semantics.exceptions import HandledError, Handler, raise_
 from transpile.python.semantics.generators import Generating
 from transpile.python.semantics.iterables import Chosen, is_stackable
 from transpile.python.semantics.numbers import as_integer, is_unknown
@@ -108,7 +108,8 @@ class Conversions:
     unrolled     those that cannot, and why
     changing     by the site of a loop: the attributes that it changes
     counting     what the greatest numbers in statements are, that only the program has
-    handlers     of the `try` statements that are being traced: functions that give their classes
+    handlers     of the `try` statements that are being traced
+    conditions   what is known to hold where a branch is traced, or not to
     lent         what traced values have chosen of the user's lists and objects, which are copies
     lists        where lists are made that are arrays, and a type that their elements hold, if any
     made         the lists that the trace has made, and where
@@ -131,7 +132,8 @@ class Conversions:
         self.unrolled: dict[Any, Exception] = {}
         self.changing: dict[Any, Any] = {}
         self.counting = bounds.Counting()
-        self.handlers: list[Callable[[], Any]] = []
+        self.handlers: list[Handler] = []
+        self.conditions: list[tuple[Any, bool]] = []
         self.lent: list[tuple[str, Lent]] = []
         self.lists: dict[Any, Any] = {}
         self.made: list[tuple[Any, Any]] = []
@@ -275,7 +277,7 @@ class Conversions:
 
     def handles(self, error: type[Exception]) -> bool:
         """True where a handler of the user's is for exceptions of a class."""
-        return any(issubclass(error, kinds()) for kinds in self.handlers)
+        return any(handler.is_for(error) for handler in self.handlers)
 
     def refuse_handled(self, error: Exception) -> None:
         """End the trace with an error, whatever the user's handlers are for."""
@@ -285,6 +287,10 @@ class Conversions:
         """True for an index that is in range, as the loops around it say."""
         limits = range_of(index) if isinstance(size, int) else None
         return limits is not None and -size <= limits[0] and limits[1] < size
+
+    def is_nonzero(self, value: Any) -> bool:
+        """True for a number that cannot be 0, as loops and branches around it say."""
+        return is_nonzero(value)
 
     def require(self, smaller: Any, larger: Any, text: str) -> None:
         """End the program with NumPy's error where an inequality of sizes, or of numbers, does not

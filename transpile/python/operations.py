@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from transpile.python.checked_values import assert_, bound
+from transpile.python.checked_values import assert_, bound, bound_if
 from transpile.python.fresh_values import fresh
 from transpile.python.none_values import (
     given,
@@ -27,6 +27,7 @@ from transpile.python.semantics.exceptions import (
     format_,
     goes_on,
     handled,
+    managed,
     passed_on,
     percent,
     raise_,
@@ -41,6 +42,7 @@ __all__ = [
     "and_",
     "assert_",
     "bound",
+    "bound_if",
     "choose",
     "compare",
     "for_",
@@ -58,6 +60,7 @@ __all__ = [
     "is_sequence",
     "is_singleton",
     "listed",
+    "managed",
     "not_",
     "not_none",
     "only_here",

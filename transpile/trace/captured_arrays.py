@@ -22,6 +22,7 @@ from transpile.ir.primitive import TABLE
 from transpile.ir.source_info import user_source
 from transpile.ir.types import SHORT_NAMES
 from transpile.trace.bytecode.call_resolution import resolved
+from transpile.trace.bytecode.handlers import is_swallowed
 from transpile.trace.bytecode.made_arrays import AssignedError
 from transpile.trace.bytecode.printing import printing_once
 from transpile.trace.bytecode.reads import global_names
@@ -174,9 +175,14 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
 
 def _retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:
     tried = functools.partial(_with_made_arrays, attempt, function)
-    if THREAD.python is not None or not THREAD.converts or not CONVERSIONS:
-        return tried()
     refusals: list[errors.TracerError] = []
+    if THREAD.python is not None or not CONVERSIONS:
+        return tried()
+    if not THREAD.converts:
+        traced = _with_longest(THREAD.longest, tried, refusals)
+        for refusal in filter(is_swallowed, refusals):
+            raise refusal
+        return traced
     undecided: errors.UndecidedSizeError | None = None
     long = False
     try:

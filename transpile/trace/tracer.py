@@ -426,7 +426,8 @@ def _checked(name: str, function: Any, reflected: bool = False) -> Callable[[Tra
 
     def method(self: Tracer, other: Any) -> Any:
         result = plain(self, other)
-        if self.type.weak and is_users_call() and result is not NotImplemented:
+        is_asked = self.type.weak or (THREAD.python is not None and THREAD.python.handlers)
+        if is_asked and is_users_call() and result is not NotImplemented:
             tests = tests_of_arithmetic()
             if tests is not None:
                 operands = (other, self) if reflected else (self, other)

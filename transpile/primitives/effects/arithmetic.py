@@ -17,8 +17,10 @@ import numpy as np
 from transpile.ir.dims import Dim
 from transpile.ir.types import PYTHON_SCALARS
 from transpile.primitives.effects.failures import fail_where
+from transpile.trace.bytecode.handlers import refuse_handled
 from transpile.trace.trace import the_trace
 from transpile.trace.tracer import Tracer
+from transpile.util.interrupt_safety import THREAD
 
 Function = Callable[..., Any]
 _OPERATORS: dict[str, Function] = {
@@ -37,14 +39,19 @@ _ERRORS = (ZeroDivisionError, ValueError, OverflowError)
 def check_operator(name: str, left: Any, right: Any, result: Any) -> None:
     """End the program where Python's operator raises an exception for its numbers; NumPy's, of
     which one of the two is, only warn."""
+    is_division = name not in ("lshift", "rshift", "pow")
+    if is_division and THREAD.python is not None and THREAD.python.is_nonzero(right):
+        return
     if not (_is_python(left) and _is_python(right)):
+        if is_division and all(_is_python(x) or _may_be_python(x) for x in (left, right)):
+            refuse_handled(ZeroDivisionError, the_trace())
         return
     function = _OPERATORS[name]
     left, right = (x.as_value() if isinstance(x, Dim) else x for x in (left, right))
     one, zero = _sample(left, 1), _sample(right, 0)
     if name in ("lshift", "rshift"):
         _fail(np.less(right, 0), function, (left, right), (one, -1))
-    elif name != "pow":
+    elif is_division:
         _fail(np.equal(right, 0), function, (left, right), (one, zero))
     else:
         is_pole = np.logical_and(np.equal(left, 0), np.less(right, 0))
@@ -117,6 +124,14 @@ def _is_python(value: Any) -> bool:
     if isinstance(value, Tracer):
         return value.type.weak and not value.shape
     return type(value) in PYTHON_SCALARS or isinstance(value, Dim)
+
+
+def _may_be_python(value: Any) -> bool:
+    """True for what a loop or a branch may leave a number of Python's, and else makes NumPy's."""
+    if not isinstance(value, Tracer) or value.shape:
+        return False
+    equation = value.owner.producers.get(value.variable)
+    return equation is not None and equation.primitive.kind == "control"
 
 
 def _sample(value: Any, number: int) -> Any:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Atom, Const, Equation
+from transpile.ir.types import BOOL, FLOAT64, INT64
+from transpile.primitives import elementwise
+from transpile.primitives.elementwise import bits
 from transpile.python.objects.counters import least_change
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
+from transpile.util.interrupt_safety import THREAD
 
 Interval = tuple[int, int]
 # The least and the greatest value: ints, integers of the trace `root`, or None where nobody knows.
@@ -52,11 +58,106 @@ def _limits(trace: Trace, atom: Atom, steps: int, root: Trace | None) -> Limits:
         if here is atom:
             return _limits(tracer.owner, tracer.variable, steps - 1, root)
     limits = _of_equation(trace, atom, steps, None if trace is root else root)
+    if root is None and atom.type.dtype.kind in "iu" and not atom.type.shape:
+        limits = _within(limits, trace, atom)
     is_number = atom.type.dtype.kind in "iu" and not atom.type.shape
     if trace is root and is_number and not all(isinstance(x, int) for x in limits):
         value = Tracer(root, atom)
         return value, value
     return limits
+
+
+def is_nonzero(value: Any) -> bool:
+    """True for a number that cannot be 0, as its range says, or the branches around it."""
+    limits = range_of(value)
+    if limits is not None and not limits[0] <= 0 <= limits[1]:
+        return True
+    if not isinstance(value, Tracer) or value.shape:
+        return False
+    own = _origin(value.owner, value.variable)
+    return any(
+        (number < 0) - (number > 0) not in signs
+        for signs, other, number in _conditions()
+        if other == own or _is_size_of(other, own)
+    )
+
+
+_Origin = tuple[Trace, Atom]
+# What signs the difference of a value and a number may have.
+_Comparison = tuple[frozenset[int], _Origin, Any]
+_SIGNS = frozenset((-1, 0, 1))
+
+
+def _conditions() -> Iterator[_Comparison]:
+    """The comparisons with numbers that hold where a branch is traced."""
+    python = THREAD.python
+    for condition, holds in () if python is None else python.conditions:
+        yield from _comparisons(condition.owner, condition.variable, holds)
+
+
+def _comparisons(trace: Trace, atom: Atom, holds: bool) -> Iterator[_Comparison]:
+    trace, atom = _origin(trace, atom)
+    equation = None if isinstance(atom, Const) else trace.producers.get(atom)
+    if equation is None or atom.type.dtype != BOOL:
+        return
+    primitive = equation.primitive
+    all_of = bits.bitwise_and if holds else bits.bitwise_or
+    if primitive is elementwise.logical_not or primitive is bits.invert:
+        yield from _comparisons(trace, equation.inputs[0], not holds)
+    elif (primitive.bitwise or primitive.name) == all_of.name:
+        for part in equation.inputs:
+            yield from _comparisons(trace, part, holds)
+    elif primitive.signs:
+        signs = frozenset(primitive.signs) if holds else _SIGNS - {*primitive.signs}
+        for k, (one, other) in enumerate(permutations(equation.inputs)):
+            if isinstance(other, Const) and not other.value.ndim:
+                turned = frozenset(-s for s in signs) if k else signs
+                yield turned, _origin(trace, one), other.value.item()
+
+
+def _origin(trace: Trace, atom: Atom) -> _Origin:
+    """The value that an atom is, of the outermost trace, before conversions of it."""
+    while True:
+        outer = next((t for t, here in trace.captures.values() if here is atom), None)
+        equation = None if isinstance(atom, Const) else trace.producers.get(atom)
+        if outer is not None:
+            trace, atom = outer.owner, outer.variable
+        elif equation is not None and equation.primitive is elementwise.convert:
+            if equation.inputs[0].type.dtype.kind not in "iuf" or _is_narrowed(equation):
+                return trace, atom
+            atom = equation.inputs[0]
+        else:
+            return trace, atom
+
+
+def _is_narrowed(equation: Equation) -> bool:
+    """True for a conversion that is not one of any integer, or float, to a wider one."""
+    one, other = equation.inputs[0].type.dtype, equation.outputs[0].type.dtype
+    return not np.can_cast(one, other, "safe") and not (one == INT64 and other == FLOAT64)
+
+
+def _is_size_of(one: _Origin, other: _Origin) -> bool:
+    """True for the absolute value of another value."""
+    trace, atom = one
+    equation = None if isinstance(atom, Const) else trace.producers.get(atom)
+    is_size = equation is not None and equation.primitive is elementwise.absolute
+    return is_size and _origin(trace, equation.inputs[0]) == other  # type: ignore[union-attr]  # is_size
+
+
+def _within(limits: Limits, trace: Trace, atom: Atom) -> Limits:
+    """Limits that the branches around a number narrow."""
+    least, greatest = limits
+    own = _origin(trace, atom)
+    for signs, other, number in _conditions():
+        if other != own or not isinstance(number, int):
+            continue
+        if -1 not in signs:
+            told = number + (0 not in signs)
+            least = told if least is None else max(least, told)
+        if 1 not in signs:
+            told = number - (0 not in signs)
+            greatest = told if greatest is None else min(greatest, told)
+    return least, greatest
 
 
 def _of_constant(atom: Const) -> Limits:

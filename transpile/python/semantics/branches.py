@@ -102,6 +102,16 @@ def _traced(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -> t
         raise decided(error, holds) from None
 
 
+def known_to_hold(condition: Any, holds: bool, branch: Later) -> Any:
+    """The result of a branch, in which it is known whether a condition holds."""
+    conditions = THREAD.python.conditions
+    conditions.append((condition, holds))
+    try:
+        return branch()
+    finally:
+        conditions.pop()
+
+
 def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -> tuple[Any, ...]:
     regions = Region("then"), Region("otherwise")
     attributes = Attributes(branches)
@@ -111,8 +121,9 @@ def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -
     changes: list[dict[Any, Any]] = []
     changed: dict[Any, Attribute] = {}
     for region, branch in zip(regions, branches, strict=True):
+        run = partial(known_to_hold, holds, region is regions[0], partial(ending, branch))
         try:
-            results.append(unchanging(partial(region.run, partial(ending, branch)), branch))
+            results.append(unchanging(partial(region.run, run), branch))
             copies.append(attributes.copied(results[-1]))
             changed |= {a.key: a for a in attributes.changed()}
             changes.append({a.key: a.get() for a in attributes.changed()})

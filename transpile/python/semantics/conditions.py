@@ -19,7 +19,7 @@ from transpile.numpy.core.promotion import weaken
 from transpile.python.growing import growth
 from transpile.python.objects.attributes import Attributes
 from transpile.python.objects.containers import contains, unchanging
-from transpile.python.semantics.branches import Later, choose
+from transpile.python.semantics.branches import Later, choose, known_to_hold
 from transpile.python.semantics.exceptions import ending
 from transpile.python.semantics.regions import Region
 from transpile.python.semantics.values import EndedError, array_type, is_array, joined, truth
@@ -185,7 +185,8 @@ def _joint(
     region = Region("operand")
     attributes = Attributes([other])
     try:
-        result = unchanging(partial(region.run, partial(ending, other)), other)
+        known = partial(known_to_hold, holds, combine is np.logical_and, partial(ending, other))
+        result = unchanging(partial(region.run, known), other)
         changes = bool(attributes.changed())
     except EndedError:
         result, changes = None, False

@@ -30,6 +30,7 @@ from transpile.python.objects.list_functions import opened
 from transpile.python.semantics.values import EndedError
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.bytecode import watched_calls
+from transpile.trace.bytecode.handlers import may_suppress
 from transpile.trace.trace import Trace, bind, current_trace
 from transpile.trace.tracer import TracedText, Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -149,18 +150,36 @@ class HandledError(BaseException):
 
 
 @contextmanager
-def handled(kinds: Callable[[], Any]) -> Iterator[None]:
-    """Around the body of a `try`, whose handlers are for exceptions of these classes."""
+def handled(kinds: Callable[[], Any], raising: tuple[int, ...] = ()) -> Iterator[None]:
+    """Around the body of a `try`, whose handlers are for exceptions of these classes; those at the
+    numbers `raising` raise them again, and do nothing else."""
     handlers = THREAD.python.handlers
-    handlers.append(kinds)
+    handler = Handler(kinds, raising)
+    handlers.append(handler)
     try:
         yield
     except _OWN as error:  # Python, which has values, would not raise it
-        if any(issubclass(type(error), kind) and not _is_own(kind) for kind in _classes(kinds())):
+        if handler.is_for(type(error), of_package=True):
             raise HandledError(error) from None
         raise
     finally:
         handlers.pop()
+
+
+class Handler:
+    """The handlers of a `try`: the classes that they are for, of which the first one counts."""
+
+    def __init__(self, kinds: Callable[[], Any], raising: tuple[int, ...]) -> None:
+        self._kinds = kinds
+        self._raising = raising
+
+    def is_for(self, error: type[BaseException], *, of_package: bool = False) -> bool:
+        """True where one of them does something about exceptions of a class."""
+        for number, kind in enumerate(self._kinds()):
+            for each in _classes((kind,)):
+                if issubclass(error, each) and not (of_package and _is_own(each)):
+                    return number not in self._raising
+        return False
 
 
 @contextmanager
@@ -173,12 +192,42 @@ def suppressed(*kinds: Any) -> Iterator[None]:
         passed_on()
 
 
+class _Managed:
+    """A context manager that may suppress exceptions of the user's: a handler for them. It is not
+    told what ends a trace."""
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+        suppressed = getattr(manager, "_exceptions", None) if type(manager) is suppress else None
+        self._handling = handled(lambda: suppressed or (Exception,))
+
+    def __enter__(self) -> Any:
+        entered = type(self._manager).__enter__(self._manager)
+        self._handling.__enter__()
+        return entered
+
+    def __exit__(self, *what: Any) -> Any:
+        self._handling.__exit__(*what)
+        return goes_on_behind(what[1]) and type(self._manager).__exit__(self._manager, *what)
+
+
+def managed(manager: Any) -> Any:
+    """What a `with` enters for a context manager."""
+    kind = type(manager)
+    is_manager = hasattr(kind, "__enter__") and hasattr(kind, "__exit__")
+    return _Managed(manager) if is_manager and may_suppress(manager) else manager
+
+
 TABLE: dict[Any, Any] = {suppress: suppressed}
 
 
 def goes_on() -> bool:
     """Whether what a `finally` does is to be done: not where a trace ends."""
-    error = sys.exc_info()[1]
+    return goes_on_behind(sys.exc_info()[1])
+
+
+def goes_on_behind(error: BaseException | None) -> bool:
+    """Whether an exception is one of the user's, or none."""
     return error is None or (isinstance(error, Exception) and not isinstance(error, _OWN))
 
 
@@ -220,7 +269,7 @@ def raise_(later: Callable[[], Any], cause: Any) -> None:
     if trace is None or not trace.is_region:
         error.args = tuple(_known(part) for part in error.args)
         raise error from cause
-    if any(isinstance(error, kinds()) for kinds in THREAD.python.handlers):
+    if THREAD.python.handles(type(error)):
         raise HandledError(
             errors.UnsupportedError(
                 f"{user_source()}: a program cannot handle the {type(error).__name__} that it "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -193,10 +194,13 @@ class Generating(Iterator):
     natively   the generator function that Python runs
     """
 
-    def __init__(self, consuming: Function, natively: Function, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, consuming: Function, natively: FunctionType, *args: Any, **kwargs: Any
+    ) -> None:
         super().__init__(None, partial(natively, *args, **kwargs))
         self._consuming = consuming
         self._given = args, kwargs
+        self.__code__ = natively.__code__  # says whether its end, as a manager, handles exceptions
 
     def consumed(
         self, body: Function, stops: tuple[int, ...], names: tuple[str, ...], values: Any

@@ -91,7 +91,7 @@ def conversion(
     ops = free_name(_OPS, taken)
     taken.add(ops)
     if has_nones and isinstance(node, ast.FunctionDef):
-        with_nones(node, ops)
+        with_nones(node, ops, taken)
     if own_lines:
         node = Comparisons(ops, own_lines).visit(node)
     consumed = None if consumer is None else Consumed(node, consumer.names, consumer.stops, taken)

@@ -198,3 +198,16 @@ def _own_names(node: ast.AST) -> list[ast.Name]:
         else:
             left += [c for c in ast.iter_child_nodes(node) if not isinstance(c, _INSIDE)]
     return names
+
+
+def only_raises_again(handler: ast.ExceptHandler) -> bool:
+    """True for a handler that does nothing but `raise`."""
+    return all(isinstance(s, ast.Raise) and s.exc is None for s in handler.body)
+
+
+def is_errstate(node: ast.expr) -> bool:
+    """True for NumPy's `errstate`, a manager that suppresses nothing."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in (
+        "np.errstate",
+        "numpy.errstate",
+    )

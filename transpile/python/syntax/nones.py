@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from transpile.python.syntax.names import copied, names_of, placed
+from transpile.python.syntax.names import copied, free_name, names_of, placed
 
 Block = list[ast.stmt]
 # How a variable is read: as it is, since no path to here makes it None; behind a test.
@@ -29,14 +29,20 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.While)
 
 
-def with_nones(node: ast.FunctionDef, ops: str) -> None:
-    """Rewrite a function, and those in it. `ops` is the name of the module of the operations."""
+def with_nones(node: ast.FunctionDef, ops: str, taken: set[str]) -> None:
+    """Rewrite a function, and those in it. `ops` is the name of the module of the operations; new
+    names are added to `taken`."""
     for inner in _own(node.body):
         if isinstance(inner, ast.FunctionDef):
-            with_nones(inner, ops)
+            with_nones(inner, ops, taken)
     names = _candidates(node.body)
     if names:
+        unsure = sorted(names - _surely_bound(node))
+        flags = {name: free_name(f"{name}_is_bound", taken) for name in unsure}
+        taken.update(flags.values())
         node.body, _ = _Nones(names, ops).block(node.body, {})
+        if flags:
+            _Bound(flags, ops).rewrite(node)
 
 
 def _candidates(body: Sequence[ast.stmt]) -> set[str]:
@@ -60,6 +66,83 @@ def _candidates(body: Sequence[ast.stmt]) -> set[str]:
     while further := {name for name, of in copies if of in nones} - nones:
         nones |= further
     return (nones & values) - others
+
+
+def _surely_bound(node: ast.FunctionDef) -> set[str]:
+    """The variables that are bound before anything reads them: by a parameter, or one of the first
+    statements."""
+    spec = node.args
+    given = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg)
+    bound = {a.arg for a in given if a is not None}
+    for statement in node.body:
+        if isinstance(statement, ast.Assign):
+            bound |= {name for name, _ in _pairs(statement)}
+    return bound
+
+
+class _Bound(ast.NodeTransformer):
+    """Keeps a flag for each variable that may be None, or not bound yet: reading it then is
+    Python's error. The flag of a variable has another name."""
+
+    def __init__(self, flags: dict[str, str], ops: str) -> None:
+        self._flags = flags
+        self._ops = ops
+
+    def rewrite(self, node: ast.FunctionDef) -> None:
+        """Rewrite the body of a function."""
+        first = node.body[0]
+        starts: Block = []
+        for name, flag in self._flags.items():
+            value = self._call("Unbound", [_text(name)], first)
+            starts.append(placed(ast.Assign([ast.Name(name, ast.Store())], value), first))
+            starts.append(self._set(flag, False, first))
+        node.body = [*starts, *self._block(node.body)]
+
+    def _set(self, flag: str, value: bool, at: ast.AST) -> ast.stmt:
+        return placed(ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(value)), at)
+
+    def _call(self, function: str, arguments: list[ast.expr], at: ast.AST) -> ast.expr:
+        callee = ast.Attribute(ast.Name(self._ops, ast.Load()), function, ast.Load())
+        return placed(ast.Call(callee, arguments, []), at)
+
+    def _block(self, body: Sequence[ast.stmt]) -> Block:
+        done: Block = []
+        for statement in body:
+            done.append(self.visit(statement))
+            if isinstance(statement, ast.Assign | ast.AnnAssign):
+                done += self._bound_by(statement, statement)
+        return done
+
+    def _bound_by(self, node: ast.AST, at: ast.AST) -> Block:
+        names = sorted(names_of([node]).bound & self._flags.keys())
+        return [self._set(self._flags[name], True, at) for name in names]
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """A node, of which blocks note what they bind."""
+        if isinstance(node, _SCOPES):
+            return node
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                bound: Block = []
+                if field == "body" and isinstance(node, ast.For):
+                    bound = self._bound_by(node.target, node)
+                elif field == "body" and isinstance(node, ast.With):
+                    bound = [s for item in node.items for s in self._bound_by(item, node)]
+                setattr(node, field, [*bound, *self._block(value)])
+            elif isinstance(value, list):
+                setattr(
+                    node, field, [self.visit(x) if isinstance(x, ast.AST) else x for x in value]
+                )
+            elif isinstance(value, ast.AST):
+                setattr(node, field, self.visit(value))
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A read of such a variable."""
+        if node.id not in self._flags or not isinstance(node.ctx, ast.Load):
+            return node
+        flag: ast.expr = ast.Name(self._flags[node.id], ast.Load())
+        return self._call("bound_if", [flag, node, _text(node.id)], node)
 
 
 def _own(body: Iterable[ast.AST]) -> Iterable[ast.AST]:

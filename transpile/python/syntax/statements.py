@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from transpile.python.syntax.expressions import Expressions
-from transpile.python.syntax.flow import Flow
+from transpile.python.syntax.flow import Flow, is_errstate, only_raises_again
 from transpile.python.syntax.generators import has_own
 from transpile.python.syntax.jumps import without_jumps
 from transpile.python.syntax.named_values import without_named_values
@@ -135,6 +135,8 @@ class Statements:
                 return self._raise(node)
             case ast.Try():
                 return [self._try(node)]
+            case ast.With():
+                return [self._with(node)]
             case ast.Delete():
                 return self._delete(node)
             case ast.Expr(ast.Call(ast.Name("print"))):
@@ -375,8 +377,18 @@ class Statements:
         kinds = [self._part(h.type) if h.type else _load("BaseException") for h in node.handlers]
         nothing = ast.arguments([], [], None, [], [], None, [])
         later = placed(ast.Lambda(nothing, ast.Tuple(kinds, ast.Load())), node)
-        call = self._expressions.call("handled", later, at=node)
+        again = [n for n, handler in enumerate(node.handlers) if only_raises_again(handler)]
+        numbers = [ast.Tuple([*map(ast.Constant, again)], ast.Load())] if again else []
+        call = self._expressions.call("handled", later, *numbers, at=node)
         whole.body = [placed(ast.With([ast.withitem(call)], whole.body), node)]
+        return whole
+
+    def _with(self, node: ast.With) -> ast.With:
+        """A manager may suppress exceptions."""
+        whole = self._generic(node)
+        for item in whole.items:
+            if not is_errstate(item.context_expr):
+                item.context_expr = self._expressions.call("managed", item.context_expr, at=node)
         return whole
 
     def _text(self, node: ast.expr) -> Any:

@@ -7,18 +7,20 @@ the program has no exception there, and would go on with another value.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import dis
 import sys
 from contextlib import suppress
 from functools import lru_cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from transpile import errors
 from transpile.ir.source_info import user_source
 from transpile.trace.bytecode.rewriting import exception_ranges, instructions_of, original
 from transpile.util.interrupt_safety import THREAD
+from transpile.util.users_code import OURS
 
 # What Python's functions of numbers may raise.
 OF_ARITHMETIC = (ZeroDivisionError, ValueError, OverflowError)
@@ -70,13 +72,69 @@ def _is_in_try(frame: FrameType) -> bool:
 
 
 def _suppresses(frame: FrameType) -> bool:
-    """True where code knows `contextlib.suppress`."""
+    """True where code knows a manager, or what makes one, that may suppress exceptions."""
     code = frame.f_code
     values = {**frame.f_globals, **frame.f_locals}
-    known = [values.get(name) for name in (*code.co_names, *code.co_freevars)]
-    if suppress in known:
+    known = [values.get(n) for n in (*code.co_names, *code.co_freevars, *code.co_varnames)]
+    parts = [vars(value) for value in known if hasattr(value, "__dict__")]
+    known += [part[name] for part in parts for name in code.co_names if name in part]
+    return any(may_suppress_as(x) if isinstance(x, type) else may_suppress(x) for x in known)
+
+
+def may_suppress(manager: Any) -> bool:
+    """True for a context manager, or a generator function that makes one, whose end may be the end
+    of an exception, too."""
+    generator = getattr(manager, "gen", None) or getattr(manager, "__wrapped__", None)
+    code = getattr(generator, "gi_code", None) or getattr(generator, "__code__", None)
+    if isinstance(code, CodeType):
+        return not code.co_filename.startswith(OURS) and _handles_yields(original(code))
+    kind: Any = type(manager)
+    return may_suppress_as(kind)
+
+
+@lru_cache(maxsize=1024)
+def may_suppress_as(kind: type) -> bool:
+    """The same for a manager of a class: its `__exit__` may return what is true."""
+    if kind is suppress:
         return True
-    return contextlib in known and suppress.__name__ in code.co_names
+    end = getattr(kind, "__exit__", None)
+    if not isinstance(end, FunctionType) or end.__module__ == contextlib.__name__:
+        return False
+    return _may_return_truth(original(end.__code__))
+
+
+def _may_return_truth(code: CodeType) -> bool:
+    constant: Any = code  # of the instruction before; the code: it loads none
+    for instruction in instructions_of(code):
+        name = dis.opname[instruction.code]
+        if name == "RETURN_CONST" and code.co_consts[instruction.argument]:
+            return True
+        if name == "RETURN_VALUE" and constant:
+            return True
+        constant = code.co_consts[instruction.argument] if name == "LOAD_CONST" else code
+    return False
+
+
+def _handles_yields(code: CodeType) -> bool:
+    """True for a generator in which an `except` or `suppress` is around a `yield`."""
+    yields = [i.at for i in instructions_of(code) if dis.opname[i.code] == "YIELD_VALUE"]
+    handlers = {_handlers_at(code, at) for at in yields}
+    return _EXCEPT in handlers or (_WITH in handlers and suppress.__name__ in code.co_names)
+
+
+def is_swallowed(error: BaseException) -> bool:
+    """True where the last handler that an error has come to is one of the user's for exceptions of
+    all kinds, or of classes of Python's: who names the package's own classes means them."""
+    place = error.__traceback__
+    if place is None or original(place.tb_frame.f_code) is place.tb_frame.f_code:
+        return False
+    code = place.tb_frame.f_code
+    handler = _handlers_at(code, place.tb_lasti)
+    if handler != _EXCEPT:
+        return handler == _WITH and _suppresses(place.tb_frame)
+    kinds = [getattr(builtins, name, None) for name in code.co_names]
+    is_named = any(isinstance(kind, type) and isinstance(error, kind) for kind in kinds)
+    return is_named or all(dis.opname[i.code] != "CHECK_EXC_MATCH" for i in instructions_of(code))
 
 
 @lru_cache(maxsize=1024)
