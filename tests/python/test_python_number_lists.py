@@ -278,3 +278,108 @@ def test_truth_is_an_index():
     for size in (0, 1, 7, 80):
         x = np.random.default_rng(size).integers(0, 9, size)
         np.testing.assert_array_equal(f(x), by_truth(x))
+
+
+def pivoted_determinant(a):
+    n = len(a)
+    m = [[a[i, j] for j in range(n)] for i in range(n)]
+    sign = 1.0
+    for c in range(n):
+        p = c
+        for r in range(c + 1, n):
+            if abs(m[r][c]) > abs(m[p][c]):
+                p = r
+        if p != c:
+            m[c], m[p] = m[p], m[c]
+            sign = -sign
+        for r in range(c + 1, n):
+            factor = m[r][c] / m[c][c]
+            m[r] = [x - factor * y for x, y in zip(m[r], m[c], strict=True)]
+    for c in range(n):
+        sign *= m[c][c]
+    return sign
+
+
+def sorted_rows(keys):
+    rows = [[i, 10 * i, k] for i, k in enumerate(keys)]
+    for i in range(len(rows)):
+        for j in range(len(rows) - 1 - i):
+            if rows[j][2] > rows[j + 1][2]:
+                rows[j], rows[j + 1] = rows[j + 1], rows[j]
+    return rows
+
+
+def rotated(keys):
+    rows = [[i, 10 * i] for i in range(len(keys))]
+    i, j, k = keys[0], keys[1], keys[2]
+    rows[i], rows[j], rows[k] = rows[j], rows[k], rows[i]
+    rows[i][0] += 100
+    return rows
+
+
+def copied_rows(keys):
+    rows = [[i, i * 10] for i in range(len(keys))]
+    others = [[i, i * 3] for i in range(len(keys))]
+    for i in range(len(keys)):
+        rows[keys[i]] = others[i][:]
+        others[i][0] += 50
+    return rows, others
+
+
+def test_lists_inside_are_exchanged_and_replaced():
+    keys = np.array([3, 1, 2, 0, 4])
+    for function in (sorted_rows, rotated, copied_rows):
+        check(function, (keys,), (keys[::-1].copy(),))
+    check(pivoted_determinant, *[(np.random.default_rng(n).normal(size=(n, n)),) for n in (2, 5)])
+
+
+def exchanged_beside_a_name(keys):
+    rows = [[i, 10 * i] for i in range(len(keys))]
+    row = rows[keys[0]]
+    rows[keys[0]], rows[keys[1]] = rows[keys[1]], rows[keys[0]]
+    row[0] = 99
+    return rows
+
+
+def replaced_by_a_name(keys):
+    rows = [[i, 10 * i] for i in range(len(keys))]
+    row = [7, 8]
+    rows[keys[0]] = row
+    row[0] = 99
+    return rows
+
+
+def replaced_by_another(keys):
+    rows = [[i, 10 * i] for i in range(len(keys))]
+    rows[keys[0]] = rows[keys[1]]
+    rows[keys[0]][0] = 99
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (exchanged_beside_a_name, "that 'row' may be"),
+        (replaced_by_a_name, "has another name"),
+        (replaced_by_another, "has another name"),
+    ],
+)
+def test_lists_inside_that_have_another_name_are_not_replaced(function, text):
+    with pytest.raises(errors.UnsupportedError, match=text):
+        transpile.jit(function)(np.array([3, 1, 2, 0]))
+
+
+def place_of(values, v):
+    ordered = values[:]
+    for i in range(1, len(ordered)):
+        j = i
+        while j > 0 and ordered[j] < ordered[j - 1]:
+            ordered[j], ordered[j - 1] = ordered[j - 1], ordered[j]
+            j -= 1
+    return ordered.index(v), ordered.count(v)
+
+
+def test_the_index_of_a_number():
+    check(place_of, ([3, 1, 2, 3], 3), ([3, 1, 2, 3], 1))
+    with pytest.raises(ValueError, match=r"is not in list|x not in list"):
+        transpile.jit(place_of)([3, 1, 2], 7)

@@ -20,6 +20,7 @@ from transpile.python.none_values import (
     not_none,
     passed,
 )
+from transpile.python.objects.number_lists import exchanged
 from transpile.python.semantics import branches, loops
 from transpile.python.semantics.branches import choose
 from transpile.python.semantics.conditions import and_, compare, is_singleton, not_, or_
@@ -45,6 +46,7 @@ __all__ = [
     "bound_if",
     "choose",
     "compare",
+    "exchanged",
     "for_",
     "format_",
     "fresh",

@@ -153,7 +153,7 @@ def lent_by_choice(
     chosen = [
         (n, v, pair)
         for n, v, *pair in triples
-        if any(map(_may_change, _inside(v))) and not (v is pair[0] and v is pair[1])
+        if any(map(_may_change, inside(v))) and not (v is pair[0] and v is pair[1])
     ]
     if not chosen:
         return []
@@ -161,24 +161,24 @@ def lent_by_choice(
     for branch in branches:
         for _, value in closed_over(branch):
             _take_ids(value, _DEPTH, before)
-    held = [(n, v, [x for part in pair for x in _inside(part)]) for n, v, pair in chosen]
+    held = [(n, v, [x for part in pair for x in inside(part)]) for n, v, pair in chosen]
     lent = [(n, Lent(v)) for n, v, parts in held if before & {*map(id, parts)}]
     # One that changes later is unlike its copy then.
     sources = [(n, x) for n, _, parts in held for x in parts if isinstance(x, CHANGEABLE)]
     return lent + [(n, Lent(x)) for n, x in sources if id(x) in before]
 
 
-def _inside(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
+def inside(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
     """A value, and what is in it if it is a list or tuple."""
     yield value
     if depth and type(value) in (list, tuple) and len(value) <= MOST_ITEMS:
         for item in value:
-            yield from _inside(item, depth - 1)
+            yield from inside(item, depth - 1)
 
 
 def lists_in(value: Any) -> Iterator[list[Any]]:
     """The lists in a value, which may be one."""
-    return (x for x in _inside(value) if type(x) is list)
+    return (x for x in inside(value) if type(x) is list)
 
 
 def _may_change(value: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,12 @@ from transpile.ir.types import PYTHON_SCALARS, ArrayType
 from transpile.numpy.core.coercion import as_traced
 from transpile.numpy.core.promotion import strengthen, weaken
 from transpile.primitives import elementwise
-from transpile.python.objects.containers import changing
+from transpile.primitives.effects.failures import fail_where
+from transpile.python.objects.containers import changing, inside
+from transpile.python.objects.references import is_whole
 from transpile.python.semantics.values import array_type, is_array, joined
 from transpile.pytree.registry import register_as
+from transpile.trace.bytecode.rewriting import original
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import UNKNOWN, Tracer
 from transpile.trace.views.lists import TracedList
@@ -80,10 +84,29 @@ class NumberList(TracedList):
             self._assign(key, value)
             return
         index = self._key(key)
+        if self.values.ndim > 1 and isinstance(value, list | NumberList):
+            is_named = sys.getrefcount(value) > _ONLY_ASSIGNED
+            self._assign_list(index, value, is_named=is_named)
+            return
         if self.values.ndim > 1 or not is_array(value) or np.shape(value) != ():
             raise _refused("assigns what is no number to an element of a list of numbers")
         self._check_type(_type_of(value))
         self.values[index] = value
+
+    def _assign_list(self, index: Any, value: Any, *, is_named: bool) -> None:
+        """Let a list inside it be another one, which has no name and is in no other list."""
+        made = value if isinstance(value, NumberList) else made_of(value, None)
+        if made is None or made.values.shape != self.values.shape[1:]:
+            raise _refused(
+                "assigns a list of another length, or of what is no number, to one inside"
+            )
+        if is_named or not is_whole(made.values):
+            raise _refused("assigns a list that has another name, without `[:]`, to one inside")
+        for name, other in _named_lists():
+            if other.values.shape == made.values.shape and not is_whole(other.values):
+                raise _refused(f"replaces a list inside one that {name!r} may be")
+        self._check_type(made._type)
+        self.values[index] = made.values
 
     def _assign(self, key: slice, value: Any) -> None:
         """Assign to a part of the list, of as many elements."""
@@ -124,6 +147,13 @@ class NumberList(TracedList):
     def contains(self, value: Any) -> Any:
         """`value in list`."""
         return weaken(np.any(self._flat() == value))
+
+    def index(self, value: Any) -> Any:
+        """Where the first element is that is equal to a number."""
+        found = self._flat() == value
+        missing = np.logical_not(np.any(found))
+        fail_where(missing, [], _not_in_list, "ValueError: list.index(x): x not in list")
+        return weaken(np.argmax(found))
 
     def count(self, value: Any) -> Any:
         """How often a number is in it."""
@@ -221,6 +251,10 @@ class NumberList(TracedList):
     __rmul__ = __mul__
 
 
+def _not_in_list() -> None:
+    raise ValueError("list.index(x): x not in list")
+
+
 def _refused(what: str) -> errors.UnsupportedError:
     return errors.UnsupportedError(
         f"{user_source()}: `{user_source().text}` {what}, which is an array, as traced integers "
@@ -277,6 +311,45 @@ def _shape(values: Any) -> tuple[int, ...] | None:
 
 def _references(values: list[Any]) -> list[int]:
     return [sys.getrefcount(values[k]) for k in range(len(values))]
+
+
+class _Assigned:
+    """Counts the references to a list that is assigned to an element, and to nothing else."""
+
+    count = 0
+
+    def __setitem__(self, key: int, value: list[int]) -> None:
+        self.count = sys.getrefcount(value)
+
+
+def _only_assigned() -> int:
+    counting = _Assigned()
+    counting[0] = [0]
+    return counting.count
+
+
+_ONLY_ASSIGNED = _only_assigned()
+
+
+def exchanged(target: Any, *values: Any) -> tuple[Any, ...]:
+    """The values of elements of one container that exchange them: of lists inside a list that is an
+    array, copies."""
+    if type(target) is not NumberList:
+        return values
+    return tuple(
+        NumberList(bind(elementwise.copy, x.values), x.is_weak) if type(x) is NumberList else x
+        for x in values
+    )
+
+
+def _named_lists() -> Iterator[tuple[str, NumberList]]:
+    """The lists of numbers that variables of traced code are, and hold."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if original(frame.f_code) is not frame.f_code:
+            for name, value in frame.f_locals.items():
+                yield from ((name, x) for x in inside(value) if type(x) is NumberList)
+        frame = frame.f_back
 
 
 _ONLY_HERE = max(_references([[0], [1]]))

@@ -211,3 +211,21 @@ def is_errstate(node: ast.expr) -> bool:
         "np.errstate",
         "numpy.errstate",
     )
+
+
+def is_exchange(node: ast.stmt) -> bool:
+    """True where elements of a variable exchange their values: `m[i], m[k] = m[k], m[i]`."""
+    match node:
+        case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
+            given, taken = (sorted(map(ast.unparse, x)) for x in (values, targets))
+            names = {_of_variable(x) for x in targets}
+            return given == taken and len(names) == 1 and None not in names
+    return False
+
+
+def _of_variable(node: ast.expr) -> str | None:
+    """The variable that a subscript is of."""
+    match node:
+        case ast.Subscript(ast.Name(id=name)):
+            return name
+    return None

@@ -21,11 +21,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from transpile.python.syntax.expressions import Expressions
-from transpile.python.syntax.flow import Flow, is_errstate, only_raises_again
+from transpile.python.syntax.flow import Flow, is_errstate, is_exchange, only_raises_again
 from transpile.python.syntax.generators import has_own
 from transpile.python.syntax.jumps import without_jumps
 from transpile.python.syntax.named_values import without_named_values
-from transpile.python.syntax.names import Names, free_name, names_of, placed
+from transpile.python.syntax.names import Names, copied, free_name, names_of, placed
 from transpile.python.syntax.writing import with_line
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -148,7 +148,11 @@ class Statements:
                 checked = self._expressions.call("bound", name, at=node)
                 self._starts_unbound.add(node.target.id)
                 return [placed(ast.Assign([target], checked), node), self._generic(node)]
-        return [self._generic(node), *self._made(node)]
+        whole = self._generic(node)
+        if is_exchange(node):
+            values = copied(whole.targets[0].elts[0].value), *whole.value.elts
+            whole.value = self._expressions.call("exchanged", *values, at=node.value)
+        return [whole, *self._made(node)]
 
     def _made(self, node: ast.stmt) -> Iterator[ast.stmt]:
         """What follows an assignment that may make arrays: each is one of the function's own."""
