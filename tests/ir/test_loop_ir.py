@@ -241,6 +241,24 @@ def test_temporaries_that_share_memory_must_not_live_together():
         result(*body, **{**apart, "offsets": (0, 0)})
 
 
+def test_an_element_that_was_not_written_may_be_loaded_where_another_one_is_chosen():
+    a, of_a = Buffer("a", (N,), FLOAT64), Load("a", (i,), FLOAT64)
+    first = Store("a", (0,), x(0))
+
+    def chosen(value):
+        loaded = Declare("loaded", value)
+        return loop(loaded, Store("y", (i,), apply("select", Within(i, 0, 1), ref("loaded"), x(i))))
+
+    for value in of_a, apply("add", of_a, number(0)):
+        np.testing.assert_array_equal(result(first, chosen(value), temporaries=(a,)), VALUES)
+    for used in (
+        Store("y", (i,), apply("multiply", of_a, number(0))),
+        If(apply("less", of_a, number(0), dtype=BOOL), (Store("y", (i,), x(i)),)),
+    ):
+        with pytest.raises(InternalError, match="a: element 1 is read before it is written"):
+            result(first, loop(used), temporaries=(a,))
+
+
 # -------------------------------------------------------------------------------------- text
 
 

@@ -6,6 +6,7 @@ from graphs import assert_steps_agree, loops_of, lowered
 from thorough import one_in
 
 from transpile import ShapeDtypeStruct, dims, jit, lax
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.intrinsics.products import (
     MatmulEitherRows,
     MatmulPanelRows,
@@ -309,3 +310,17 @@ def test_attention_in_c_is_numpys(dtype, length, width):
     program = jit(softmax_attention).lower(q, k, v)
     assert program.as_text("loops").count("\nkernel ") == 1
     assert "schedule(guided) collapse(2)" in program.as_text()  # no thread waits for a busy core
+
+
+def test_blocks_of_a_runtime_number_of_rows_are_long_where_there_are_many():
+    """A right operand is read once a block; and there is a block for each of many threads."""
+    x, w = ShapeDtypeStruct(("n", 16), "f8"), integers(16, 16)
+    small = {**BLOCKS, "usual_block_rows": 1, "most_block_rows": 8, "cores": 8}
+    options = Options(machine=Machine(**small))
+    program = fuse_products(lowered(lambda x, w: np.abs(x @ w), x, w), options)
+    text = str(program)
+    assert "let tiles:i64 = minimum(maximum((n // 8), 1), 4)" in text
+    assert "for block in 0..(n - 1) // (2*tiles) + 1 parallel" in text
+    for rows in (1, 2, 7, 16, 33, 70):
+        x = integers(rows, 16)
+        np.testing.assert_array_equal(run(program, [x, w])[0], np.abs(x @ w))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transpile.analysis.oracle.index_evaluator import Indices
-from transpile.analysis.oracle.shadow_memory import Memory, Team, Workspace
+from transpile.analysis.oracle.shadow_memory import Memory, Team, Unwritten, Workspace, settled
 from transpile.errors import InternalError
 from transpile.intrinsics.callbacks import Callback
 from transpile.ir.calls import Call, Strided, parsed_signature
@@ -100,7 +100,7 @@ class _Run:
         for buffer in self.program.returned:
             memory = self.memories[buffer.name]
             shape = tuple(evaluate(d, self.sizes) for d in buffer.shape)
-            elements = [memory.read(p) for p in range(math.prod(shape))]
+            elements = [settled(memory.read(p)) for p in range(math.prod(shape))]
             results.append(np.array(elements, buffer.dtype).reshape(shape))
         return results
 
@@ -108,7 +108,7 @@ class _Run:
         """Read the lengths that a kernel has counted, and check what they must be."""
         for length, name in self.program.lengths:
             if name in written:
-                self.sizes[length.name] = int(self.memories[name].read(0))
+                self.sizes[length.name] = int(settled(self.memories[name].read(0)))
         for smaller, larger, text in self.program.required:
             is_known = {s.name for s in symbols_of(larger - smaller)} <= self.sizes.keys()
             if is_known and evaluate(smaller - larger, self.sizes) > 0:
@@ -164,7 +164,7 @@ class _KernelRun:
             case For():
                 self.loop(statement)
             case If():
-                chosen = self.value(statement.condition)
+                chosen = settled(self.value(statement.condition))
                 self.body(statement.body if chosen else statement.orelse)
             case While():
                 self.repeat(statement)
@@ -174,13 +174,13 @@ class _KernelRun:
             case Declare(name=name):
                 self.declare(self.scalars, name, self.value(statement.value))
                 if statement.symbol is not None:
-                    self.declare(self.indices, name, int(self.scalars[name]))
+                    self.declare(self.indices, name, int(settled(self.scalars[name])))
                 if self.private is not None:
                     self.private.add(name)
             case Update(target=target, op=op):
-                self.update(target, op, self.value(statement.value))
+                self.update(target, op, settled(self.value(statement.value)))
             case Store(buffer=buffer, index=index):
-                self.write(buffer, index, self.value(statement.value))
+                self.write(buffer, index, settled(self.value(statement.value)))
             case Alloc(buffer=buffer):
                 size = evaluate(buffer.size_in_bytes, self.indices)
                 memory = Memory(buffer, self.indices, Workspace(size), 0)
@@ -196,7 +196,7 @@ class _KernelRun:
             around, self.hidden = self.hidden, []
             for statement in loop.test:
                 self.statement(statement)
-            goes_on = bool(self.value(loop.condition))
+            goes_on = bool(settled(self.value(loop.condition)))
             if goes_on:
                 self.body(loop.body)
             self.leave(around)
@@ -242,7 +242,7 @@ class _KernelRun:
     def update(self, target: Ref | Load, op: str, value: Any) -> None:
         result = value
         if op != "set":
-            result = _apply(op, target.dtype, (self.value(target), value))
+            result = _apply(op, target.dtype, (settled(self.value(target)), value))
         if isinstance(target, Load):
             self.write(target.buffer, target.index, result)
         elif self.private is not None and target.name not in self.private:
@@ -316,9 +316,12 @@ class _KernelRun:
     def value(self, expr: Expr) -> Any:
         match expr:
             case Apply(op="select", args=(test, x, y)):
-                return self.value(x if self.value(test) else y)
+                return self.value(x if settled(self.value(test)) else y)
             case Apply(op=op, args=args, dtype=dtype):
                 values = [self.value(a) for a in args]
+                for value in values:
+                    if isinstance(value, Unwritten):
+                        return value
                 if self.near and _is_far(expr, values):
                     return dtype.type(FAR)
                 return _apply(op, dtype, values)

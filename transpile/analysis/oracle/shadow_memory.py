@@ -14,6 +14,22 @@ from transpile.ir.loop_ir import Buffer
 UNWRITTEN = 0
 
 
+class Unwritten:
+    """What stands in an element that was not written. It may be loaded, and computed with, where a
+    select takes another value: arrays whose length depends on values have room for more elements,
+    which are in bounds."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def settled(value: Any) -> Any:
+    """A value that is used; InternalError if it depends on an element that was not written."""
+    if isinstance(value, Unwritten):
+        raise InternalError(value.text)
+    return value
+
+
 class Memory:
     """The elements of one buffer with their owners: the buffer that wrote each of them last."""
 
@@ -36,10 +52,10 @@ class Memory:
         self.owners[:] = self.mark
 
     def read(self, position: int) -> Any:
-        """An element at a flat position; InternalError if it was not written by this buffer."""
+        """An element at a flat position, which is `Unwritten` if this buffer did not write it."""
         owners = self.owners[position]
         if owners[0] != self.mark or owners[-1] != self.mark:
-            raise InternalError(f"{self.name}: element {position} is read before it is written")
+            return Unwritten(f"{self.name}: element {position} is read before it is written")
         return self.data[position]
 
     def gather(self, positions: Any) -> Any:

@@ -81,10 +81,12 @@ from transpile.schedule.blocking.row_regions import (
     RowNest,
     RowProduct,
     as_nest,
+    declared_tiles,
     has_rows,
     long_axes,
     product_in_rows,
     row_shape,
+    tiles_of_blocks,
 )
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
@@ -262,16 +264,18 @@ class _Group:
         return divisors[-1] if divisors and divisors[-1] >= fewest else 0
 
     def _rows_of_any(self) -> int:
-        """The rows of a block of a runtime size, of which the last block may have fewer."""
+        """The most rows of a block of a runtime size, of which the last block may have fewer."""
         machine = self.machine
-        rows = 2 * machine.usual_block_rows
+        rows = machine.most_block_rows
         if size := sum(self._row_bytes(name) for name in self.local if name not in self.homes):
             rows = min(rows, machine.block_bytes // size)
         tile = machine.product_tile_rows
         return rows // tile * tile
 
     def blocks(self, rows: int) -> int:
-        """The number of blocks, or an estimate."""
+        """The number of blocks, or an estimate for not too many rows."""
+        if not isinstance(self.lead[-1], int):
+            rows = min(rows, 2 * self.machine.usual_block_rows)
         return estimate(product(self.lead)) // rows
 
     def _row_bytes(self, name: str) -> int:
@@ -323,7 +327,9 @@ def _fusion_of(group: _Group) -> _Fusion | None:
 
 
 class _Fusion:
-    """Builds the fused kernel of a group, with blocks of `rows` rows."""
+    """Builds the fused kernel of a group, with blocks of `rows` rows. Those of a runtime size are
+    so long for many rows alone: the program finds the tiles of a block, so that blocks are enough.
+    """
 
     def __init__(self, group: _Group, rows: int) -> None:
         self.group = group
@@ -335,11 +341,14 @@ class _Fusion:
             self.loops = list(nests[0].symbols)
         self.row = Dim.of(self.loops[-1])
         extent = group.lead[-1]
-        self.block = Symbol(names.new("block"), 0, blocks_of(extent, rows))
-        self.limit = limit_of_blocks(extent, extent, rows)
+        self.tiles = tiles_of_blocks(group.lead, rows, names, group.machine)
+        tile = group.machine.product_tile_rows
+        self.stride = rows if self.tiles is None else Dim.of(self.tiles) * tile
+        self.block = Symbol(names.new("block"), 0, blocks_of(extent, self.stride))
+        self.limit = limit_of_blocks(extent, extent, self.stride)
         here = Symbol(names.new("rows"), 1, rows + 1)
         self.here = here if self.limit is not None else None
-        self.first: Index = Dim.of(self.block) * rows if self.block.extent != 1 else 0
+        self.first: Index = Dim.of(self.block) * self.stride if self.block.extent != 1 else 0
         self.local: dict[str, Buffer] = {}
         for name in group.local:
             if name not in group.homes:
@@ -362,6 +371,11 @@ class _Fusion:
                 symbol = self.loops[depth - 1]
                 body = (For(symbol, symbol.extent or 0, body),)
         body = tuple(_parallel(s) for s in body) if options.threaded else body
+        if self.tiles is not None:
+            body = (
+                declared_tiles(self.tiles, self.group.lead, self.rows, self.group.machine),
+                *body,
+            )
         kernels = [part.kernel for part in self.group.parts]
         source = next((k.source for k in kernels if k.source.line), kernels[0].source)
         comment = tuple(dict.fromkeys(line for k in kernels for line in k.comment))
@@ -389,7 +403,8 @@ class _Fusion:
         yield from map(Alloc, self.local.values())
         if self.here is not None and self.limit is not None:
             left = IndexValue(self.limit - self.first)
-            value = Apply("minimum", (left, Literal(self.rows, INT64)), INT64)
+            most = IndexValue(self.stride) if self.tiles else Literal(self.rows, INT64)
+            value = Apply("minimum", (left, most), INT64)
             yield Declare(self.here.name, value, symbol=self.here)
         for part in self.group.parts:
             yield self._call(part) if isinstance(part, RowProduct) else self._nest(part)
@@ -444,7 +459,7 @@ class _Fusion:
             map_statement(s, lambda e: e, lambda i: substitute(i, renamed)) for s in part.body.body
         )
         body = tuple(self._in_block(s) for s in inside)
-        return For(self.loops[-1], self.first + self.rows, body, self.first, self.limit)
+        return For(self.loops[-1], self.first + self.stride, body, self.first, self.limit)
 
     def _in_block(self, statement: Statement) -> Statement:
         """A statement with local values in the arrays of a block."""

@@ -11,12 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from transpile.intrinsics.products import Matmul, MatmulBatch
 from transpile.ir.calls import Call
-from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.dims import Dim, Index, Shape, Symbol, floor_divide, substitute
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product, row_major, unravel
-from transpile.ir.loop_ir import Buffer, For, Kernel, Load, Statement
+from transpile.ir.loop_ir import (
+    Apply,
+    Buffer,
+    Declare,
+    Expr,
+    For,
+    IndexValue,
+    Kernel,
+    Literal,
+    Load,
+    Statement,
+)
 from transpile.ir.loop_rewrite import accesses, is_independent, walk
+from transpile.ir.types import INT64
 from transpile.machine import Machine
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass
 
 Lead = Shape
@@ -229,3 +242,21 @@ def _offset(index: Iterable[Index], strides: Sequence[Index]) -> Index:
 def _strides(lead: Shape, rest: Index) -> Shape:
     """The strides along leading axes whose elements have `rest` numbers each."""
     return tuple(product(lead[a + 1 :]) * rest for a in range(len(lead)))
+
+
+def tiles_of_blocks(lead: Lead, rows: int, names: Names, machine: Machine) -> Symbol | None:
+    """The number of tiles in a block of at most `rows` rows, where the program finds it: of a
+    runtime size that may be few rows or many."""
+    tile = machine.product_tile_rows
+    fewest, most = max(2 * machine.usual_block_rows // tile, 1), rows // tile
+    is_fixed = isinstance(lead[-1], int) or most <= fewest
+    return None if is_fixed else Symbol(names.new("tiles"), fewest, most + 1)
+
+
+def declared_tiles(tiles: Symbol, lead: Lead, rows: int, machine: Machine) -> Declare:
+    """As many tiles in a block of at most `rows` rows as leave enough blocks."""
+    tile = machine.product_tile_rows
+    share = IndexValue(floor_divide(product(lead), max(machine.fewest_blocks, 1) * tile))
+    value: Expr = Apply("maximum", (share, Literal(tiles.lower, INT64)), INT64)
+    value = Apply("minimum", (value, Literal(rows // tile, INT64)), INT64)
+    return Declare(tiles.name, value, symbol=tiles)

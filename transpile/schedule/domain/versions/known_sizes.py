@@ -62,8 +62,10 @@ def _number(value: Expr) -> int | None:
             return index
         case Literal(value=number) if value.dtype.kind == "i":
             return int(number)
-        case Apply(op="minimum", args=operands):
+        case Apply(op="minimum" | "maximum" as op, args=operands):
             numbers = [n for x in operands if (n := _number(x)) is not None]
-            return min(numbers) if len(numbers) == len(operands) else None
+            if len(numbers) < len(operands):
+                return None
+            return min(numbers) if op == "minimum" else max(numbers)
         case _:
             return None
