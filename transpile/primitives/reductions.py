@@ -1,7 +1,8 @@
 """Reductions and scans: folds of a binary primitive along axes, argmax and argmin.
 
 Derivatives of scans go through the odd-even tree by which `jax.lax.associative_scan` takes them, so
-that ties share a tangent as in JAX.
+that ties share a tangent as in JAX. Along an axis of a runtime size, which has no such tree, they
+are a recurrence in order.
 """
 
 from __future__ import annotations
@@ -13,13 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.graph import Const
+from transpile.ir.graph import Const, Var
 from transpile.ir.indices.row_major import product
 from transpile.ir.primitive import TABLE, Linear, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64, ArrayType, computed_dtype
 from transpile.primitives.kinds import reduction, scan
-from transpile.primitives.rules import Rule, apply, batch_first, broadcast, reshaped, transposed
+from transpile.primitives.rules import (
+    Rule,
+    apply,
+    batch_first,
+    bind_call,
+    broadcast,
+    reshaped,
+    transposed,
+    zeros,
+)
+from transpile.transforms.closed import close
 from transpile.util.frozen_records import dataclass
 
 # ----------------------------------------------------------------------------------- reductions
@@ -164,14 +175,11 @@ def _scan_jvp(combine: str) -> Rule:
     order in which elements are combined."""
 
     def jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
-        if not isinstance(x.shape[axis], int):
-            raise NotImplementedError(
-                f"{user_source()}: the derivative of a cumulative {combine} needs an axis whose "
-                f"size is known while tracing, and it is {x.shape[axis]}"
-            )
         if reverse:
             t, out, x = (apply("rev", v, dimensions=(axis,)) for v in (t, out, x))
-        t = _scan_tangent(TABLE[combine], t, out, x, axis)
+        is_known = isinstance(x.shape[axis], int)
+        tangent = _scan_tangent if is_known else _recurrent_tangent
+        t = tangent(TABLE[combine], t, out, x, axis)
         return apply("rev", t, dimensions=(axis,)) if reverse else t
 
     return jvp
@@ -195,6 +203,42 @@ def _scan_tangent(combine: Primitive, t: Any, out: Any, x: Any, axis: int) -> An
         even = _jvp_of(combine, (before(odd), after(t)), after(out), (before(odd_out), after(x)))
         parts.append(_interleaved(even, axis, 2, size))
     return functools.reduce(operator.add, parts)
+
+
+def _recurrent_tangent(combine: Primitive, t: Any, out: Any, x: Any, axis: int) -> Any:
+    """The same along an axis of any size: each tangent is a multiple of the one before it, by the
+    derivative of the combination with what came before, and a multiple of its element's."""
+    others = (a for a in range(x.ndim) if a != axis)
+    order = (axis, *others)
+    t, out, x = (transposed(v, order) for v in (t, out, x))
+    neutral = scan_start(combine.name, x.dtype)
+    still = ((0, 0, 0),) * (x.ndim - 1)
+    before = apply("pad", out, neutral, padding=((1, -1, 0), *still))
+    one, zero = (broadcast(Const(v((), x.dtype)), x.shape, ()) for v in (np.ones, np.zeros))
+    factor = _jvp_of(combine, (one, None), out, (before, x))
+    own = _jvp_of(combine, (None, t), out, (before, x))
+    is_first = apply("iota", shape=x.shape, dimension=0, dtype=INT64) == 0
+    factor, own = np.where(is_first, zero, factor), np.where(is_first, t, own)
+
+    def step(previous: Any, factor: Any, own: Any) -> list[Any]:
+        return [factor * previous + own] * 2
+
+    element = ArrayType(x.shape[1:], x.dtype)
+    inputs = [Var(element) for _ in range(3)]
+    body = close(step, inputs, name=f"{combine.name}_tangent", source=user_source()).graph
+    start = zeros(element)
+    _, tangents = bind_call(
+        TABLE["scan"],
+        start,
+        factor,
+        own,
+        graph=body,
+        consts=0,
+        carry=1,
+        length=x.shape[0],
+        reverse=False,
+    )
+    return transposed(tangents, tuple(order.index(a) for a in range(x.ndim)))
 
 
 def _jvp_of(combine: Primitive, tangents: Pair, out: Any, operands: Pair) -> Any:

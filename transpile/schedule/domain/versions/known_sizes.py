@@ -62,10 +62,9 @@ def _number(value: Expr) -> int | None:
             return index
         case Literal(value=number) if value.dtype.kind == "i":
             return int(number)
-        case Apply(op="minimum" | "maximum" as op, args=operands):
+        case Apply(args=operands) if value.primitive.idempotent:  # extremes, of bounds
             numbers = [n for x in operands if (n := _number(x)) is not None]
-            if len(numbers) < len(operands):
-                return None
-            return min(numbers) if op == "minimum" else max(numbers)
+            is_known = len(numbers) == len(operands)
+            return int(value.primitive.numpy(*numbers)) if is_known else None
         case _:
             return None
