@@ -16,7 +16,7 @@ static inline int tensor_fault(const transpile_tensor *tensor, int code, int bit
     if (tensor->device.device_type != 1 && tensor->device.device_type != 3) {
         return 2;
     }
-    if (tensor->ndim != rank) {
+    if (tensor->ndim != rank || (rank > 0 && tensor->shape == NULL)) {
         return 3;
     }
     if (tensor->data == NULL) {

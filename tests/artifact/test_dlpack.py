@@ -143,6 +143,11 @@ def test_each_fault_has_a_code_and_a_text(library):
         tensors[1].data = None
 
     assert call(library, arrays, outs, empty)[1] == "z has no data"
+
+    def shapeless(tensors):
+        tensors[0].shape = None
+
+    assert call(library, arrays, outs, shapeless)[1] == "x has not 2 axes"
     assert library.mix_error(library.mix_dlpack(*[None] * 10)) == b"x is no tensor of float64"
     assert not outs[2].any()
 

@@ -205,6 +205,9 @@ def test_the_python_module_needs_no_transpile(made):
         x = np.asfortranarray((np.arange(5.0 * 40) % 7 - 3).reshape(40, 5))
         loss, slopes = models.loss_step(params, x.astype("f4"), y=np.zeros((40, 3)))
         print(0, loss, slopes["b"][0], slopes["w"][4, 2], models.scaled_copy(params["b"])[2])
+        odd = np.ndarray(3, "f8", bytearray(25), 1)  # begins between two doubles
+        assert not odd.flags.aligned
+        assert models._argument("b", odd, "float64", 1).flags.aligned
         errors = [
             lambda: models.loss_step(params, x[:, 0], x[:, :3]),
             lambda: models.loss_step(params, x, x[:9, :3]),
