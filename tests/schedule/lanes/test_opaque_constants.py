@@ -55,3 +55,40 @@ def test_bit_masks_of_a_loop_of_python():
     assert "opaque_i64(1)" in jitted.lower(words, np.zeros(100, np.int64)).as_text()
     expected = subsets(words, np.zeros(100, np.int64))
     np.testing.assert_array_equal(jitted(words, np.zeros(100, np.int64)), expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.where(x > 1, 0.5, x * 2) > 0.7,
+        lambda x: np.greater(0.7, np.where(x > 1, 0.5, np.where(x < -1, -0.5, x))),
+        lambda x: (np.fmax(x, 0.5) < 0.6) | (x > 3),
+        lambda x: np.logical_or(np.fmin(0.25, x), np.cosh(x)),
+        lambda x: np.logical_xor(np.where(x > 0, 1.0, x), x),
+        lambda x: np.sign(x) == 1,
+        lambda x: np.where(x > 1, 0.0, x).astype(bool),
+        lambda x: np.where(x > 1, 5, (x > 0) * 2 + (x > 0.5)) > 3,
+    ],
+)
+def test_bounds_of_choices_of_constants_are_hidden(function):
+    x = np.random.default_rng(0).normal(size=1000) * 2
+    x[:6] = np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0
+    for values in (x, x.astype(np.float32)):
+        jitted = jit(function)
+        assert "bound = opaque_" in jitted.lower(values).as_text()
+        np.testing.assert_array_equal(jitted(values), function(values))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 2 > 0.7,
+        lambda x: np.where(x > 1, x, -x) > 0.7,
+        lambda x: np.where(x > 1, 0.5, x * 2) > x,
+        lambda x: np.maximum(x, 0.5) > 0.7,
+    ],
+)
+def test_other_bounds_stay(function):
+    x = np.random.default_rng(0).normal(size=1000)
+    assert "opaque_f" not in jit(function).lower(x).as_text()
+    np.testing.assert_array_equal(jit(function)(x), function(x))

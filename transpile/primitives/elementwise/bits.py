@@ -245,6 +245,6 @@ opaque = elementwise(
     "opaque",
     lambda x: np.asarray(x).copy(),
     "opaque(x)",
-    dtypes="iu",
+    dtypes="iuf",
     interval=lambda x: x,
 )
