@@ -339,6 +339,13 @@ class Machine:
     most_jammed_row_flops: int = 6
     most_jammed_chains: int = 8
     most_jammed_statements: int = 6
+    # Long extremes and integer products are found in parts, side by side: the chains of a part that
+    # are under way at once, the elements that a part is a multiple of, which fill vectors of any
+    # width, the operations on an element, and the elements of a loop that repay the parts.
+    most_chains_of_parts: int = 12
+    most_flops_of_parts: int = 12
+    part_multiple: int = 64
+    shortest_in_parts: int = 512
 
     @derived
     def shortest_jammed_row(self) -> int:

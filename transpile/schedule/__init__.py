@@ -66,6 +66,7 @@ from transpile.schedule.lanes.bool_reductions import widen_bool_reductions
 from transpile.schedule.lanes.branch_masks import mask_branches
 from transpile.schedule.lanes.if_conversion import convert_ifs
 from transpile.schedule.lanes.jam.columns import unroll_and_jam
+from transpile.schedule.lanes.jam.parts import jam_parts
 from transpile.schedule.lanes.jam.recurrences import jam_recurrences
 from transpile.schedule.lanes.jam.rows import jam_rows
 from transpile.schedule.lanes.nan_flags import flag_nans
@@ -246,6 +247,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         jam_recurrences,
         "recurrences take four rows at a time, which add together what they have in common",
     ),
+    (jam_parts, "parts of a long search for an extreme are searched side by side: chains overlap"),
     (
         widen_bool_reductions,
         "short any and all keep flags as wide as the operands, so that lanes match",

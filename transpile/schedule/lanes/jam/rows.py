@@ -15,7 +15,7 @@ that fill no vector. Runs after `vectorize_loops`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from transpile.analysis.cost_model import expression_cost, trips
@@ -148,7 +148,8 @@ def _jammed(rows: For, names: Names, machine: Machine) -> Iterator[Statement]:
     whole = floor_divide(rows.extent, height)
     group = Symbol(inner.new("group"), 0, whole)
     first = Dim.of(group) * height + rows.start
-    copies = [_Copy(rows, first + k, inner, is_first=k == 0) for k in range(height)]
+    own = sorted(declared_names(rows.body))
+    copies = [Copy(rows.symbol, first + k, own, inner, is_first=k == 0) for k in range(height)]
     body = tuple(s for statement in rows.body for s in _statement(statement, copies))
     yield replace(rows, symbol=group, start=0, stop=whole, body=body)
     rest: Index = rows.start + whole * height
@@ -156,20 +157,22 @@ def _jammed(rows: For, names: Names, machine: Machine) -> Iterator[Statement]:
         yield replace(rows, start=rest, parallel=False, threads=0)
 
 
-class _Copy:
-    """One row of a group: its statements have its number, and scalars of their own."""
+class Copy:
+    """One iteration of a group: its statements have its number, and scalars of their own, the first
+    one those that were there."""
 
-    def __init__(self, rows: For, number: Index, names: Names, *, is_first: bool) -> None:
-        self._row, self._number = rows.symbol, number
-        declared = sorted(declared_names(rows.body))
-        self._names = {n: n if is_first else names.new(n) for n in declared}
+    def __init__(
+        self, symbol: Symbol, number: Index, own: Iterable[str], names: Names, *, is_first: bool
+    ) -> None:
+        self._row, self._number = symbol, number
+        self._names = {n: n if is_first else names.new(n) for n in own}
 
     def name(self, name: str) -> str:
-        """The name of a scalar in this row."""
+        """The name of a scalar in this iteration."""
         return self._names.get(name, name)
 
     def statement(self, statement: Statement) -> Statement:
-        """The statement for this row."""
+        """The statement for this iteration."""
 
         def on_expr(expr: Expr) -> Expr:
             return replace(expr, name=self.name(expr.name)) if isinstance(expr, Ref) else expr
@@ -183,7 +186,7 @@ class _Copy:
         )
 
 
-def _statement(statement: Statement, copies: list[_Copy]) -> Iterator[Statement]:
+def _statement(statement: Statement, copies: list[Copy]) -> Iterator[Statement]:
     """A statement for each row; a loop with the bodies of all of them."""
     if not isinstance(statement, For):
         yield from (copy.statement(statement) for copy in copies)
