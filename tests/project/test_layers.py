@@ -156,6 +156,7 @@ NUMBERS = {
     ("codegen/plan/summary", "_OF_LOOP"): LENGTH,
     ("fusion/elements", "MOST_CHOICES"): "how deep C compilers let choices stand in each other",
     ("fusion/rematerialize", "ROUNDS"): "how long an iteration to a fixpoint goes on",
+    ("fusion/inlining/reshape_cuts", "FEWEST_PARTS"): "two come apart into loops over whole copies",
     ("fusion/inlining/reshape_cuts", "MOST_RESHAPES"): "the text doubles with each",
     ("library/convolution", "DEPTH"): "as in conv.h",
     ("library/convolution", "FEW"): "as in conv.h",

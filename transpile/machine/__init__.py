@@ -335,17 +335,10 @@ class Machine:
     # Rows that are reduced: the elements, as longer ones wait for memory and not for a chain unless
     # all of them are in the second cache; the operations on each, the accumulators of a group, and
     # the statements of a row around its loops, each of which stands in the text once a row.
-    longest_jammed_row: int = 256
-    most_jammed_row_flops: int = 6
-    most_jammed_chains: int = 8
-    most_jammed_statements: int = 6
-    # Long extremes and integer products are found in parts, side by side: the chains of a part that
-    # are under way at once, the elements that a part is a multiple of, which fill vectors of any
-    # width, the operations on an element, and the elements of a loop that repay the parts.
-    most_chains_of_parts: int = 12
-    most_flops_of_parts: int = 12
-    part_multiple: int = 64
-    shortest_in_parts: int = 512
+    longest_jammed_row, most_jammed_row_flops = 256, 6
+    most_jammed_chains, most_jammed_statements = 8, 6
+    # Extremes in parts: chains and operations of an iteration, multiples of elements, the fewest.
+    most_chains_of_parts, most_flops_of_parts, part_multiple, shortest_in_parts = 12, 12, 64, 512
 
     @derived
     def shortest_jammed_row(self) -> int:

@@ -58,3 +58,14 @@ def test_buffers_that_are_exchanged_change_together():
     assert "Swap" in str(after.kernels)
     assert {shape for _, shape in after.kernels[0].shapes} == {(48,)}
     np.testing.assert_allclose(jit(f)(x), transposed(transposed(transposed(x))), rtol=1e-14)
+
+
+@pytest.mark.parametrize("copies", [2, 5])
+def test_windows_of_a_repeated_array_are_read_from_memory(copies):
+    x = ordinary("f8", (3, 5, 7))
+
+    def f(x):
+        return np.convolve(np.broadcast_to(x, (copies, *x.shape)).ravel(), [1.0, -2.0, 3.0, 0.5])
+
+    assert "%" not in str(lowered(f, x))
+    np.testing.assert_allclose(jit(f)(x), f(x), rtol=1e-12)

@@ -5,19 +5,23 @@ remainder: after n of them the text is 2**n times as long, and so is the time to
 
 One is cut, too, that merges axes between which memory has a gap, and of which parts are read: a
 loop over a part begins within a row, so that no nest over rows and columns does without quotients.
+An array that is repeated as a whole is such a one where several parts are read together, as by a
+convolution: two still come apart into loops over whole copies.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from transpile.ir.graph import Atom, Equation, Graph, Var
 from transpile.ir.indices.requirements import is_at_most
 from transpile.ir.indices.row_major import product
-from transpile.primitives.axes import reshape, slice_
+from transpile.primitives.axes import broadcast_in_dim, reshape, slice_
 
 # A chain of more reshapes than this is cut: 64 times the text is as much as it may grow.
 MOST_RESHAPES = 6
+FEWEST_PARTS = 3  # of a repeated array, for which it is put into memory
 
 
 def tangled(graph: Graph) -> set[Var]:
@@ -41,17 +45,36 @@ def tangled(graph: Graph) -> set[Var]:
 
 
 def _merged_across_gaps(graph: Graph) -> set[Var]:
-    """The reshaped slices, merged across a gap, of which large parts are read."""
+    """The reshaped slices, merged across a gap, and repeated arrays, of which large parts are
+    read."""
     producers: dict[Atom, Equation] = {}
-    cut: set[Var] = set()
+    parts: Counter[Var] = Counter()
     for equation in graph.equations:
         producers.update(dict.fromkeys(equation.outputs, equation))
         if equation.primitive is slice_:
             (x,) = equation.inputs
-            is_most = is_at_most(x.type.size, 2 * equation.output.type.size)
-            if is_most and isinstance(x, Var) and _is_merged_across_gap(x, producers):
-                cut.add(x)
-    return cut
+            if isinstance(x, Var) and is_at_most(x.type.size, 2 * equation.output.type.size):
+                parts[x] += 1
+    return {
+        x
+        for x, count in parts.items()
+        if _is_merged_across_gap(x, producers)
+        or (count >= FEWEST_PARTS and _is_repeated(x, producers))
+    }
+
+
+def _is_repeated(x: Var, producers: Mapping[Atom, Equation]) -> bool:
+    """True for an array of which several copies lie behind one another."""
+    merged = producers.get(x)
+    copies = producers.get(merged.inputs[0]) if merged and merged.primitive is reshape else None
+    if merged is None or copies is None or copies.primitive is not broadcast_in_dim:
+        return False
+    kept = copies.params["broadcast_dimensions"]
+    shape, rows = copies.output.type.shape, {product(x.type.shape[k:]) for k in range(x.type.ndim)}
+    return any(
+        shape[axis] != 1 and axis not in kept and product(shape[axis + 1 :]) not in {1, *rows}
+        for axis in range(len(shape) - 1)
+    )
 
 
 def _is_merged_across_gap(x: Var, producers: Mapping[Atom, Equation]) -> bool:

@@ -230,3 +230,22 @@ def test_rows_that_lie_in_one_line_of_the_cache_stay_rows():
     ):
         rows = lowered(f, x)
         assert vectorize_columns(rows, SMALL) == rows
+
+
+def test_of_two_loops_that_one_which_goes_from_element_to_element_has_the_columns():
+    """A row of bytes lies in one line of the cache with the next one."""
+    x = np.arange(16 * 16 * 20 * 20).reshape(16, 16, 20, 20) % 17 > 0
+
+    def f(x):
+        every = np.all(x, axis=0)
+        return every, every.mean(axis=2)
+
+    after = assert_steps_agree(lowered(f, x), [x], vectorize_columns)
+    (innermost,) = {
+        loop.symbol
+        for loop in loops_of(after)
+        for s in loop.body
+        for name, index in accesses(s)
+        if name == "x0" and last_axis_stride(index, loop.symbol) == 1
+    }
+    assert innermost in {s.symbol for s in loops_of(after) if s.limit is not None or s.start != 0}

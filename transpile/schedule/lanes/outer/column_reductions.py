@@ -229,7 +229,9 @@ def _reads_columns(loop: For, memory: _Memory) -> bool:
                 for name, index in accesses(statement):
                     names = names_of(index)
                     if index and inner.symbol in names:
-                        is_along_columns = memory.is_along(name, index, loop.symbol, inner.symbol)
+                        is_along_columns = memory.is_along(
+                            name, index, loop.symbol, inner.symbol
+                        ) and not _lies_along_another(index, loop, inner)
                         is_along_rows = memory.is_along(name, index, inner.symbol, loop.symbol)
                         is_shared = is_along_rows and loop.symbol not in names
                         along_columns += is_along_columns * trips(inner)
@@ -237,6 +239,14 @@ def _reads_columns(loop: For, memory: _Memory) -> bool:
                         shared += is_shared * trips(inner)
                         has_matrix |= is_along_columns
     return along_columns > along_rows - (shared if has_matrix else 0)
+
+
+def _lies_along_another(index: Shape, loop: For, inner: For) -> bool:
+    """True if elements are side by side along a loop between the two: that has the columns."""
+    between = (s for s in walk(loop.body) if isinstance(s, For) and s is not inner)
+    return last_axis_stride(index, loop.symbol) not in (1, -1) and any(
+        last_axis_stride(index, s.symbol) in (1, -1) for s in between
+    )
 
 
 def _keeps_symbols(body: tuple[Statement, ...]) -> bool:
