@@ -211,3 +211,20 @@ def test_dtypes_that_are_not_supported(array, advice):
     names = {"numpy": np, "x": x}
     converted = eval(advice, names) if "unique" not in advice else eval(advice, names)[1]
     tp.jit(lambda x: x)(converted)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "text"),
+    [
+        (lambda x: max(x, 2 * x), ValueError, "In `max(x, 2 * x)`: for traced values write num"),
+        (lambda x: min(x, 0), ValueError, "In `min(x, 0)`: for traced values write numpy.minimum"),
+        (lambda x: x + math.sin(x), TypeError, "In `math.sin(x)`: math takes numbers; for traced"),
+        (lambda x: 0 < x < 1, ValueError, "In `0 < x < 1`: Python reads a chain of comparisons"),
+    ],
+)
+def test_numpys_errors_of_arrays_advise_too(function, kind, text):
+    """Where Python's statements are part of the program, an array has no truth value all the
+    same."""
+    with pytest.raises(kind) as caught:
+        tp.jit(function)(X)
+    assert text in str(caught.value)

@@ -130,6 +130,27 @@ def test_a_generator_that_the_callable_holds(function):
         tp.jit(function)(X)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + np.random.default_rng().normal(),
+        lambda x: x + np.random.default_rng(None).normal(size=3),
+        lambda x: x + np.random.default_rng(seed=None).normal(),
+        lambda x: x + np.random.RandomState().normal(),
+        lambda x: x + random.Random().random(),
+    ],
+)
+def test_a_generator_without_a_seed(function):
+    """The warning comes once for a line."""
+    with pytest.warns(FrozenDrawWarning) as caught:
+        tp.jit(function)(X)
+        tp.jit(function)(X * 2.0)
+        tp.jit(lambda x: function(x))(X)
+    (one,) = caught
+    assert one.filename == __file__ and one.lineno == function.__code__.co_firstlineno
+    assert "without a seed" in str(one.message) and "transpile.random" in str(one.message)
+
+
 def test_what_is_no_frozen_draw():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -138,6 +159,8 @@ def test_what_is_no_frozen_draw():
         tp.djit(lambda x: x + RNG.normal())(X)  # runs on every call
         tp.jit(lambda x: tp.debug.callback(lambda: RNG.normal()) or x)(X)
         tp.jit(lambda x: x + random.Random(8).random())(X)
+        tp.jit(lambda x: x + np.random.RandomState(seed=8).normal())(X)
+        tp.jit(lambda x: x + np.random.Generator(np.random.PCG64(8)).normal())(X)
         tp.jit(lambda x: x + DICE.getstate()[0])(X)
         tp.jit(lambda x: x + SYSTEM.random() + Loaded(3).random())(X)
         tp.jit(lambda x: x + random.Random.VERSION)(X)

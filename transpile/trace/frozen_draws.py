@@ -3,7 +3,8 @@
 The generators that a function names are found in its bytecode, and in that of the functions that it
 names: the global ones of NumPy and of Python's module `random`, and `Generator`s and `Random`s in
 globals, closures, defaults, static arguments, arguments of a partial and the object of a method.
-One whose state is another after the trace has been drawn from, which is worth a warning.
+One whose state is another after the trace has been drawn from, which is worth a warning. So is one
+that is made in the trace without a seed.
 `SystemRandom` and classes of users have no state that could be asked for without running code of
 theirs.
 """
@@ -15,12 +16,13 @@ import functools
 import linecache
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from transpile.errors import FrozenDrawWarning
 from transpile.ir.graph import Source
+from transpile.ir.source_info import user_source
 from transpile.trace.bytecode.reads import Read, reads
 from transpile.trace.static_lookup import (
     MISSING,
@@ -37,6 +39,7 @@ from transpile.util.lazy.imports import imported
 _MOST_FUNCTIONS = 256
 _NOT_USERS = ("numpy", "transpile", "scipy")
 _warned: set[tuple[CodeType, int]] = set()
+_warned_of_seeds: set[tuple[str, int]] = set()
 
 
 class _Use(NamedTuple):
@@ -72,6 +75,23 @@ class FrozenDraws:
                 f"arguments, or draw with transpile.random from a key that is an argument."
             )
             warnings.warn_explicit(message, FrozenDrawWarning, code.co_filename, line)
+
+
+def warn_of_seed(seeds: Iterable[Any]) -> None:
+    """Warn, once for each line, of a generator that is made while tracing without a seed, which the
+    system chooses."""
+    source = user_source()
+    line = source.file, source.line
+    if any(seed is not None for seed in seeds) or line in _warned_of_seeds:
+        return
+    _warned_of_seeds.add(line)
+    message = (
+        f"{source}: `{source.text}` makes a random number generator without a seed while tracing. "
+        f"What it draws is a constant of the program: each later call computes with the same "
+        f"numbers. Make them arguments, or draw with transpile.random from a key that is an "
+        f"argument; of a generator with a seed the numbers are the same in any case."
+    )
+    warnings.warn_explicit(message, FrozenDrawWarning, source.file, source.line)
 
 
 def _innermost(function: Any) -> tuple[FunctionType | None, dict[str, Any]]:
@@ -155,13 +175,13 @@ def _value(read: Read, local: Mapping[str, Any], scope: Mapping[str, Any]) -> An
 
 def _generator(value: Any) -> Any:
     """The generator that a value is, or is a method of; None for anything else."""
-    if _is_generator(type(value)):
+    if is_generator(type(value)):
         return value
     owner = getattr(value, "__self__", None) if type(value).__name__ in _METHODS else None
-    return owner if _is_generator(type(owner)) else None
+    return owner if is_generator(type(owner)) else None
 
 
-def _is_generator(kind: type) -> bool:
+def is_generator(kind: type) -> bool:
     """True for the class of a generator; modules that nobody has imported have made none."""
     python, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
     if python is not None and kind is python.Random:

@@ -14,6 +14,7 @@ from transpile.ir.types import BOOL, COMPLEX128, FLOAT64, INT64
 from transpile.numpy.core.promotion import weaken
 from transpile.primitives import elementwise
 from transpile.python.semantics.iterables import Iterator, Range
+from transpile.trace.conversion_hints import hint
 from transpile.trace.trace import bind
 from transpile.trace.tracer import UNKNOWN, Tracer
 
@@ -65,7 +66,10 @@ def _of_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
     if not isinstance(value, Tracer):
         return dtype.type(value).item()
     if value.size != 1:
-        raise TypeError(f"{user_source()}: only length-1 arrays can be converted to Python scalars")
+        raise TypeError(
+            f"{user_source()}: only length-1 arrays can be converted to Python scalars. "
+            f"{hint()}".rstrip()
+        )
     if value.shape:
         value = np.reshape(value, ())
     if value.type.weak and value.dtype == dtype:

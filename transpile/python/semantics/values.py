@@ -11,6 +11,7 @@ from transpile import errors
 from transpile.ir.dims import Dim, bounds
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType, type_of
+from transpile.trace.conversion_hints import hint
 from transpile.trace.trace import Trace, current_trace
 from transpile.trace.tracer import UNKNOWN, Tracer
 from transpile.trace.views.lists import TracedList
@@ -90,7 +91,7 @@ def truth(value: Any) -> Any:
     if value.size != 1:
         raise ValueError(
             f"{user_source()}: The truth value of an array with more than one element is "
-            f"ambiguous. Use a.any() or a.all()"
+            f"ambiguous. Use a.any() or a.all(). {hint()}".rstrip()
         )
     single = np.reshape(value, ()) if value.shape else value
     return single if single.dtype == BOOL else single != 0

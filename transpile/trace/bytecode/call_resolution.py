@@ -34,6 +34,7 @@ from transpile.trace.bytecode.made_arrays import (
 )
 from transpile.trace.bytecode.rewriting import Marker, original, rewritten
 from transpile.trace.bytecode.watched_calls import watched
+from transpile.trace.frozen_draws import is_generator, warn_of_seed
 from transpile.trace.static_lookup import in_class
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -245,7 +246,7 @@ def _constructor(cls: type) -> Any:
     """What makes an instance, whose `__init__` is resolved where it is a user's."""
     init = cls.__init__  # type: ignore[misc]  # of this very class
     if type(init) is not FunctionType or not _is_copied(init):
-        return cls
+        return functools.partial(_compiled, cls) if is_generator(cls) else cls
     return functools.partial(_instance, cls)
 
 
@@ -290,7 +291,7 @@ def _compiled(callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A call of a function in Cython or Fortran. What it raises of a traced value, which it does
     not know, is a TracerError."""
     try:
-        return callee(*args, **kwargs)
+        result = callee(*args, **kwargs)
     except TracerError:
         raise
     except (TypeError, ValueError, IndexError, AttributeError, BufferError):
@@ -298,6 +299,9 @@ def _compiled(callee: Any, /, *args: Any, **kwargs: Any) -> Any:
             if isinstance(value, Tracer):
                 wanted_by(callee, value)
         raise
+    if is_generator(type(result)):
+        warn_of_seed((*args, *kwargs.values()))
+    return result
 
 
 def wanted_by(callee: Any, value: Any) -> Any:
