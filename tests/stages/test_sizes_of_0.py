@@ -170,3 +170,27 @@ def test_calls_read_no_row_of_an_array_that_may_be_null():
     lowered = convolve.lower(x, k)
     assert not re.search(r"\b(x|out)\[0\]\[0\]", lowered.as_text())
     assert lowered.compile()(np.ones((0, 3, 8, 8), "f4"), np.ones((4, 3, 3, 3), "f4")).size == 0
+
+
+OF_NOTHING = {
+    "take": lambda x, i: np.take(x, i, mode="clip"),
+    "take, wrapped": lambda x, i: np.take(np.stack([x, x]), i, axis=1, mode="wrap"),
+    "take of no rows": lambda x, i: np.take(np.outer(x, x), i, axis=1, mode="wrap"),
+    "positions": lambda x, i: np.ravel_multi_index((i, i), (x.size, 9), mode="clip"),
+}
+
+
+@pytest.mark.parametrize("name", OF_NOTHING)
+def test_indices_of_an_axis_without_elements_are_numpy_s_error_where_there_are_some(name):
+    function = OF_NOTHING[name]
+    compiled = transpile.jit(function).lower(TYPES[0], ShapeDtypeStruct((M,), np.int64)).compile()
+    for size in 0, 1, 4:
+        for indices in [], [0], [5, -3]:
+            x, i = np.arange(1.0, size + 1), np.array(indices, np.int64)
+            if size == 0 and len(i) and "rows" not in name:
+                with pytest.raises((IndexError, ValueError)) as expected:
+                    function(x, i)
+                with pytest.raises(expected.type, match=re.escape(str(expected.value))):
+                    compiled(x, i)
+            else:
+                np.testing.assert_array_equal(compiled(x, i), function(x, i), strict=True)

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from transpile.ir.dims import Dim
-from transpile.ir.indices.lengths import index_error
+from transpile.ir.dims import Dim, floor_divide
+from transpile.ir.indices.lengths import index_error, lengths_in
 from transpile.ir.indices.requirements import is_at_most, may_be_0, require
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64, broadcast_shapes
@@ -69,6 +69,7 @@ def as_indices(value: Any, casting: Literal["safe", "same_kind"] = "same_kind") 
 
 
 _NOTHING_TO_TAKE = "cannot do a non-empty take from an empty axes."
+_NOTHING_TO_UNRAVEL = "cannot unravel if shape has zero entries (is empty)."
 
 
 def bounded(indices: Any, size: Any, mode: str) -> Any:
@@ -94,10 +95,26 @@ def take_some(
     """
     refuse("take", out=out)
     x, numbers = traced(a), as_indices(indices)
-    size = x.size if axis is None else x.shape[axis_of(exact(axis), x.ndim)] if x.ndim else 1
-    if may_be_0(size) and is_at_most(1, numbers.size) and len(THREAD.traces) == 1:
-        require(1, size, "numpy.take", index_error(_NOTHING_TO_TAKE))
+    if axis is None or is_of_scalar(axis, x.ndim):
+        size, others = x.size, tuple[Any, ...]()
+    else:
+        number = axis_of(exact(axis), x.ndim)
+        size, others = x.shape[number], (*x.shape[:number], *x.shape[number + 1 :])
+    counts = (*others, *numbers.shape)
+    _require_elements(size, counts, "numpy.take", index_error(_NOTHING_TO_TAKE))
     return take(x, numbers, axis, mode)
+
+
+def _require_elements(size: Any, counts: Sequence[Any], what: str, words: str) -> None:
+    """Have the call end with an error of these words where an axis turns out to have no elements
+    and the result, an array of this shape, has some; but in bodies of loops."""
+    if not may_be_0(size) or len(THREAD.traces) != 1:
+        return
+    open_counts = [count for count in counts if not is_at_most(1, count)]
+    if not open_counts or not lengths_in([(size, *counts)]):
+        # A product of numbers that are 0 or 1, which is no more than 1.
+        has_any = product([1 - floor_divide(1, count + 1) for count in open_counts])
+        require(has_any, size, what, words)
 
 
 def take(a: Array, indices: Array, axis: Any = None, mode: str = "raise") -> Any:
@@ -377,7 +394,10 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
             f"parameter multi_index must be a sequence of length {len(extents)}",
         )
     if 0 in extents and all(part.size for part in parts):
-        raise located(ValueError, "cannot unravel if shape has zero entries (is empty).")
+        raise located(ValueError, _NOTHING_TO_UNRAVEL)
+    shape = broadcast_shapes([part.shape for part in parts])
+    for extent in extents:
+        _require_elements(extent, shape, "numpy.ravel_multi_index", _NOTHING_TO_UNRAVEL)
     triples = list(zip(parts, extents, modes, strict=True))
     flat: Any = np.int64(0)
     for part, extent, how in triples if order == "C" else triples[::-1]:
