@@ -95,12 +95,10 @@ def take_some(
     """
     refuse("take", out=out)
     x, numbers = traced(a), as_indices(indices)
-    if axis is None or is_of_scalar(axis, x.ndim):
-        size, others = x.size, tuple[Any, ...]()
-    else:
+    size, counts = x.size, numbers.shape
+    if axis is not None and not is_of_scalar(axis, x.ndim):
         number = axis_of(exact(axis), x.ndim)
-        size, others = x.shape[number], (*x.shape[:number], *x.shape[number + 1 :])
-    counts = (*others, *numbers.shape)
+        size, counts = x.shape[number], (*x.shape[:number], *counts, *x.shape[number + 1 :])
     _require_elements(size, counts, "numpy.take", index_error(_NOTHING_TO_TAKE))
     return take(x, numbers, axis, mode)
 
