@@ -51,8 +51,10 @@ def settle_loop(
     for name in names:
         known.bound(name, facts.ranges[name])
     others, steady = known.relations, list(_origins(facts, known, names))
+    found = None  # by an iteration with what is known
     for number in range(_MOST_ROUNDS if names else 0):
-        _, after, _ = iteration(known)
+        found = iteration(known)
+        after = found[1]
         if after is None:
             break
         assumed = [] if number == 0 else steady
@@ -60,6 +62,8 @@ def settle_loop(
         reached = {n: _before_next(facts.ranges[n], after, n, trips) for n in names}
         are_inside = all(is_inside(reached[n], known.ranges[n]) for n in names)
         if are_inside and steady == assumed:
+            if any(reached[name] != known.ranges[name] for name in names):
+                found = None
             for name in names:
                 known.bound(name, reached[name])
             break
@@ -69,9 +73,10 @@ def settle_loop(
             moved = _moved(begin, after.shifts.get(name, (0, 0)), trips)
             known.bound(name, _widened(now, reached[name], moved, number, trips is not None))
     else:
+        found = None
         for name in names:
             known.forget(name)
-    statement, after, behind = iteration(known)
+    statement, after, behind = found or iteration(known)
     return statement, _behind(facts, after, behind, updated, trips)
 
 
