@@ -230,7 +230,7 @@ class Facts(Sums):
 
     def _compare(self, x: Expr, y: Expr, signs: list[int]) -> bool:
         """Assume that the difference has one of these signs."""
-        signs = [s for s in signs if s in self.signs_of_difference(x, y)]
+        signs = [s for s in self.signs_of_difference(x, y) if s in signs]
         if not signs:
             return False
         a, b = self.range_of(x), self.range_of(y)

@@ -71,24 +71,26 @@ def _upper(
     depth: int,
 ) -> int:
     best = x.get(CONSTANT, 0)
-    for name in scalars_of(x):
-        low, high = range_of(name)
-        best += x[name] * (high if x[name] > 0 else low)
+    for name, coefficient in x.items():
+        if name != CONSTANT:
+            low, high = range_of(name)
+            best += coefficient * (high if coefficient > 0 else low)
     if depth == 0:
         return best
     for relation in relations:
-        for times in {_cancelling(x, relation, name) for name in scalars_of(x)} - {0}:
+        for times in _cancelling(x, relation):
             best = min(best, _upper(combined(x, relation, times), relations, range_of, depth - 1))
     return best
 
 
-def _cancelling(x: Linear, relation: Linear, name: str) -> int:
-    """How often a relation is added to a sum so that a scalar cancels; 0 if no positive integer
-    does that."""
-    own = relation.get(name, 0)
-    if own == 0 or x[name] % own:
-        return 0
-    return max(-x[name] // own, 0)
+def _cancelling(x: Linear, relation: Linear) -> set[int]:
+    """How often a relation is added to a sum so that a scalar cancels: positive integers."""
+    found = set()
+    for name, coefficient in x.items():
+        own = relation.get(name, 0)
+        if own and name != CONSTANT and (own > 0) != (coefficient > 0) and coefficient % own == 0:
+            found.add(-coefficient // own)
+    return found
 
 
 class Sums:

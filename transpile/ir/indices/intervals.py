@@ -7,6 +7,7 @@ nothing. Truth values are 0 and 1.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -16,6 +17,7 @@ Interval = tuple[int, int]
 _MOST_BITS = 63  # of what is shifted out of an int64, nothing is left
 
 
+@lru_cache(maxsize=64)
 def full(dtype: np.dtype[Any]) -> Interval:
     """All values of an integer dtype, or of truth."""
     if dtype.kind == "b":
