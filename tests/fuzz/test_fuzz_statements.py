@@ -15,13 +15,13 @@ from fuzz_statements.search import (
 )
 from thorough import THOROUGH, one_in
 
-COUNT, TOGETHER = 2400, 40
+COUNT, TOGETHER = 2400, 20
 # Most are interpreted, which takes a third of the time: every so many is compiled.
 IN_C = 8 if THOROUGH else 20
 
 
 @pytest.mark.parametrize("first", range(0, COUNT, TOGETHER))
-@one_in(30)
+@one_in(60)
 def test_drawn_functions_do_what_python_does(first, tmp_path):
     options = {"opt_level": 0, "openmp": False}
     findings, ran = search(range(first, first + TOGETHER), tmp_path, options, in_c=IN_C)

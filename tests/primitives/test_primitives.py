@@ -81,7 +81,7 @@ def test_elementwise_primitives_equal_numpy(name):
 
 
 @BY_FEW_DTYPES
-@one_in(3)
+@one_in(6)
 def test_array_primitives_equal_numpy(name):
     check(primitives_of("arrays", name), run(primitives_of("arrays", name)))
 

@@ -164,7 +164,7 @@ def arguments(n, m):
 
 @pytest.mark.filterwarnings("ignore")  # SciPy's, of few elements
 @pytest.mark.parametrize(("least", "texts"), list(groups(12)), ids=first)
-@one_in(12)
+@one_in(24)
 def test_functions_give_what_scipy_gives(least, texts):
     program = transpile.jit(function(texts, OURS)).lower(*types(least)).compile()
     for n, m in ((least, 2), *SIZES):

@@ -51,5 +51,5 @@ def is_ordinary(item, numbers):
 
 
 def tries(count):
-    """`max_examples` of hypothesis: all of them, or in the ordinary tier an eighth."""
-    return count if THOROUGH else -(-count // 8)
+    """`max_examples` of hypothesis: all of them, or in the ordinary tier a twelfth."""
+    return count if THOROUGH else -(-count // 12)

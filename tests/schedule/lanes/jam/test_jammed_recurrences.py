@@ -289,7 +289,7 @@ def test_rows_whose_terms_are_not_known_before_stay(name):
 
 
 @pytest.mark.full_level
-@settings(max_examples=tries(160))
+@settings(max_examples=tries(80))
 @given(
     st.integers(0, 4),
     st.sampled_from(["i", "i - 1", "i + 1", "n", "max(i, 3)"]),
