@@ -115,6 +115,8 @@ class FlatFunction:
             kwargs = dict(zip(kwargs, named, strict=True))
         before = {name: flatten_lists(value) for name, value in self._containers(args, kwargs)}
         result = function(*args, **kwargs)
+        if THREAD.python is not None:
+            result = THREAD.python.result(result, describe(self._function))
         self._warn_of_changes(before, self._containers(args, kwargs), result)
         results, out_tree = without_float0(*flatten_lists(result, are_results=True))
         paths = out_tree.paths("")

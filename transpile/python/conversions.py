@@ -25,6 +25,7 @@ from transpile.python.growing.lists import GrowingList
 from transpile.python.growing.rings import GrowingRing
 from transpile.python.lookups import is_table, looked_up, method_of
 from transpile.python.mathematics import functions
+from transpile.python.none_values import result_of
 from transpile.python.objects.containers import Lent
 from transpile.python.objects.number_lists import ListedError, is_in, made_of, type_in
 from transpile.python.objects.ranges import is_nonzero, range_of
@@ -384,6 +385,10 @@ class Conversions:
         """The arguments of the function, lists among them as arrays where that was asked for."""
         pairs = zip(names, values, strict=True)
         return [self.made_list(x, ("", name)) if type(x) is list else x for name, x in pairs]
+
+    def result(self, value: Any, function: str) -> Any:
+        """The result of the function."""
+        return value if self.none is None else result_of(value, function)
 
     def subscripted(self, container: Any, key: Any) -> Any:
         """What is subscripted in the place of a container: of a list, its stacked items."""

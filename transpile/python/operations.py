@@ -17,7 +17,9 @@ from transpile.python.none_values import (
     holds,
     is_none,
     is_none_alone,
+    never_none,
     not_none,
+    or_given,
     passed,
 )
 from transpile.python.objects.number_lists import exchanged
@@ -35,7 +37,14 @@ from transpile.python.semantics.exceptions import (
     text,
 )
 from transpile.python.semantics.generators import Generated, listed, loop_over, selected
-from transpile.python.semantics.values import Unbound, here, is_sequence, only_here, returned
+from transpile.python.semantics.values import (
+    Unbound,
+    here,
+    is_sequence,
+    only_here,
+    returned,
+    returned_or_none,
+)
 
 __all__ = [
     "Generated",
@@ -63,15 +72,18 @@ __all__ = [
     "is_singleton",
     "listed",
     "managed",
+    "never_none",
     "not_",
     "not_none",
     "only_here",
     "or_",
+    "or_given",
     "passed",
     "passed_on",
     "percent",
     "raise_",
     "returned",
+    "returned_or_none",
     "selected",
     "text",
     "until",

@@ -44,6 +44,9 @@ class Maybe:
         self.is_bound = is_bound
         self.name = name
 
+    def __repr__(self) -> str:
+        return f"<{self.name} is None, or {self.value!r}>"
+
 
 class EndedError(BaseException):
     """Nothing more of a path is to be traced: an exception ends it, which is `error`."""
@@ -56,6 +59,11 @@ def returned(value: Any) -> Any:
     """The result of a function, which is bound where it ends."""
     if type(value) is Maybe:
         return value.value
+    return None if type(value) is Unbound else value
+
+
+def returned_or_none(value: Any) -> Any:
+    """The result of a function, which may be None: it is a `Maybe` then."""
     return None if type(value) is Unbound else value
 
 

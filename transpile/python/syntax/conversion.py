@@ -82,7 +82,8 @@ def conversion(
     node = copied(found.node)
     own_lines = compared.intersection(getattr(inner, "lineno", 0) for inner in ast.walk(node))
     is_plain = not any(choices) and not _assigns_to_list(found.node) and not own_lines
-    if consumer is None and is_plain:
+    may_have_none = has_nones and any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+    if consumer is None and is_plain and not may_have_none:
         return None
     if found.class_name:
         _Private(found.class_name).visit(node)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
-from transpile.python.syntax.names import Names, names_of
+from transpile.python.syntax.names import Names, names_of, placed
 
 Variables = frozenset[str]
 _NONE: Variables = frozenset()
@@ -173,6 +173,71 @@ class Flow:
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 self.unbound |= {id(node.target)} if node.target.id in missing else set()
         return bound | names.bound
+
+
+class BoundFlags(ast.NodeTransformer):
+    """Keeps a flag for each variable that may be None, or not bound yet: reading it then is
+    Python's error. The flag of a variable has another name."""
+
+    def __init__(self, flags: dict[str, str], ops: str) -> None:
+        self._flags = flags
+        self._ops = ops
+
+    def rewrite(self, node: ast.FunctionDef) -> None:
+        """Rewrite the body of a function."""
+        first = node.body[0]
+        starts: list[ast.stmt] = []
+        for name, flag in self._flags.items():
+            value = self._call("Unbound", [ast.Constant(name)], first)
+            starts.append(placed(ast.Assign([ast.Name(name, ast.Store())], value), first))
+            starts.append(self._set(flag, False, first))
+        node.body = [*starts, *self._block(node.body)]
+
+    def _set(self, flag: str, value: bool, at: ast.AST) -> ast.stmt:
+        return placed(ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(value)), at)
+
+    def _call(self, function: str, arguments: list[ast.expr], at: ast.AST) -> ast.expr:
+        callee = ast.Attribute(ast.Name(self._ops, ast.Load()), function, ast.Load())
+        return placed(ast.Call(callee, arguments, []), at)
+
+    def _block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for statement in body:
+            done.append(self.visit(statement))
+            if isinstance(statement, ast.Assign | ast.AnnAssign):
+                done += self._bound_by(statement, statement)
+        return done
+
+    def _bound_by(self, node: ast.AST, at: ast.AST) -> list[ast.stmt]:
+        names = sorted(names_of([node]).bound & self._flags.keys())
+        return [self._set(self._flags[name], True, at) for name in names]
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """A node, of which blocks note what they bind."""
+        if isinstance(node, _INSIDE):
+            return node
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                bound: list[ast.stmt] = []
+                if field == "body" and isinstance(node, ast.For):
+                    bound = self._bound_by(node.target, node)
+                elif field == "body" and isinstance(node, ast.With):
+                    bound = [s for item in node.items for s in self._bound_by(item, node)]
+                setattr(node, field, [*bound, *self._block(value)])
+            elif isinstance(value, list):
+                setattr(
+                    node, field, [self.visit(x) if isinstance(x, ast.AST) else x for x in value]
+                )
+            elif isinstance(value, ast.AST):
+                setattr(node, field, self.visit(value))
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A read of such a variable."""
+        if node.id not in self._flags or not isinstance(node.ctx, ast.Load):
+            return node
+        flag: ast.expr = ast.Name(self._flags[node.id], ast.Load())
+        return self._call("bound_if", [flag, node, ast.Constant(node.id)], node)
 
 
 def _takes_all(node: ast.Match) -> bool:

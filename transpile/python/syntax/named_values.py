@@ -35,6 +35,38 @@ def without_named_values(body: Sequence[ast.stmt], taken: set[str]) -> Block:
     return _Removal(taken).block(body)
 
 
+def with_assignments(body: Sequence[ast.stmt]) -> Block:
+    """The statements, with an assignment before an `if` for the name that its test binds first:
+    `if (y := f(x)) is not None:`."""
+    done: Block = []
+    for node in body:
+        if not isinstance(node, _SCOPES):
+            for field in ("body", "orelse", "finalbody"):
+                if isinstance(block := getattr(node, field, None), list):
+                    setattr(node, field, with_assignments(block))
+        if isinstance(node, ast.If):
+            node.test, bound = _first_named(node.test)
+            done += [] if bound is None else [placed(bound, node)]
+        done.append(node)
+    return done
+
+
+def _first_named(node: ast.expr) -> tuple[ast.expr, ast.Assign | None]:
+    """A test without the name that it binds to a call first of all, and the assignment to that."""
+    match node:
+        case ast.NamedExpr(target, ast.Call() as call):
+            return placed(ast.Name(target.id, ast.Load()), node), ast.Assign([target], call)
+        case ast.Compare():
+            node.left, bound = _first_named(node.left)
+        case ast.BoolOp():
+            node.values[0], bound = _first_named(node.values[0])
+        case ast.UnaryOp(ast.Not()):
+            node.operand, bound = _first_named(node.operand)
+        case _:
+            return node, None
+    return node, bound
+
+
 class _Removal:
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken

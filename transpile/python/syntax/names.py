@@ -185,3 +185,11 @@ def copied(node: Node) -> Node:
             value = copied(value)
         setattr(copy, name, value)
     return copy
+
+
+def own_nodes(block: Iterable[ast.AST]) -> Iterable[ast.AST]:
+    """The statements of a block and of those in it, but not of functions inside."""
+    for node in block:
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.expr):
+            yield from own_nodes(ast.iter_child_nodes(node))

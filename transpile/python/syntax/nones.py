@@ -15,15 +15,20 @@ test for None is `given`; one of an operand, for which Python raises TypeError, 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from transpile.python.syntax.flow import BoundFlags
+from transpile.python.syntax.named_values import with_assignments
 from transpile.python.syntax.names import copied, free_name, names_of, placed
 
 Block = list[ast.stmt]
 # How a variable is read: as it is, since no path to here makes it None; behind a test.
 _PLAIN, _TESTED = "", "given"
 Known = dict[str, str]
+_OPTIONAL = "returns_none_or_a_value"  # the attribute of such a function
+_LIBRARIES = frozenset(("np", "numpy", "math", "cmath"))
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.While)
@@ -35,24 +40,31 @@ def with_nones(node: ast.FunctionDef, ops: str, taken: set[str]) -> None:
     for inner in _own(node.body):
         if isinstance(inner, ast.FunctionDef):
             with_nones(inner, ops, taken)
+    node.body = with_assignments(node.body)
     names = _candidates(node.body)
-    if names:
-        unsure = sorted(names - _surely_bound(node))
-        flags = {name: free_name(f"{name}_is_bound", taken) for name in unsure}
-        taken.update(flags.values())
-        node.body, _ = _Nones(names, ops).block(node.body, {})
-        if flags:
-            _Bound(flags, ops).rewrite(node)
+    unsure = sorted(names - _surely_bound(node))
+    flags = {name: free_name(f"{name}_is_bound", taken) for name in unsure}
+    taken.update(flags.values())
+    of_results = f"{node.name}()" if _may_return_none(node, names) else ""
+    if of_results and not isinstance(node.body[-1], ast.Return | ast.Raise):
+        node.body.append(placed(ast.Return(None), node.body[-1]))
+    node.body, _ = _Nones(names, ops, of_results).block(node.body, {})
+    if flags:
+        BoundFlags(flags, ops).rewrite(node)
+    if of_results:
+        setattr(node, _OPTIONAL, True)
 
 
 def _candidates(body: Sequence[ast.stmt]) -> set[str]:
     """The variables that assignments make None, and others not, and that belong to no other
     scope, too."""
     nones, values, others = set[str](), set[str](), set(names_of(body).inner)
+    tested = set(_tested_names(body))
     for node in _own(body):
         if isinstance(node, ast.Assign):
             for name, value in _pairs(node):
-                nones |= {name} if _may_be_none(value) else set()
+                is_open = _may_be_none(value) and (name in tested or not _is_users_call(value))
+                nones |= {name} if is_open else set()
                 values |= set() if _is_none(value) else {name}
         elif isinstance(node, ast.Global | ast.Nonlocal):
             others |= {*node.names}
@@ -68,6 +80,40 @@ def _candidates(body: Sequence[ast.stmt]) -> set[str]:
     return (nones & values) - others
 
 
+def returning(node: ast.FunctionDef) -> str:
+    """The operation that makes the result of a function of what its paths return."""
+    return "returned_or_none" if getattr(node, _OPTIONAL, False) else "returned"
+
+
+def _may_return_none(node: ast.FunctionDef, names: set[str]) -> bool:
+    """True for a function of which some paths return a value, and others may return None."""
+    own = list(_own(node.body))
+    values = [inner.value for inner in own if isinstance(inner, ast.Return)]
+    if all(map(_is_nothing, values)) or any(isinstance(x, ast.Yield | ast.YieldFrom) for x in own):
+        return False
+    ends = isinstance(node.body[-1], ast.Return | ast.Raise)
+    return not ends or any(
+        _is_nothing(x) or _may_be_none(x) or (isinstance(x, ast.Name) and x.id in names)
+        for x in values
+    )
+
+
+def _is_nothing(node: ast.expr | None) -> bool:
+    return node is None or _is_none(node)
+
+
+def _is_users_call(node: ast.AST | None) -> bool:
+    """True for a call of what may be a function of the user's, whose result may be None."""
+    if not isinstance(node, ast.Call):
+        return False
+    callee = node.func
+    if isinstance(callee, ast.Name):
+        return not hasattr(builtins, callee.id)
+    while isinstance(callee, ast.Attribute):
+        callee = callee.value
+    return isinstance(callee, ast.Name) and callee.id not in _LIBRARIES
+
+
 def _surely_bound(node: ast.FunctionDef) -> set[str]:
     """The variables that are bound before anything reads them: by a parameter, or one of the first
     statements."""
@@ -78,71 +124,6 @@ def _surely_bound(node: ast.FunctionDef) -> set[str]:
         if isinstance(statement, ast.Assign):
             bound |= {name for name, _ in _pairs(statement)}
     return bound
-
-
-class _Bound(ast.NodeTransformer):
-    """Keeps a flag for each variable that may be None, or not bound yet: reading it then is
-    Python's error. The flag of a variable has another name."""
-
-    def __init__(self, flags: dict[str, str], ops: str) -> None:
-        self._flags = flags
-        self._ops = ops
-
-    def rewrite(self, node: ast.FunctionDef) -> None:
-        """Rewrite the body of a function."""
-        first = node.body[0]
-        starts: Block = []
-        for name, flag in self._flags.items():
-            value = self._call("Unbound", [_text(name)], first)
-            starts.append(placed(ast.Assign([ast.Name(name, ast.Store())], value), first))
-            starts.append(self._set(flag, False, first))
-        node.body = [*starts, *self._block(node.body)]
-
-    def _set(self, flag: str, value: bool, at: ast.AST) -> ast.stmt:
-        return placed(ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(value)), at)
-
-    def _call(self, function: str, arguments: list[ast.expr], at: ast.AST) -> ast.expr:
-        callee = ast.Attribute(ast.Name(self._ops, ast.Load()), function, ast.Load())
-        return placed(ast.Call(callee, arguments, []), at)
-
-    def _block(self, body: Sequence[ast.stmt]) -> Block:
-        done: Block = []
-        for statement in body:
-            done.append(self.visit(statement))
-            if isinstance(statement, ast.Assign | ast.AnnAssign):
-                done += self._bound_by(statement, statement)
-        return done
-
-    def _bound_by(self, node: ast.AST, at: ast.AST) -> Block:
-        names = sorted(names_of([node]).bound & self._flags.keys())
-        return [self._set(self._flags[name], True, at) for name in names]
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        """A node, of which blocks note what they bind."""
-        if isinstance(node, _SCOPES):
-            return node
-        for field, value in ast.iter_fields(node):
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                bound: Block = []
-                if field == "body" and isinstance(node, ast.For):
-                    bound = self._bound_by(node.target, node)
-                elif field == "body" and isinstance(node, ast.With):
-                    bound = [s for item in node.items for s in self._bound_by(item, node)]
-                setattr(node, field, [*bound, *self._block(value)])
-            elif isinstance(value, list):
-                setattr(
-                    node, field, [self.visit(x) if isinstance(x, ast.AST) else x for x in value]
-                )
-            elif isinstance(value, ast.AST):
-                setattr(node, field, self.visit(value))
-        return node
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """A read of such a variable."""
-        if node.id not in self._flags or not isinstance(node.ctx, ast.Load):
-            return node
-        flag: ast.expr = ast.Name(self._flags[node.id], ast.Load())
-        return self._call("bound_if", [flag, node, _text(node.id)], node)
 
 
 def _own(body: Iterable[ast.AST]) -> Iterable[ast.AST]:
@@ -172,6 +153,14 @@ def _pairs(node: ast.Assign) -> Iterable[tuple[str, ast.expr | None]]:
                 yield from ((name, None) for name in names_of([target]).bound)
 
 
+def _tested_names(body: Iterable[ast.AST]) -> Iterable[str]:
+    """The variables that are compared with None."""
+    for node in _own(body):
+        match node:
+            case ast.Compare(ast.Name(id=name), [_], [other]) if _is_none(other):
+                yield name
+
+
 def _copies(node: ast.Assign) -> Iterable[tuple[str, str]]:
     """The variables that become other ones, with these."""
     return ((name, x.id) for name, x in _pairs(node) if isinstance(x, ast.Name))
@@ -182,18 +171,22 @@ def _is_none(node: ast.AST | None) -> bool:
 
 
 def _may_be_none(node: ast.expr | None) -> bool:
-    """True for None, and for a choice of it and another value."""
-    return _is_none(node) or (
-        isinstance(node, ast.IfExp) and (_may_be_none(node.body) or _may_be_none(node.orelse))
-    )
+    """True for None, what a function of the user's gives, and for a choice of such values."""
+    if isinstance(node, ast.IfExp):
+        return _may_be_none(node.body) or _may_be_none(node.orelse)
+    return _is_none(node) or _is_users_call(node)
 
 
 class _Nones:
-    """Rewrites the statements of one function. `known`: which of the variables are not None."""
+    """Rewrites the statements of one function. `known`: which of the variables are not None.
 
-    def __init__(self, names: set[str], ops: str) -> None:
+    of_results  what its result is called, if that may be None
+    """
+
+    def __init__(self, names: set[str], ops: str, of_results: str) -> None:
         self.names = names
         self.ops = ops
+        self.of_results = of_results
 
     # --------------------------------------------------------------------------------- statements
 
@@ -242,6 +235,12 @@ class _Nones:
                 return [node], stays
         if isinstance(node, _SCOPES):
             return [node], known
+        if isinstance(node, ast.Return) and self.of_results:
+            node.value = self._returned(node, known)
+            return [node], None
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            self._parts(node.value, known)  # its result is not used
+            return [node], known
         self._parts(node, known)
         ends = isinstance(node, ast.Return | ast.Raise | ast.Break | ast.Continue)
         return [node], None if ends else known
@@ -284,12 +283,23 @@ class _Nones:
             return self._call("Unbound", [_text(name)], node)
         if isinstance(node, ast.Name):
             return self._call("passed", [node, _text(name)], node)
+        if isinstance(node, ast.Call):
+            self._parts(node, known)
+            return self._call("passed", [node, _text(name)], node)
         assert isinstance(node, ast.IfExp)
         arms = {id(arm): name for arm in (node.body, node.orelse) if _may_be_none(arm)}
         then, otherwise = self._tested(node.test, known)
         test = self._part(node.test, known, is_truth=True)
         body, orelse = self._value(node.body, arms, then), self._value(node.orelse, arms, otherwise)
         return placed(ast.IfExp(test, body, orelse), node)
+
+    def _returned(self, node: ast.Return, known: Known) -> ast.expr:
+        """What a path returns, of a function whose result may be None."""
+        value = ast.Constant(None) if node.value is None else node.value
+        is_open = _may_be_none(value) or self._is_open(value, known)
+        made = {id(value): self.of_results} if is_open else {}
+        returned: ast.expr = self._value(placed(value, node), made, known)
+        return returned
 
     def _if(self, node: ast.If, known: Known) -> tuple[Block, Known | None]:
         then, otherwise = self._tested(node.test, known)
@@ -338,6 +348,8 @@ class _Nones:
 
     def _part(self, node: Any, known: Known, *, is_truth: bool = False, how: str = "handed") -> Any:
         """An expression; `how`: a variable is read of which nothing is known."""
+        if (of_call := self._part_of_call(node, known, is_truth, how)) is not None:
+            return of_call
         match node:
             case ast.Name(id=name, ctx=ast.Load()) if name in self.names:
                 if name in known:
@@ -382,6 +394,34 @@ class _Nones:
             is_ordered = isinstance(node, ast.Compare) and all(map(_is_order, node.ops))
             self._parts(node, known, "not_none" if is_operand or is_ordered else "handed")
         return node
+
+    def _part_of_call(self, node: Any, known: Known, is_truth: bool, how: str) -> Any:
+        """An expression in which the result of a call may be None; None: another one."""
+        match node:
+            case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [none]) if _is_none(
+                none
+            ) and _is_users_call(left):
+                self._parts(left, known)
+                same = self._call("is_none", [left], node)
+                is_not = isinstance(op, ast.IsNot)
+                return placed(ast.UnaryOp(ast.Not(), same), node) if is_not else same
+            case ast.NamedExpr(_, ast.Call() as call) if _is_users_call(call):
+                self._parts(call, known)
+                text = _text(f"{ast.unparse(call.func)}()")
+                node.value = self._call("never_none", [call, text], call)
+                return node
+            case ast.BoolOp(ast.Or(), [first, *others]) if not is_truth and _is_users_call(first):
+                self._parts(first, known)
+                rest = others[0] if len(others) == 1 else placed(ast.BoolOp(ast.Or(), others), node)
+                nothing = ast.arguments([], [], None, [], [], None, [])
+                later = placed(ast.Lambda(nothing, self._part(rest, known)), node)
+                return self._call("or_given", [first, later], node)
+            case ast.Call() if _is_users_call(node):
+                self._parts(node, known)
+                function = "holds" if is_truth else how
+                text = _text(f"{ast.unparse(node.func)}()")
+                return self._call(function, [node] if is_truth else [node, text], node)
+        return None
 
     def _is_open(self, node: ast.expr, known: Known) -> bool:
         """True for a variable that may be None here."""

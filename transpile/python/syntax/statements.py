@@ -25,7 +25,8 @@ from transpile.python.syntax.flow import Flow, is_errstate, is_exchange, only_ra
 from transpile.python.syntax.generators import has_own
 from transpile.python.syntax.jumps import without_jumps
 from transpile.python.syntax.named_values import without_named_values
-from transpile.python.syntax.names import Names, copied, free_name, names_of, placed
+from transpile.python.syntax.names import Names, copied, free_name, names_of, own_nodes, placed
+from transpile.python.syntax.nones import returning
 from transpile.python.syntax.writing import with_line
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -74,7 +75,7 @@ class Statements:
             values = ast.Tuple([ast.Name(name, ast.Load()) for name in ending], ast.Load())
             rest = self._body[:-1] if isinstance(last, ast.Return) else self._body
             self._body = [*rest, placed(ast.Return(values), last)]
-        declared = [n for n in _own_nodes(node.body) if isinstance(n, ast.Global | ast.Nonlocal)]
+        declared = [n for n in own_nodes(node.body) if isinstance(n, ast.Global | ast.Nonlocal)]
         self._outer = {name for n in declared for name in n.names}
         self._flow = Flow(self._body, _parameters(node), self._stops, around, local - self._outer)
         unbound = self._flow.unbound
@@ -82,6 +83,7 @@ class Statements:
         self._names = names_of(self._body)
         self._expressions = Expressions(ops, unbound)
         self._jumps = lowered.flags if lowered else frozenset[str]()
+        self._returning = returning(node)
         self._roles = {role: free_name(role, taken) for role in _ROLES}
 
     def converted(self) -> Block:
@@ -93,8 +95,11 @@ class Statements:
         if self._result:
             body = self._without_unread(body, [self._result])
             value = ast.Name(self._result, ast.Load())
-            end = ast.Return(self._expressions.call("returned", value, at=last))
+            end = ast.Return(self._expressions.call(self._returning, value, at=last))
             body.append(placed(end, last))
+        elif self._returning != "returned" and isinstance(body[-1], ast.Return):
+            own = body[-1].value or ast.Constant(None)
+            body[-1].value = self._expressions.call(self._returning, own, at=last)
         first = self._body[0]
         starts = [self._unbound(name, first) for name in sorted(self._starts_unbound - self._outer)]
         texts = [s for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)]
@@ -148,10 +153,10 @@ class Statements:
                 checked = self._expressions.call("bound", name, at=node)
                 self._starts_unbound.add(node.target.id)
                 return [placed(ast.Assign([target], checked), node), self._generic(node)]
-        whole = self._generic(node)
+        whole: Any = self._generic(node)
         if is_exchange(node):
             values = copied(whole.targets[0].elts[0].value), *whole.value.elts
-            whole.value = self._expressions.call("exchanged", *values, at=node.value)
+            whole.value = self._expressions.call("exchanged", *values, at=node)
         return [whole, *self._made(node)]
 
     def _made(self, node: ast.stmt) -> Iterator[ast.stmt]:
@@ -326,7 +331,7 @@ class Statements:
     def _function(self, node: ast.FunctionDef) -> Block:
         """A function inside, whose decorators and defaults belong to this one."""
         before, place = [], ""
-        if any(isinstance(n, ast.Nonlocal) for n in _own_nodes(node.body)):
+        if any(isinstance(n, ast.Nonlocal) for n in own_nodes(node.body)):
             place = free_name("here", self.taken)
             self.taken.add(place)
             here = self._expressions.call("here", at=node)
@@ -480,14 +485,6 @@ def _parameters(node: ast.FunctionDef) -> list[str]:
     spec = node.args
     given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
     return [a.arg for a in (*given, spec.vararg, spec.kwarg) if a is not None]
-
-
-def _own_nodes(block: Iterable[ast.AST]) -> Iterable[ast.AST]:
-    """The statements of a block and of those in it, but not of functions inside."""
-    for node in block:
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.expr):
-            yield from _own_nodes(ast.iter_child_nodes(node))
 
 
 def _pairs(node: ast.stmt) -> Iterable[tuple[ast.expr, ast.expr | None]]:
