@@ -220,6 +220,20 @@ def of_a_guarded_division(x, k):
     return total
 
 
+def of_complex_numbers(x, k):
+    total = 0j
+    for v in x:
+        z = complex(v, k)
+        try:
+            if z != 0:
+                total += z * z
+            if v != float("nan"):
+                total += v
+        except ZeroDivisionError:
+            total -= 1
+    return total
+
+
 class Timer:
     def __enter__(self):
         return self
@@ -266,7 +280,10 @@ def without_exceptions(x, k):
 
 @pytest.mark.parametrize(
     "function",
-    [raised_again, in_a_guard, of_a_guarded_division, managed, without_exceptions],
+    [
+        *(raised_again, in_a_guard, of_a_guarded_division, of_complex_numbers),
+        *(managed, without_exceptions),
+    ],
 )
 @pytest.mark.parametrize("k", [1, 2])
 def test_what_no_handler_would_do_compiles(function, k):
@@ -336,6 +353,18 @@ def of_perhaps_python_numbers(x, k):
         return -1.0
 
 
+def of_no_number(x, k):
+    total = 0.0
+    for v in x:
+        d = float(v - k)
+        try:
+            if d != float("nan"):
+                total += 1 / d
+        except ZeroDivisionError:
+            total -= 1
+    return total
+
+
 def outside_of_the_guard(x, k):
     try:
         if k < len(x):
@@ -353,6 +382,7 @@ def outside_of_the_guard(x, k):
         (by_a_generator_that_suppresses, "IndexError"),
         (by_a_global, "IndexError"),
         (of_perhaps_python_numbers, "ZeroDivisionError"),
+        (of_no_number, "ZeroDivisionError"),
         (outside_of_the_guard, "IndexError"),
     ],
 )

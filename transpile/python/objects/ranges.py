@@ -110,9 +110,14 @@ def _comparisons(trace: Trace, atom: Atom, holds: bool) -> Iterator[_Comparison]
     elif primitive.signs:
         signs = frozenset(primitive.signs) if holds else _SIGNS - {*primitive.signs}
         for k, (one, other) in enumerate(permutations(equation.inputs)):
-            if isinstance(other, Const) and not other.value.ndim:
+            if isinstance(other, Const) and _is_ordered(other.value):
                 turned = frozenset(-s for s in signs) if k else signs
                 yield turned, _origin(trace, one), other.value.item()
+
+
+def _is_ordered(number: Any) -> bool:
+    """True for a number that others are below, equal to or above."""
+    return not number.ndim and number.dtype.kind in "biuf" and bool(number == number)
 
 
 def _origin(trace: Trace, atom: Atom) -> _Origin:
