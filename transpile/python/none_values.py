@@ -10,7 +10,7 @@ from transpile import errors, tree
 from transpile.ir.source_info import user_source
 from transpile.numpy.core.promotion import weaken
 from transpile.python.semantics.branches import choose, if_
-from transpile.python.semantics.conditions import and_, not_, or_
+from transpile.python.semantics.conditions import and_, compared, not_, or_
 from transpile.python.semantics.exceptions import decided, deciding, raise_
 from transpile.python.semantics.values import Maybe, Unbound, truth
 
@@ -73,6 +73,18 @@ def never_none(value: Any, name: str) -> Any:
             f"value decides. Assign it in a statement of its own."
         )
     return given(value)
+
+
+def equals(value: Any, other: Any, differs: bool) -> Any:
+    """`value == other`, or `!=`, of a value that may be None, which nothing else is equal to."""
+    if other is None:
+        same = is_none(value)
+        return not_(same) if differs else same
+    sign = "!=" if differs else "=="
+    if type(value) is not Maybe:
+        return compared(sign, given(value), other)
+    join, flag = (or_, not_(value.is_bound)) if differs else (and_, value.is_bound)
+    return join(flag, lambda: compared(sign, value.value, other))
 
 
 def or_given(value: Any, other: Callable[[], Any]) -> Any:

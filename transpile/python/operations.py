@@ -12,6 +12,7 @@ from typing import Any
 from transpile.python.checked_values import assert_, bound, bound_if
 from transpile.python.fresh_values import fresh
 from transpile.python.none_values import (
+    equals,
     given,
     handed,
     holds,
@@ -55,6 +56,7 @@ __all__ = [
     "bound_if",
     "choose",
     "compare",
+    "equals",
     "exchanged",
     "for_",
     "format_",

@@ -398,13 +398,13 @@ class _Nones:
     def _part_of_call(self, node: Any, known: Known, is_truth: bool, how: str) -> Any:
         """An expression in which the result of a call may be None; None: another one."""
         match node:
-            case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [none]) if _is_none(
-                none
-            ) and _is_users_call(left):
+            case ast.Compare(left, [op], [right]) if _is_users_call(left) and (
+                isinstance(op, ast.Eq | ast.NotEq)
+                or (isinstance(op, ast.Is | ast.IsNot) and _is_none(right))
+            ):
                 self._parts(left, known)
-                same = self._call("is_none", [left], node)
-                is_not = isinstance(op, ast.IsNot)
-                return placed(ast.UnaryOp(ast.Not(), same), node) if is_not else same
+                differs = ast.Constant(isinstance(op, ast.NotEq | ast.IsNot))
+                return self._call("equals", [left, self._part(right, known), differs], node)
             case ast.NamedExpr(_, ast.Call() as call) if _is_users_call(call):
                 self._parts(call, known)
                 text = _text(f"{ast.unparse(call.func)}()")
