@@ -351,6 +351,13 @@ def test_sizes_follow_from_shapes_of_any_linear_form(tmp_path):
         found = shapes_of.update(x, y, z)
         np.testing.assert_array_equal(found["d"][0], x[:, None] - y.sum(1))
         assert found["d"][1] is None and found["s"] == (21.0,) and (z == 22).all()
+        z.flags.writeable = False
+        for unfit in [1.0] * 4, z:
+            try:
+                shapes_of.update(x, y, unfit)
+            except (TypeError, ValueError) as error:
+                print(f"{type(error).__name__}: {error}")
+        z.flags.writeable = True
         try:
             shapes_of.update(np.ones(203), np.ones((107, 101)), z)
         except ValueError as error:
@@ -367,7 +374,9 @@ def test_sizes_follow_from_shapes_of_any_linear_form(tmp_path):
     variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-c", textwrap.dedent(code)]
     said = subprocess.check_output(command, env=variables, text=True)
-    sizes, raised, empty = said.splitlines()
+    no_array, unchanging, sizes, raised, empty = said.splitlines()
+    assert no_array == "TypeError: z is assigned to and must be an array, not a list"
+    assert unchanging == "ValueError: assignment destination is read-only: z"
     assert "n is not 1 to 100" in sizes and raised == "root: no root", said
     assert empty.startswith("largest: zero-size array to reduction operation maximum"), said
 

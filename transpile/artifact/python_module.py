@@ -47,6 +47,11 @@ class _Function:
     rooms: tuple[tuple[str, str, str], ...]
 
     @property
+    def assigned(self) -> list[str]:
+        """The parameters that are assigned to."""
+        return [path for path, _ in self.updates]
+
+    @property
     def arrays(self) -> list[str]:
         """The parameters that are arrays, and no containers of them."""
         return [array.path for array in self.inputs]

@@ -324,3 +324,14 @@ def test_blocks_of_a_runtime_number_of_rows_are_long_where_there_are_many():
     for rows in (1, 2, 7, 16, 33, 70):
         x = integers(rows, 16)
         np.testing.assert_array_equal(run(program, [x, w])[0], np.abs(x @ w))
+
+
+def test_blocks_of_a_batch_are_one_loop_where_a_call_has_one_row():
+    """The loop over the batch is collapsed with that over blocks, which is none then."""
+    (n,) = dims("n", "n >= 0")
+    function = jit(lambda x, w, b: np.abs(x @ w + b))
+    values = integers(37, 129), integers(129)
+    compiled = function.lower(ShapeDtypeStruct((3, n, 37), "f8"), *values).compile()
+    for rows in (0, 1, 2, 33, 100):
+        x = integers(3, rows, 37)
+        np.testing.assert_array_equal(compiled(x, *values), np.abs(x @ values[0] + values[1]))

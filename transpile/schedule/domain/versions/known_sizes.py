@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterator
 
 from transpile.ir.dims import Dim, Index, Symbol
 from transpile.ir.loop_ir import Apply, Declare, Expr, For, IndexValue, Literal, Statement
-from transpile.ir.loop_rewrite import declared_name, map_statement, substitute_index, with_bodies
+from transpile.ir.loop_rewrite import (
+    children,
+    declared_name,
+    map_statement,
+    substitute_index,
+    with_bodies,
+)
 from transpile.util.frozen_records import changed, replace
 
 Body = tuple[Statement, ...]
@@ -52,7 +58,22 @@ def _rebuilt(body: Body, on_index: Callable[[Index], Index]) -> Iterator[Stateme
             if counter != symbol:
                 inner = tuple(substitute_index(s, symbol, Dim.of(counter)) for s in statement.body)
                 statement = replace(statement, symbol=counter, body=inner)
-        yield with_bodies(statement, lambda inner: tuple(_rebuilt(inner, on_index)))
+        rebuilt = with_bodies(statement, lambda inner: tuple(_rebuilt(inner, on_index)))
+        yield _collapsed(statement, rebuilt) if isinstance(statement, For) else rebuilt
+
+
+def _collapsed(before: For, after: Statement) -> Statement:
+    """A loop as one with the loops inside that it was collapsed with, as far as they are left."""
+    depth, old, new = 1, before, after
+    while depth < before.collapse:
+        (inner,), body = old.body, children(new)
+        found = body[0] if len(body) == 1 else None
+        if not isinstance(inner, For) or not isinstance(found, For):
+            break
+        if found.symbol.name != inner.symbol.name:
+            break
+        depth, old, new = depth + 1, inner, found
+    return replace(after, collapse=depth) if depth < before.collapse else after
 
 
 def _number(value: Expr) -> int | None:
