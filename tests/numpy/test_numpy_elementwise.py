@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import one_in
 
+import transpile
+
 FUNCTIONS = [
     lambda x: np.where(x > 0, x, 0),
     lambda x: np.where(x, x, -1.5),
@@ -92,3 +94,23 @@ def test_where_that_does_not_broadcast_raises_numpys_error():
 def test_clip_without_bounds_raises_numpys_type():
     with pytest.raises(TypeError, match="clip"):
         trace_to_graph(lambda a: np.clip(a, 1), np.ones(3))
+
+
+@pytest.mark.parametrize("most", [3, 120])
+def test_absolute_values_of_complex_numbers_are_within_an_ulp(most):
+    rng = np.random.default_rng(most)
+    exponents = rng.integers(-most, most, 50_000)
+    parts = [np.ldexp(rng.normal(size=50_000), exponents).astype("f4") for _ in range(2)]
+    x = parts[0] + 1j * np.roll(parts[1], most)
+    exact = np.hypot(x.real.astype("f8"), x.imag.astype("f8"))
+    got = transpile.jit(np.abs)(x)
+    assert got.dtype == "f4"
+    assert np.all(np.abs(got - exact) <= np.spacing(exact.astype("f4")))
+
+
+def test_absolute_values_of_complex_numbers_at_ends_are_numpys():
+    ends = np.array([0, -0.0, 1, np.inf, -np.inf, np.nan, 1e-45, 3e38], "f4")
+    x = np.empty((8, 8), "c8")
+    x.real, x.imag = ends, ends[:, None]
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(transpile.jit(np.abs)(x), np.abs(x))
