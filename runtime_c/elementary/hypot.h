@@ -17,14 +17,17 @@ static inline float hypot_single_f32(float x, float y)
 {
     float a = fabsf(x);
     float b = fabsf(y);
-    bool infinite = (a > 0x1.fffffep127f) | (b > 0x1.fffffep127f);
-    float large = infinite ? INFINITY : a > b ? a : b;
-    float small = infinite ? 0.0f : a > b ? b : a;
-    float scale = large > 0x1p60f ? 0x1p-80f : large < 0x1p-50f ? 0x1p100f : 1.0f;
-    float back = large > 0x1p60f ? 0x1p80f : large < 0x1p-50f ? 0x1p-100f : 1.0f;
+    float large = a > b ? a : b;
+    float small = a > b ? b : a;
+    uint32_t up = large < 0x1p-50f ? (uint32_t)100 << 23 : 0u;
+    uint32_t down = large > 0x1p60f ? (uint32_t)80 << 23 : 0u;
+    float scale = float_from_bits_f32(0x3f800000u + up - down);
+    float back = float_from_bits_f32(0x3f800000u + down - up);
     large *= scale;
     small *= scale;
-    return sqrtf(multiply_add_f32(large, large, small * small)) * back;
+    float size = sqrtf(multiply_add_f32(large, large, small * small)) * back;
+    uint32_t infinite = 0u - (uint32_t)((a > 0x1.fffffep127f) | (b > 0x1.fffffep127f));
+    return float_from_bits_f32((bits_f32(size) & ~infinite) | (infinite & 0x7f800000u));
 }
 
 static inline double hypot_f64(double x, double y)

@@ -30,8 +30,6 @@ from rule_checks import CHECKS, Derivatives, assert_near, check, direction, reve
 from thorough import THOROUGH, thorough
 
 from transpile.errors import InternalError
-from transpile.ir.dims import Dim
-from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import TABLE, Axis
 from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, ArrayType, finfo, kind_letter
 from transpile.options import Options
@@ -39,7 +37,6 @@ from transpile.primitives.rules import ByOperand, apply, flat
 from transpile.runtime.executable import Lowering
 from transpile.trace.trace import trace_function
 from transpile.transforms.batch import batch
-from transpile.transforms.closed import Closed
 from transpile.transforms.interpret import interpret
 from transpile.transforms.jvp import jvp
 
@@ -151,14 +148,6 @@ def test_second_derivatives_of_products_are_right_at_zeros(name):
     expected = np.zeros((4, 4))
     expected[0, 2] = expected[2, 0] = 2.0 * 3.0
     np.testing.assert_array_equal(found, expected)
-
-
-def test_a_running_maximum_over_an_unknown_size_has_no_derivative():
-    size = Dim.symbol("n")
-    x, y = (Var(ArrayType((size,), np.dtype("f8"))) for _ in range(2))
-    equation = Equation(TABLE["cummax"], (x,), {"axis": 0, "reverse": False}, (y,))
-    with pytest.raises(NotImplementedError, match="an axis whose size is known while tracing"):
-        jvp(Closed(Graph((x,), (equation,), (y,))), [True])
 
 
 # -------------------------------------------------------------------------- wrong rules are found

@@ -92,3 +92,12 @@ def test_other_bounds_stay(function):
     x = np.random.default_rng(0).normal(size=1000)
     assert "opaque_f" not in jit(function).lower(x).as_text()
     np.testing.assert_array_equal(jit(function)(x), function(x))
+
+
+def test_scalars_that_name_each_other_twice_are_looked_through_once():
+    def f(x):
+        for k in range(60):
+            x = x * x + k
+        return np.where(x > 0, x, 0.5) > 0.25
+
+    assert jit(f).lower(np.zeros(100)).as_text()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.indices import intervals
-from transpile.ir.primitive import Axis, Primitive, register
+from transpile.ir.primitive import Axis, NoRule, Primitive, register
 from transpile.ir.types import ArrayType, kind_letter
 from transpile.primitives.kinds import all_bits, combining, elementwise, number
 from transpile.primitives.rules import ByOperand, apply, flat, permute_alike
@@ -247,4 +247,5 @@ opaque = elementwise(
     "opaque(x)",
     dtypes="iuf",
     interval=lambda x: x,
+    jvp=NoRule("is made of loops, behind all derivatives"),
 )

@@ -118,8 +118,12 @@ def _may_be_constant(values: Iterable[Expr], named: Mapping[str, Expr]) -> bool:
 
 
 def _parts(value: Expr, named: Mapping[str, Expr]) -> Iterator[Expr]:
-    """The operations of a value, those of the scalars in it among them."""
-    for part in subexpressions(value):
-        yield part
-        if isinstance(part, Ref) and part.name in named:
-            yield from _parts(named[part.name], named)
+    """The operations of a value, those of the scalars in it among them, each scalar once: the
+    powers of a polynomial name each other twice."""
+    pending, met = [value], set[str]()
+    while pending:
+        for part in subexpressions(pending.pop()):
+            yield part
+            if isinstance(part, Ref) and part.name in named and part.name not in met:
+                met.add(part.name)
+                pending.append(named[part.name])
