@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import tries
 
-from transpile import lax
+from transpile import jit, lax
 from transpile.ir.loop_ir import Declare, For, Update
 from transpile.ir.loop_rewrite import indices, is_independent, walk
 from transpile.ir.loop_verifier import check
@@ -186,3 +186,32 @@ def nests(draw):
 @given(f=nests())
 def test_drawn_nests_compute_the_same(f):
     settled(f, np.arange(float(N)))
+
+
+def quotient_of_a_choice(x):
+    s, seen = 0.0, 0
+    for i in range(x.size):
+        k = (i * 3 if seen > 0 else i) // 4
+        seen = seen + 1
+        if k < x.size:
+            s += x[k]
+    return s
+
+
+def slices_from_a_counter(x):
+    s, seen = 0.0, 0
+    for _ in range(0, x.size, 3):
+        seen = seen + 1
+        k = min(seen, x.size - 1)
+        s += x[:k].sum() + x[k:].max()
+    return s
+
+
+@pytest.mark.parametrize("n", [2, 5, 13])
+@pytest.mark.parametrize("f", [quotient_of_a_choice, slices_from_a_counter])
+def test_what_only_the_first_iterations_have_is_no_subscript(f, n):
+    """In the first one the choice is `i`, and the counter 1."""
+    x = np.arange(n) ** 2.0
+    compiled = jit(f, dynamic_shapes=True)
+    (interpreted,) = run(compiled.lower(x)._lowering.program(), [x])
+    assert compiled(x) == interpreted == f(x)

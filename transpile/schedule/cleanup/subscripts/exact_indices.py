@@ -118,9 +118,12 @@ class ExactIndices:
             self._symbols[symbol.name] = around
 
     def declare(self, statement: Declare, facts: Facts) -> None:
-        """A scalar has been declared, of which there are facts."""
+        """A scalar has been declared, of which there are facts. What an earlier visit knew of it,
+        with the facts of fewer iterations, is known no more."""
         if statement.name not in self._unique:
             return
+        self._constants.pop(statement.name, None)
+        self._quotients.pop(statement.name, None)
         if statement.symbol is not None:
             self._symbols[statement.name] = statement.symbol
         elif statement.constant and statement.dtype == INT64:
@@ -164,7 +167,7 @@ class ExactIndices:
 
     def propagated(self, body: Body) -> Body:
         """The statements with subscripts for symbols that are declared as such."""
-        named = {name: self._constants[name] for name in self._needed}
+        named = {name: s for name, s in self._constants.items() if name in self._needed}
         return _Propagation(named, self._quotients, self._sizes).scope(body, {})
 
 
