@@ -120,7 +120,7 @@ def test_an_exception_is_a_code_and_its_text(tmp_path):
 def test_absolute_values_of_complex_numbers_are_computed_in_single_precision():
     f = transpile.jit(np.abs, compiler_options={"float_only": True})
     text = f.lower(np.ones(3, np.complex64)).as_text()
-    assert "sqrtf(" in text and "double" not in text[text.index("hypot_f32") :]
+    assert "sqrtf(" in text and "double" not in text[text.index("hypot_single_f32") :]
     scales = 2.0 ** np.arange(-149, 128)
     x = np.float32(scales * 1.4) + 1j * np.float32(scales[::-1] * 0.7)
     x = np.concatenate([x, x.real * (1 + 0.75j), x.real[60:] * (1 + 1e-9j)]).astype(np.complex64)
