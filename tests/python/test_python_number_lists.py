@@ -309,14 +309,6 @@ def sorted_rows(keys):
     return rows
 
 
-def rotated(keys):
-    rows = [[i, 10 * i] for i in range(len(keys))]
-    i, j, k = keys[0], keys[1], keys[2]
-    rows[i], rows[j], rows[k] = rows[j], rows[k], rows[i]
-    rows[i][0] += 100
-    return rows
-
-
 def copied_rows(keys):
     rows = [[i, i * 10] for i in range(len(keys))]
     others = [[i, i * 3] for i in range(len(keys))]
@@ -328,7 +320,7 @@ def copied_rows(keys):
 
 def test_lists_inside_are_exchanged_and_replaced():
     keys = np.array([3, 1, 2, 0, 4])
-    for function in (sorted_rows, rotated, copied_rows):
+    for function in (sorted_rows, copied_rows):
         check(function, (keys,), (keys[::-1].copy(),))
     check(pivoted_determinant, *[(np.random.default_rng(n).normal(size=(n, n)),) for n in (2, 5)])
 
@@ -356,10 +348,51 @@ def replaced_by_another(keys):
     return rows
 
 
+class Holder:
+    def __init__(self, row):
+        self.row = row
+
+
+def exchanged_beside_an_attribute(keys):
+    rows = [[i, 10 * i] for i in range(len(keys))]
+    holder = Holder(rows[keys[0]])
+    rows[keys[0]], rows[keys[1]] = rows[keys[1]], rows[keys[0]]
+    holder.row[0] = 99
+    return rows
+
+
+def exchanged_beside_a_dict(keys):
+    rows = [[i, 10 * i] for i in range(len(keys))]
+    held = {"row": rows[keys[0]]}
+    rows[keys[0]], rows[keys[1]] = rows[keys[1]], rows[keys[0]]
+    held["row"][0] = 99
+    return rows
+
+
+def exchanged_around_a_name(keys):
+    cells = [[[i, 1], [2, 10 * i]] for i in range(len(keys))]
+    inner = cells[keys[0]][1]
+    cells[keys[0]], cells[keys[1]] = cells[keys[1]], cells[keys[0]]
+    inner[0] = 99
+    return cells
+
+
+def rotated_at_one_place(keys):
+    rows = [[i, 10 * i] for i in range(len(keys))]
+    a, b = keys[0], keys[0]
+    rows[0], rows[a], rows[b] = rows[a], rows[b], rows[0]
+    rows[a][0] = 99
+    return rows
+
+
 @pytest.mark.parametrize(
     ("function", "text"),
     [
         (exchanged_beside_a_name, "that 'row' may be"),
+        (exchanged_beside_an_attribute, "that 'holder' may be"),
+        (exchanged_beside_a_dict, "that 'held' may be"),
+        (exchanged_around_a_name, "that 'inner' may be"),
+        (rotated_at_one_place, "has another name"),
         (replaced_by_a_name, "has another name"),
         (replaced_by_another, "has another name"),
     ],

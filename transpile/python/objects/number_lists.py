@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from types import FrameType
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from transpile.numpy.core.coercion import as_traced
 from transpile.numpy.core.promotion import strengthen, weaken
 from transpile.primitives import elementwise
 from transpile.primitives.effects.failures import fail_where
-from transpile.python.objects.containers import changing, inside
+from transpile.python.objects.containers import changing
 from transpile.python.objects.references import is_whole
 from transpile.python.semantics.values import array_type, is_array, joined
 from transpile.pytree.registry import register_as
@@ -103,7 +103,7 @@ class NumberList(TracedList):
         if is_named or not is_whole(made.values):
             raise _refused("assigns a list that has another name, without `[:]`, to one inside")
         for name, other in _named_lists():
-            if other.values.shape == made.values.shape and not is_whole(other.values):
+            if _may_be_in(other.values.shape, made.values.shape) and not is_whole(other.values):
                 raise _refused(f"replaces a list inside one that {name!r} may be")
         self._check_type(made._type)
         self.values[index] = made.values
@@ -348,8 +348,27 @@ def _named_lists() -> Iterator[tuple[str, NumberList]]:
     while frame is not None:
         if original(frame.f_code) is not frame.f_code:
             for name, value in frame.f_locals.items():
-                yield from ((name, x) for x in inside(value) if type(x) is NumberList)
+                yield from ((name, x) for x in _held(value, set()) if type(x) is NumberList)
         frame = frame.f_back
+
+
+def _held(value: Any, met: set[int], depth: int = _DEPTH) -> Iterator[Any]:
+    """A value, and what lists, tuples, sets, dicts and the attributes of objects hold."""
+    yield value
+    fixed = isinstance(value, Tracer | TracedList | type | FunctionType | ModuleType)
+    if depth == 0 or fixed or id(value) in met:
+        return
+    met.add(id(value))
+    parts: Iterable[Any] = value.values() if isinstance(value, dict) else ()
+    if isinstance(value, list | tuple | set | frozenset):
+        parts = value
+    for part in (*parts, *(getattr(value, "__dict__", None) or {}).values()):
+        yield from _held(part, met, depth - 1)
+
+
+def _may_be_in(shape: tuple[Any, ...], whole: tuple[Any, ...]) -> bool:
+    """True if a list of this shape may be another one, or one inside it."""
+    return len(shape) <= len(whole) and whole[len(whole) - len(shape) :] == shape
 
 
 _ONLY_HERE = max(_references([[0], [1]]))

@@ -279,9 +279,10 @@ def is_errstate(node: ast.expr) -> bool:
 
 
 def is_exchange(node: ast.stmt) -> bool:
-    """True where elements of a variable exchange their values: `m[i], m[k] = m[k], m[i]`."""
+    """True where two elements of a variable exchange their values: `m[i], m[k] = m[k], m[i]`. Of
+    three, two may be one, which would then be in two places."""
     match node:
-        case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
+        case ast.Assign([ast.Tuple([_, _] as targets)], ast.Tuple(values)):
             given, taken = (sorted(map(ast.unparse, x)) for x in (values, targets))
             names = {_of_variable(x) for x in targets}
             return given == taken and len(names) == 1 and None not in names
