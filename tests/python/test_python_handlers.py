@@ -324,6 +324,14 @@ def by_a_generator(x, k):
     return 2 * v
 
 
+def by_a_stack(x, k):
+    found = -5.0
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(suppress(IndexError))
+        found = x[k]
+    return 2 * found
+
+
 def by_a_generator_that_suppresses(x, k):
     v = -1.0
     with suppressing():
@@ -380,6 +388,7 @@ def outside_of_the_guard(x, k):
         (by_a_class, "IndexError"),
         (by_a_generator, "IndexError"),
         (by_a_generator_that_suppresses, "IndexError"),
+        (by_a_stack, "IndexError"),
         (by_a_global, "IndexError"),
         (of_perhaps_python_numbers, "ZeroDivisionError"),
         (of_no_number, "ZeroDivisionError"),

@@ -95,7 +95,7 @@ def may_suppress(manager: Any) -> bool:
 @lru_cache(maxsize=1024)
 def may_suppress_as(kind: type) -> bool:
     """The same for a manager of a class: its `__exit__` may return what is true."""
-    if kind is suppress:
+    if issubclass(kind, suppress | contextlib.ExitStack):  # a stack: as what it holds
         return True
     end = getattr(kind, "__exit__", None)
     if not isinstance(end, FunctionType) or end.__module__ == contextlib.__name__:
