@@ -58,9 +58,9 @@ def _limits(trace: Trace, atom: Atom, steps: int, root: Trace | None) -> Limits:
         if here is atom:
             return _limits(tracer.owner, tracer.variable, steps - 1, root)
     limits = _of_equation(trace, atom, steps, None if trace is root else root)
-    if root is None and atom.type.dtype.kind in "iu" and not atom.type.shape:
-        limits = _within(limits, trace, atom)
     is_number = atom.type.dtype.kind in "iu" and not atom.type.shape
+    if root is None and is_number:
+        limits = _within(limits, trace, atom)
     if trace is root and is_number and not all(isinstance(x, int) for x in limits):
         value = Tracer(root, atom)
         return value, value
@@ -145,8 +145,9 @@ def _is_size_of(one: _Origin, other: _Origin) -> bool:
     """True for the absolute value of another value."""
     trace, atom = one
     equation = None if isinstance(atom, Const) else trace.producers.get(atom)
-    is_size = equation is not None and equation.primitive is elementwise.absolute
-    return is_size and _origin(trace, equation.inputs[0]) == other  # type: ignore[union-attr]  # is_size
+    if equation is None or equation.primitive is not elementwise.absolute:
+        return False
+    return _origin(trace, equation.inputs[0]) == other
 
 
 def _within(limits: Limits, trace: Trace, atom: Atom) -> Limits:
