@@ -381,6 +381,67 @@ def test_sizes_follow_from_shapes_of_any_linear_form(tmp_path):
     assert empty.startswith("largest: zero-size array to reduction operation maximum"), said
 
 
+def test_arrays_that_share_memory_are_refused_where_it_would_show(tmp_path):
+    """By the modules of libraries as by jit, and before anything is written."""
+
+    def doubled(x, y):
+        x[1:] = x[:-1] * 2
+        return y.sum(), x
+
+    def put_first(x, y):
+        x[0] = y.sum()
+
+    def in_turn(p, y):
+        p["w"] += y
+        y *= 2
+
+    def first_of_all(x):
+        rows = x.ravel()
+        rows[0] = 5
+
+    (n,) = v = transpile.dims("n")
+    vector = ShapeDtypeStruct((n,), F64)
+    functions = {
+        "doubled": lowered(doubled, v, v),
+        "put_first": lowered(put_first, v, v),
+        "in_turn": transpile.jit(in_turn).lower({"w": vector}, vector),
+        "first_of_all": lowered(first_of_all, (n, 2)),
+    }
+    Library("sharing", functions).write(tmp_path, ["python"])
+    code = """
+        import numpy as np, sharing
+        x = np.arange(1.0, 9.0)
+        for call in (
+            lambda: sharing.doubled(x, x),
+            lambda: sharing.doubled(x[:-1], x[1:]),
+            lambda: sharing.in_turn({"w": x}, x[::-1]),
+            lambda: sharing.doubled(np.lib.stride_tricks.as_strided(x, (4,), (0,)), np.ones(4)),
+            lambda: sharing.first_of_all(x.reshape(2, 4).T),
+        ):
+            try:
+                print("no error", call())
+            except ValueError as error:
+                print(error)
+            assert (x == np.arange(1.0, 9.0)).all()
+        total, returned = sharing.doubled(even := x[::2], x[1::2])
+        assert total == 20 and returned is even and even.tolist() == [1, 2, 6, 10]
+        sharing.put_first(x, x)  # which reads all, and then assigns
+        assert x[0] == 39
+        apart = np.lib.stride_tricks.as_strided(x, (2, 2), (24, 8))  # 0 1, 3 4
+        sharing.first_of_all(np.ascontiguousarray(apart))
+        sharing.in_turn({"w": np.ones(3)}, np.ones(3))
+    """
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    said = subprocess.check_output(command, env=variables, text=True).splitlines()
+    assert said[0].startswith("x and y share memory: x is assigned to, and then y is read") and (
+        said[1] == said[0]
+    )
+    assert said[2].startswith("p['w'] and y share memory")
+    assert said[3].startswith("x is assigned to, and some of its elements share memory")
+    assert said[4].startswith("x does not lie in row-major order")
+
+
 def test_what_a_python_module_cannot_make_is_named(tmp_path):
     Pair = collections.namedtuple("Pair", "a b")
     program = lowered(lambda x: Pair(x, x), (3,))

@@ -267,3 +267,36 @@ def test_what_is_to_be_declared_has_no_common_factor(word):
         for k in range(-5, 8):
             assert eval(text, {"n": k}) == compare(*(evaluate(s, {"n": k}) for s in sides))
     assert declaration(3, "<=", 2 * n) == "transpile.dims('n', '2 <= n')"
+
+
+@pytest.mark.parametrize("size", [N, 3 * N - 20, 8 * N, N // 3 - 2], ids=str)
+def test_bits_of_a_size_that_constants_select_are_sizes(size):
+    """As those of Python's integers, also of numbers less than 0."""
+    words = {"&": operator.and_, "|": operator.or_, "^": operator.xor}
+    constants = [*range(-40, 41), 2**40 - 1, 2**40 + 6, -(2**35) + 3, True]
+    for n in (1, 2, 6, 7, 33, 10**9 + 7):
+        value = evaluate(size, {"n": n})
+        for word, constant in itertools.product(words, constants):
+            for one, other in ((size, constant), (constant, size)):
+                numbers = (value if isinstance(x, Dim) else x for x in (one, other))
+                found = evaluate(words[word](one, other), {"n": n})
+                assert found == words[word](*numbers), (one, word, other)
+        for bits in (0, 1, 5, 40, 70):
+            assert evaluate(size << bits, {"n": n}) == value << bits
+            assert evaluate(size >> bits, {"n": n}) == value >> bits
+        assert evaluate(~size, {"n": n}) == ~value
+        assert tuple(evaluate(d, {"n": n}) for d in divmod(size, 7)) == divmod(value, 7)
+        assert evaluate(round(+size), {"n": n}) == value
+
+
+def test_numbers_that_select_no_bits_are_python_s_errors():
+    n = Dim.symbol("n")
+    assert str(n & 7) == "n % 8" and str(n >> 1) == "n // 2" and 8 * n & 7 == 0
+    for shifted in (lambda: n << -1, lambda: n >> -1):
+        with pytest.raises(ValueError, match="negative shift count"):
+            shifted()
+    for divided in (operator.floordiv, operator.mod, divmod):
+        with pytest.raises(ZeroDivisionError):
+            divided(n, 0)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        n & "text"

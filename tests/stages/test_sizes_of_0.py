@@ -172,9 +172,18 @@ def test_calls_read_no_row_of_an_array_that_may_be_null():
     assert lowered.compile()(np.ones((0, 3, 8, 8), "f4"), np.ones((4, 3, 3, 3), "f4")).size == 0
 
 
+def taken_in_turn(x, i):
+    total = np.zeros(2)
+    for k in i:
+        total = total * 2 + np.take(x, [k, 0], mode="clip")
+    return total
+
+
 OF_NOTHING = {
     "take": lambda x, i: np.take(x, i, mode="clip"),
     "take, wrapped": lambda x, i: np.take(np.stack([x, x]), i, axis=1, mode="wrap"),
+    "take, where there are": lambda x, i: np.take(x, i[i != 5], mode="wrap"),
+    "take, in turn": taken_in_turn,
     "take of no rows": lambda x, i: np.take(np.outer(x, x), i, axis=1, mode="wrap"),
     "positions": lambda x, i: np.ravel_multi_index((i, i), (x.size, 9), mode="clip"),
 }
@@ -194,3 +203,15 @@ def test_indices_of_an_axis_without_elements_are_numpy_s_error_where_there_are_s
                     compiled(x, i)
             else:
                 np.testing.assert_array_equal(compiled(x, i), function(x, i), strict=True)
+
+
+def test_known_indices_of_an_axis_of_a_runtime_size():
+    def near(x):
+        return np.take(x, [0, 7, -2], mode="clip"), np.unravel_index(2, (x.size, 3))
+
+    compiled = transpile.jit(near).lower(TYPES[0]).compile()
+    for x in np.ones(1), np.arange(9.0):
+        for found, expected in zip(compiled(x), near(x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    with pytest.raises(IndexError, match="non-empty take from an empty axes"):
+        compiled(np.ones(0))

@@ -64,6 +64,10 @@ class FunctionDescription:
     lengths      of results, those that depend on values, and the outputs that they are
     rooms        (size, length, error): sizes that say for which length there is memory, and the
                  text of the error of a call where that is too little
+    ordered      (argument, argument) that may not share memory: the function assigns to the first
+                 one, and then reads or assigns to the second one
+    rows         the arguments that have to lie in row-major order, as what shares memory in the
+                 function depends on it
     """
 
     name: str
@@ -79,6 +83,8 @@ class FunctionDescription:
     version: int
     lengths: tuple[tuple[str, str], ...] = ()
     rooms: tuple[tuple[str, str, str], ...] = ()
+    ordered: tuple[tuple[str, str], ...] = ()
+    rows: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Its entry in the metadata."""
@@ -132,6 +138,12 @@ def described(lowered: Lowered, lowering: Lowering, header: str) -> FunctionDesc
             for length, _ in program.returned_lengths
             if isinstance(length, Length) and (room := room_of(length)) is not None
         ),
+        tuple(
+            (signature.paths[one], signature.paths[other])
+            for one, other in signature.ordered
+            if {one, other} <= {*lowered.kept}
+        ),
+        tuple(signature.paths[leaf] for leaf in signature.rows if leaf in lowered.kept),
     )
 
 

@@ -30,6 +30,8 @@ class _Function:
     lengths  (name, its value) of lengths of results that depend on values
     rooms    (size, value of the length, error) of the sizes that say for which length there is
              memory: the function is called again where that was too little
+    ordered  (argument, argument) that may not share memory
+    rows     the arguments that have to lie in row-major order
     """
 
     name: str
@@ -45,6 +47,8 @@ class _Function:
     updates: tuple[tuple[str, str], ...]
     lengths: tuple[tuple[str, str], ...]
     rooms: tuple[tuple[str, str, str], ...]
+    ordered: tuple[tuple[str, str], ...]
+    rows: tuple[str, ...]
 
     @property
     def assigned(self) -> list[str]:
@@ -104,6 +108,7 @@ def _printed(function: FunctionDescription) -> _Function:
     paths = {array.name: array.path for array in function.inputs}
     places = {array.name: f"_outputs[{k}]" for k, array in enumerate(function.outputs)}
     lengths = {name: places[output] for name, output in function.lengths}
+    changed = {array.name: paths[array.origin] for array in function.outputs if array.origin}
     return _Function(
         function.name,
         function.version,
@@ -113,11 +118,13 @@ def _printed(function: FunctionDescription) -> _Function:
         tuple(_sizes(function)),
         function.inputs,
         function.outputs,
-        _expression(function, function.results, places),
+        _expression(function, function.results, {**places, **changed}),
         _type(function.results, {a.name: a.dtype.name for a in function.outputs}),
         tuple((paths[a.origin], places[a.name]) for a in function.outputs if a.origin),
         tuple(lengths.items()),
         tuple((room, lengths[length], error) for room, length, error in function.rooms),
+        function.ordered,
+        function.rows,
     )
 
 

@@ -259,11 +259,8 @@ def symbols_of(index: Index) -> frozenset[Symbol]:
 
 def sole_symbol(index: Index) -> Symbol | None:
     """The symbol that the index is, or None if it is a compound expression."""
-    if isinstance(index, Dim) and len(index.terms) == 1:
-        monomial, coefficient = index.terms[0]
-        if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], Symbol):
-            return monomial[0]
-    return None
+    atom = _sole_atom(index) if isinstance(index, Dim) else None
+    return atom if isinstance(atom, Symbol) else None
 
 
 def bounds(index: Index) -> Bounds:
@@ -386,7 +383,9 @@ def _split(index: Index, divisor: Index) -> tuple[Index, Index]:
     quotient: Index = 0
     rest: Index = 0
     divisor_terms = terms_of(divisor)
-    if len(divisor_terms) != 1:  # of a Dim; no divisor is 0
+    if not divisor_terms:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    if len(divisor_terms) != 1:
         quotient, rest = long_division(index, divisor)
         nearest = (quotient, rest), (quotient - 1, rest + divisor)  # n*n + 2*n is (n + 1)**2 - 1
         return next(((q, r) for q, r in nearest if is_within(r, divisor)), (0, index))

@@ -18,6 +18,8 @@ SIZE_VALUES: list[Callable[[SizeValue], Any]] = []
 # where that is an error. Called with the operator and its operands.
 UNDECIDED: list[Callable[[Callable[[Any, Any], Any], SizeValue, Any], Any]] = []
 
+_BITS = 62  # what a size has at most
+
 
 class SizeValue:
     """The part of `Dim` that is about values: `x.sum() / n`, `n * 0.5`, `np.sqrt(n)`."""
@@ -35,6 +37,65 @@ class SizeValue:
 
     def __rpow__(self, other: Any) -> Any:
         return self._lifted(operator.pow, other, reflected=True)
+
+    # Quotients and remainders by powers of two are the bits of a size that a constant selects, also
+    # of what is less than 0, as in Python: so these are sizes.
+
+    def __lshift__(self, other: Any) -> Any:
+        is_size = isinstance(other, int)
+        return self * (1 << other) if is_size else self._lifted(operator.lshift, other)
+
+    def __rshift__(self, other: Any) -> Any:
+        is_size = isinstance(other, int)
+        return self // (1 << min(other, _BITS)) if is_size else self._lifted(operator.rshift, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self._lifted(operator.lshift, other, reflected=True)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self._lifted(operator.rshift, other, reflected=True)
+
+    def __and__(self, other: Any) -> Any:
+        if not isinstance(other, int):
+            return self._lifted(operator.and_, other)
+        if other < 0:
+            return self - (self & ~other)
+        total: Any = 0
+        while other:  # a run of ones: what is below its end, less what is below its first one
+            first = other & -other
+            end = (other + first) & ~other
+            total = total + self % end - self % first
+            other &= -end
+        return total
+
+    def __or__(self, other: Any) -> Any:
+        is_size = isinstance(other, int)
+        return self + other - (self & other) if is_size else self._lifted(operator.or_, other)
+
+    def __xor__(self, other: Any) -> Any:
+        is_size = isinstance(other, int)
+        return self + other - (self & other) * 2 if is_size else self._lifted(operator.xor, other)
+
+    __rand__ = __and__
+    __ror__ = __or__
+    __rxor__ = __xor__
+
+    def __invert__(self) -> Any:
+        return -self - 1
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if ndigits is not None and ndigits < 0:
+            return self._lifted(round, ndigits)
+        return self
 
     def __bool__(self) -> bool:
         """True, but in code of the user where it depends on the size."""

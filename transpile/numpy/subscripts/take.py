@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from transpile.ir.dims import Dim, floor_divide
-from transpile.ir.indices.lengths import index_error, lengths_in
+from transpile.ir.indices.lengths import index_error
 from transpile.ir.indices.requirements import is_at_most, may_be_0, require
 from transpile.ir.indices.row_major import product
 from transpile.ir.types import BOOL, INT64, broadcast_shapes
@@ -79,8 +79,13 @@ def bounded(indices: Any, size: Any, mode: str) -> Any:
             ValueError, f"clipmode must be one of 'clip', 'raise', or 'wrap' (got '{mode}')"
         )
     if mode == "clip":
-        return np.clip(indices, 0, size - 1)
+        return within(indices, size)
     return np.remainder(indices, size) if mode == "wrap" else indices
+
+
+def within(indices: Any, size: Any) -> Any:
+    """The nearest indices of an axis of a known or a runtime size."""
+    return np.clip(indices if isinstance(size, int) else traced(indices), 0, size - 1)
 
 
 @implements(np.take)
@@ -91,7 +96,7 @@ def take_some(
 
     In the mode `raise` a known index out of range raises IndexError, and a traced one reads the
     nearest element. `clip` and `wrap` are NumPy's. An axis that turns out to have no elements is an
-    IndexError, but in bodies of loops, which may not run at all.
+    IndexError, but in bodies of `fori_loop` and its kin, which may not run at all.
     """
     refuse("take", out=out)
     x, numbers = traced(a), as_indices(indices)
@@ -105,14 +110,16 @@ def take_some(
 
 def _require_elements(size: Any, counts: Sequence[Any], what: str, words: str) -> None:
     """Have the call end with an error of these words where an axis turns out to have no elements
-    and the result, an array of this shape, has some; but in bodies of loops."""
-    if not may_be_0(size) or len(THREAD.traces) != 1:
+    and the result, an array of this shape, has some; but in bodies of loops that are not Python's.
+    """
+    _, *inner = THREAD.traces or [None]
+    is_body = any(trace.role not in ("forward", "backward") for trace in inner)
+    if not may_be_0(size) or not THREAD.traces or (is_body and not inner[-1].is_region):
         return
     open_counts = [count for count in counts if not is_at_most(1, count)]
-    if not open_counts or not lengths_in([(size, *counts)]):
-        # A product of numbers that are 0 or 1, which is no more than 1.
-        has_any = product([1 - floor_divide(1, count + 1) for count in open_counts])
-        require(has_any, size, what, words)
+    # A product of numbers that are 0 or 1, which is no more than 1.
+    has_any = product([1 - floor_divide(1, count + 1) for count in open_counts])
+    require(has_any, size, what, words)
 
 
 def take(a: Array, indices: Array, axis: Any = None, mode: str = "raise") -> Any:
@@ -369,8 +376,7 @@ def unravel_index(indices: Array, shape: Any, order: str = "C") -> Any:
     size = product(extents)
     if size == 0 and flat.size:
         raise located(ValueError, "index 0 is out of bounds for array with size 0")
-    last: Any = size - 1 if isinstance(size, Dim) else max(size - 1, 0)
-    flat = np.clip(flat, 0, last)
+    flat = within(flat, size if isinstance(size, Dim) else max(size, 1))
     if order == "F":
         return tuple(unravelled(flat, extents[::-1])[::-1])
     return tuple(unravelled(flat, extents))
