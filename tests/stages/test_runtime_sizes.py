@@ -374,3 +374,28 @@ def test_products_that_overflow_are_refused(tmp_path, name, power):
     assert code < 0
     assert b"has more than" in library.product_error(code)
     assert library.product_workspace_size(size, size) == 0
+
+
+TIED = {
+    "max": lambda x: x.max(),
+    "max of a list": lambda x: max(x),
+    "min, default": lambda x: min(x, default=3.0),
+    "max, initial": lambda x: np.max(x, initial=2.0),
+    "min, where": lambda x: np.min(x, where=x > 1, initial=9.0),
+    "median": np.median,
+    "percentile": lambda x: np.percentile(x, 30),
+    "sort": lambda x: (np.sort(x) * np.arange(x.size)).sum(),
+    "prod": lambda x: (x - 1).prod(),
+    "rows": lambda x: np.max(np.stack([x, x, x[::-1]]), axis=0).sum(),
+    "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 3).max(1).sum(),
+}
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_equal_elements_share_a_derivative_as_in_a_program_of_known_sizes(name):
+    slope = transpile.grad(TIED[name])
+    (n,) = transpile.dims("n", "n >= 3")
+    compiled = transpile.jit(slope).lower(ShapeDtypeStruct((n,), np.float64)).compile()
+    for x in ([2.0, 2, 2, 2], [1.0, 2, 2, 2, 1], [2.0, 1, 1, 3, 3, 1, 3], [1.0] * 6 + [2] * 5):
+        found = compiled(np.array(x))
+        np.testing.assert_allclose(found, transpile.jit(slope)(np.array(x)), rtol=1e-14)

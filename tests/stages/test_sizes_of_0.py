@@ -8,7 +8,7 @@ import pytest
 from thorough import one_in
 
 import transpile
-from transpile import ShapeDtypeStruct, lax
+from transpile import ShapeDtypeStruct, lax, nn
 from transpile.analysis.oracle.loop_interpreter import run
 
 N, M = transpile.dims("n, m", "n >= 0", "m >= 0")
@@ -77,6 +77,10 @@ AS_KNOWN_SIZES = {
     "compress": lambda x, y: np.compress(x > 0, x, size=3),
     "nonzero": lambda x, y: np.nonzero(np.outer(x, y), size=4, fill_value=(7, 8)),
     "histogram of edges": lambda x, y: np.histogram(x, np.sort(y)),
+    "logsumexp": lambda x, y: (nn.logsumexp(x), nn.logsumexp(np.outer(x, y), 1)),
+    "derivative of logsumexp": lambda x, y: transpile.grad(nn.logsumexp)(x),
+    "second derivative of logsumexp": lambda x, y: transpile.hessian(nn.logsumexp)(x),
+    "softmax": lambda x, y: (nn.softmax(x), nn.log_softmax(np.outer(x, y), 0)),
     "associative_scan": lambda x, y: lax.associative_scan(np.hypot, x, reverse=True),
     "associative_scan of pairs": lambda x, y: lax.associative_scan(
         lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1]), (np.outer(y, x), np.outer(y + 1, x)), axis=1

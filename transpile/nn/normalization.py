@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.custom import custom_jvp, stop_gradient
+from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.types import BOOL, FLOAT64, computed_dtype
 from transpile.nn.operands import array_dtype, inexact, numbers_below, public
 from transpile.numpy.core.promotion import (
@@ -35,7 +36,8 @@ def _chosen(where: Any) -> dict[str, Any]:
 
 def _largest(x: Any, axes: tuple[int, ...], where: Any) -> Any:
     """The maximum along axes, which stay with size 1; -inf for no elements."""
-    if where is None and not any(is_empty((x.shape[axis],)) for axis in axes):
+    sizes = [x.shape[axis] for axis in axes]
+    if where is None and not is_empty(sizes) and not any(map(may_be_0, sizes)):
         return np.max(x, axes, keepdims=True)
     return np.max(x, axes, keepdims=True, initial=-np.inf, **_chosen(where))
 

@@ -313,14 +313,18 @@ def test_attention_in_c_is_numpys(dtype, length, width):
 
 
 def test_blocks_of_a_runtime_number_of_rows_are_long_where_there_are_many():
-    """A right operand is read once a block; and there is a block for each of many threads."""
+    """A right operand is read once a block; and there is a block for each of many threads. Few rows
+    are two blocks."""
     x, w = ShapeDtypeStruct(("n", 16), "f8"), integers(16, 16)
     small = {**BLOCKS, "usual_block_rows": 1, "most_block_rows": 8, "cores": 8}
     options = Options(machine=Machine(**small))
     program = fuse_products(lowered(lambda x, w: np.abs(x @ w), x, w), options)
     text = str(program)
-    assert "let tiles:i64 = minimum(maximum((n // 8), 1), 4)" in text
-    assert "for block in 0..(n - 1) // (2*tiles) + 1 parallel" in text
+    share, few = "(2*(n // 8))", "minimum(((n + 1) // 2), 2)"
+    few_rows = "((n + 1) // 2 + 8*(n // 3))"
+    number = f"minimum(minimum(maximum({share}, {few}), {few_rows}), 8)"
+    assert f"let block_rows:i64 = {number}" in text, text
+    assert "for block in 0..(n - 1) // block_rows + 1 parallel" in text
     for rows in (1, 2, 7, 16, 33, 70):
         x = integers(rows, 16)
         np.testing.assert_array_equal(run(program, [x, w])[0], np.abs(x @ w))

@@ -259,20 +259,23 @@ def _extreme(name: str, a: Array, axis: Any, keepdims: Any, initial: Any, where:
         if chosen:
             x = masked(x, where, convert(as_array(initial), x.dtype))
         if is_given(initial):
-            x = _with_element(x, axes, convert(as_array(initial), x.dtype))
+            nothing = TABLE[name].neutral(x.dtype)
+            x = _with_element(
+                x, axes, convert(as_array(initial if nothing is None else nothing), x.dtype)
+            )
         result = reduce_axes(_reducing(ufunc, x.dtype), x, axes)
         if is_given(initial):
             result = call(ufunc, result, convert(as_array(initial), x.dtype))
     return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
 
 
-def _with_element(x: Any, axes: tuple[int, ...], initial: Any) -> Any:
-    """The array with the initial value as one more element along axes whose runtime sizes may be
-    0."""
+def _with_element(x: Any, axes: tuple[int, ...], element: Any) -> Any:
+    """The array with one more element along axes whose runtime sizes may be 0: the neutral one, as
+    an initial value would share derivatives with elements that are equal to it."""
     for axis in axes:
         if may_be_0(x.shape[axis]):
             shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-            more = broadcast_in_dim(initial, shape, ())
+            more = broadcast_in_dim(element, shape, ())
             x = bind(concatenate, x, more, dimension=axis)
     return x
 

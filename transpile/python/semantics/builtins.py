@@ -14,7 +14,7 @@ import numpy as np
 
 from transpile import debug, errors, lax
 from transpile.ir.dims import Dim
-from transpile.ir.indices.requirements import require
+from transpile.ir.indices.requirements import may_be_0, require
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import as_array, strengthen, weaken
@@ -110,8 +110,8 @@ def _extreme(original: Function, better: Function, reduction: Function) -> Funct
         if len(args) > 1:
             return _best(args, key, better)
         (iterable,) = args
-        if key is None and _is_row(iterable) and isinstance(iterable.shape[0], int):
-            return _of_row(iterable, reduction)
+        if key is None and _is_row(iterable):
+            return _of_some(name, iterable, reduction, default)
         if key is None and numbers_in(iterable):
             return extreme_of(iterable, lambda row: _of_row(row, reduction))
         items = _unknown_items(iterable)
@@ -125,6 +125,15 @@ def _extreme(original: Function, better: Function, reduction: Function) -> Funct
         return _best(values, key, better)
 
     return extreme
+
+
+def _of_some(name: str, row: Any, reduction: Function, default: Any) -> Any:
+    """Of an array that may turn out to have no elements. Equal ones share the derivative."""
+    size = row.shape[0]
+    if default is not _NOTHING and may_be_0(size):
+        return choose(size.as_value() > 0, lambda: _of_row(row, reduction), lambda: default)
+    require(1, size, f"the {name} of an array", str(of_nothing(name)))
+    return _of_row(row, reduction)
 
 
 def _of_row(row: Any, reduction: Function) -> Any:

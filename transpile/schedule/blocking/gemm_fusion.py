@@ -81,12 +81,12 @@ from transpile.schedule.blocking.row_regions import (
     RowNest,
     RowProduct,
     as_nest,
-    declared_tiles,
+    declared_rows,
     has_rows,
     long_axes,
     product_in_rows,
     row_shape,
-    tiles_of_blocks,
+    rows_of_blocks,
 )
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
@@ -328,7 +328,7 @@ def _fusion_of(group: _Group) -> _Fusion | None:
 
 class _Fusion:
     """Builds the fused kernel of a group, with blocks of `rows` rows. Those of a runtime size are
-    so long for many rows alone: the program finds the tiles of a block, so that blocks are enough.
+    so long for many rows alone: the program finds the rows of a block, so that blocks are enough.
     """
 
     def __init__(self, group: _Group, rows: int) -> None:
@@ -341,9 +341,8 @@ class _Fusion:
             self.loops = list(nests[0].symbols)
         self.row = Dim.of(self.loops[-1])
         extent = group.lead[-1]
-        self.tiles = tiles_of_blocks(group.lead, rows, names, group.machine)
-        tile = group.machine.product_tile_rows
-        self.stride = rows if self.tiles is None else Dim.of(self.tiles) * tile
+        self.block_rows = rows_of_blocks(group.lead, rows, names)
+        self.stride = rows if self.block_rows is None else Dim.of(self.block_rows)
         self.block = Symbol(names.new("block"), 0, blocks_of(extent, self.stride))
         self.limit = limit_of_blocks(extent, extent, self.stride)
         here = Symbol(names.new("rows"), 1, rows + 1)
@@ -371,11 +370,9 @@ class _Fusion:
                 symbol = self.loops[depth - 1]
                 body = (For(symbol, symbol.extent or 0, body),)
         body = tuple(_parallel(s) for s in body) if options.threaded else body
-        if self.tiles is not None:
-            body = (
-                declared_tiles(self.tiles, self.group.lead, self.rows, self.group.machine),
-                *body,
-            )
+        if self.block_rows is not None:
+            machine = self.group.machine
+            body = (declared_rows(self.block_rows, self.group.lead, self.rows, machine), *body)
         kernels = [part.kernel for part in self.group.parts]
         source = next((k.source for k in kernels if k.source.line), kernels[0].source)
         comment = tuple(dict.fromkeys(line for k in kernels for line in k.comment))
@@ -403,7 +400,7 @@ class _Fusion:
         yield from map(Alloc, self.local.values())
         if self.here is not None and self.limit is not None:
             left = IndexValue(self.limit - self.first)
-            most = IndexValue(self.stride) if self.tiles else Literal(self.rows, INT64)
+            most = IndexValue(self.stride) if self.block_rows else Literal(self.rows, INT64)
             value = Apply("minimum", (left, most), INT64)
             yield Declare(self.here.name, value, symbol=self.here)
         for part in self.group.parts:

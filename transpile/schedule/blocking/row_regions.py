@@ -244,19 +244,24 @@ def _strides(lead: Shape, rest: Index) -> Shape:
     return tuple(product(lead[a + 1 :]) * rest for a in range(len(lead)))
 
 
-def tiles_of_blocks(lead: Lead, rows: int, names: Names, machine: Machine) -> Symbol | None:
-    """The number of tiles in a block of at most `rows` rows, where the program finds it: of a
-    runtime size that may be few rows or many."""
-    tile = machine.product_tile_rows
-    fewest, most = max(2 * machine.usual_block_rows // tile, 1), rows // tile
-    is_fixed = isinstance(lead[-1], int) or most <= fewest
-    return None if is_fixed else Symbol(names.new("tiles"), fewest, most + 1)
+def rows_of_blocks(lead: Lead, rows: int, names: Names) -> Symbol | None:
+    """The number of rows of a block, at most `rows`, where the program finds it: of a runtime size
+    that may be few rows or many."""
+    if isinstance(lead[-1], int):
+        return None
+    return Symbol(names.new("block_rows"), 1, rows + 1)
 
 
-def declared_tiles(tiles: Symbol, lead: Lead, rows: int, machine: Machine) -> Declare:
-    """As many tiles in a block of at most `rows` rows as leave enough blocks."""
-    tile = machine.product_tile_rows
-    share = IndexValue(floor_divide(product(lead), max(machine.fewest_blocks, 1) * tile))
-    value: Expr = Apply("maximum", (share, Literal(tiles.lower, INT64)), INT64)
-    value = Apply("minimum", (value, Literal(rows // tile, INT64)), INT64)
-    return Declare(tiles.name, value, symbol=tiles)
+def declared_rows(block_rows: Symbol, lead: Lead, rows: int, machine: Machine) -> Declare:
+    """As many rows in a block of at most `rows` as leave enough blocks, in whole tiles. Few rows
+    are two blocks, as a processor alone takes twice the time of two."""
+    tile, count = machine.product_tile_rows, product(lead)
+    enough = max(machine.fewest_blocks, 1)
+    share = IndexValue(floor_divide(count, enough * tile) * tile)
+    half = IndexValue(floor_divide(count + (tile - 1), tile) * (tile // 2))
+    half_of_a_tile = IndexValue(floor_divide(count + 1, 2) + floor_divide(count, tile + 1) * rows)
+    few: Expr = Apply("minimum", (half, Literal(2 * machine.usual_block_rows, INT64)), INT64)
+    value: Expr = Apply("maximum", (share, few), INT64)
+    for most in (half_of_a_tile, Literal(rows, INT64)):
+        value = Apply("minimum", (value, most), INT64)
+    return Declare(block_rows.name, value, symbol=block_rows)
