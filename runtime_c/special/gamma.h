@@ -42,7 +42,10 @@ static inline double gamma_f64(double x)
     p = multiply_add_f64(p, z, 0x1.b0ee6072093cep-2);
     p = multiply_add_f64(p, z, 0x1.0000000000000p+0);
     double middle = y < 1.5 ? p / (y < 0.5 ? y * (y + 1.0) : y) : p * product;
-    double b = y > 200.0 ? 200.0 : y < 8.0 ? 8.0 : y;
+    // masks: of a choice of constants gcc computes the power in each arm, and leaves the loop scalar
+    uint64_t above = 0u - (uint64_t)(y > 200.0), below = 0u - (uint64_t)(y < 8.0);
+    uint64_t bound = (above & bits_f64(200.0)) | (below & bits_f64(8.0));
+    double b = float_from_bits_f64((bits_f64(y) & ~(above | below)) | bound);
     double half = power_f64(b, 0.5 * b), root = sqrt(0x1.921fb54442d18p+2 / b);
     double tail = exp_f64(stirling_f64(b)), decay = exp_f64(-b);
     double large = y > 172.0 ? (double)INFINITY : half * (decay * root * tail * half);

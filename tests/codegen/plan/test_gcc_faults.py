@@ -134,6 +134,28 @@ def test_other_programs_keep_partial_redundancies_out():
         assert "-fno-tree-pre" not in flags_of(f, x)
 
 
+OF_CHOICES = {
+    "of a bound": lambda x: np.arctan(np.maximum(x, 0.3)),
+    "of a choice that is named": lambda x: np.arctan(np.where(x > 0, x, 0.25)) * np.exp(-x),
+    "of a step": lambda x: np.arctan(np.heaviside(x, 0.5)),
+    "of another function": lambda x: np.power(np.logaddexp2(x, 0.5), 0.1),
+}
+
+
+@pytest.mark.parametrize("name", OF_CHOICES)
+def test_functions_of_choices_are_computed_once(name):
+    x = np.random.default_rng(0).uniform(0.05, 1, 300)
+    f = OF_CHOICES[name]
+    assert {"-fno-thread-jumps", "-fno-tree-pre"} <= {*flags_of(f, x)}
+    np.testing.assert_allclose(jit(f)(x), f(x), rtol=1e-13)
+
+
+def test_functions_of_elements_keep_all_optimizations():
+    x = np.random.default_rng(0).uniform(0.05, 1, 300)
+    for f in (lambda x: np.arctan(x) + np.maximum(x, 0.5), lambda x: np.exp(2 / x)):
+        assert "-fno-thread-jumps" not in flags_of(f, x)
+
+
 def test_vectors_of_elements_that_lie_apart_are_not_read_behind_single_stores():
     """A column of 64 bits that a loop of the user's reads: gcc gathers eight elements."""
 

@@ -17,6 +17,10 @@ Partial redundancy elimination computes what is made of a choice in each of its 
 arm is a constant before the loop: of `max(x, 0) == y` it makes a truth that is one of two, for
 which gcc has no vector.
 
+Both passes do so with elementary functions, too, whose C has choices: of `arctan(max(x, 0.3))`, or
+`power(logaddexp2(x, y), 0.1)`, what follows a choice is computed once for each of its arms, in
+branches.
+
 The vectors that finish a loop in lanes are half as wide as the others. Where rows of a local array
 begin at multiples of those, but not of the others, gcc 12 loads them as aligned, and does not align
 the array: the program ends with a fault. It was seen where the loop in lanes reads several rows.
@@ -34,11 +38,12 @@ For x86, gcc 12 copies a short constant array as numbers of 32 or 64 bytes. One 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from transpile.codegen.c_functions import dtype_of_column, infix
 from transpile.ir.dims import Index, Symbol, symbols_of, terms_of
 from transpile.ir.loop_ir import (
     Apply,
@@ -55,7 +60,7 @@ from transpile.ir.loop_ir import (
     Update,
     While,
 )
-from transpile.ir.loop_rewrite import loads, parts, walk
+from transpile.ir.loop_rewrite import loads, parts, subexpressions, walk
 from transpile.ir.types import BOOL
 
 _REDUCING = {"add", "subtract", "maximum", "minimum"}
@@ -143,6 +148,38 @@ def splits_truths(statements: tuple[Statement, ...]) -> bool:
     return has_truths and any(_chooses_a_constant(p) for p in inside)
 
 
+def computes_of_choices(statements: tuple[Statement, ...]) -> bool:
+    """Tell whether gcc could compute an elementary function in the arms of a choice, in a loop in
+    lanes with this body: one of what another function, or a choice, has made."""
+    declared = [s for s in walk(statements) if isinstance(s, Declare)]
+    named = {s.name for s in declared if any(map(_has_choices, _applied(s.value)))}
+    return any(
+        part.primitive.transcendental and any(_is_of_choices(x, named) for x in part.args)
+        for statement in walk(statements)
+        for part in parts(statement)
+        if isinstance(part, Apply)
+    )
+
+
+def _is_of_choices(value: Expr, named: Collection[str]) -> bool:
+    """True if a number is computed by choices, or of a constant that is."""
+    inside = subexpressions(value)
+    return any(isinstance(x, Ref) and x.name in named for x in inside) or any(
+        map(_has_choices, _applied(value))
+    )
+
+
+def _applied(value: Expr) -> Iterator[Apply]:
+    return (x for x in subexpressions(value) if isinstance(x, Apply))
+
+
+def _has_choices(part: Apply) -> bool:
+    """True for what may be choices in C, as functions of floats are."""
+    of_floats = not part.primitive.speculatable and part.dtype.kind == "f"
+    is_operator = bool(infix(part.op, dtype_of_column(part)))
+    return (of_floats and not is_operator) or bool(part.primitive.chooses) or part.op == "select"
+
+
 def _chooses_a_constant(part: Apply) -> bool:
     is_choice = part.primitive.chooses or part.op == "select"
     return bool(is_choice) and any(isinstance(arg, Literal) for arg in part.args)
@@ -204,6 +241,7 @@ def flags_for_lanes(
     is_branched: bool,
     integer_choices: int,
     splits_truths: bool,
+    computes_of_choices: bool,
     gathers_far_elements: bool,
     chains_extremes: bool,
     calls_helpers: bool,
@@ -211,8 +249,9 @@ def flags_for_lanes(
     """gcc's additional flags without which it may not vectorise a program's loops in lanes, or
     makes slow lanes or slow chains."""
     is_chain = is_in_lanes and not is_branched and integer_choices > 1
-    flags = _NO_NEW_BRANCHES if is_chain else ()
-    flags = (*flags, *_NO_TRUTHS_OF_ARMS) if splits_truths else flags
+    in_arms = computes_of_choices and not is_branched
+    flags = _NO_NEW_BRANCHES if is_chain or in_arms else ()
+    flags = (*flags, *_NO_TRUTHS_OF_ARMS) if splits_truths or in_arms else flags
     flags = (*flags, *_NO_CALLS_IN_ARMS) if calls_helpers else flags
     flags = (*flags, *_NO_OTHER_ORDER) if chains_extremes else flags
     return (*flags, *_NO_STRAIGHT_LINE_VECTORS) if gathers_far_elements else flags

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from transpile.codegen.c_functions import dtype_of_column, infix
 from transpile.codegen.plan.gcc_faults import (
     chains_extremes,
+    computes_of_choices,
     flags_around_faults,
     flags_for_lanes,
     gathers_far_elements,
@@ -60,6 +61,7 @@ class Summary:
     loses_lanes             likewise
     misaligns               likewise
     splits_truths           gcc may leave a loop out of lanes (`gcc_faults.py`)
+    computes_of_choices     likewise
     gathers_far_elements    gcc may make slow lanes (`gcc_faults.py`)
     chains_extremes         gcc may make slow chains (`gcc_faults.py`)
     is_in_lanes             the iterations of a loop are lanes
@@ -77,6 +79,7 @@ class Summary:
     loses_lanes: bool
     misaligns: bool
     splits_truths: bool
+    computes_of_choices: bool
     gathers_far_elements: bool
     chains_extremes: bool
     is_in_lanes: bool
@@ -98,6 +101,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
         any(s.loses_lanes for s in each),
         any(s.misaligns for s in each),
         any(s.splits_truths for s in each),
+        any(s.computes_of_choices for s in each),
         any(s.gathers_far_elements for s in each),
         any(s.chains_extremes for s in each),
         any(s.is_in_lanes for s in each),
@@ -112,7 +116,7 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
 @memoized
 def _summary(kernel: Kernel) -> Summary:
     length = choices = 0
-    is_complex = reduces_short = loses = splits = far = chains = in_lanes = is_branched = False
+    is_complex = reduces_short = loses = splits = of_choices = far = chains = in_lanes = is_branched = False
     is_parallel = is_marked = misaligned = False
     local: dict[str, Buffer] = {}
     intrinsics: set[type[Call]] = set()
@@ -136,6 +140,8 @@ def _summary(kernel: Kernel) -> Summary:
                 loses = loses or (statement.simd and loses_lanes(statement.body))
                 misaligned = misaligned or (statement.simd and misaligns(statement, local))
                 splits = splits or (statement.simd and splits_truths(statement.body))
+                in_arms = statement.simd and computes_of_choices(statement.body)
+                of_choices = of_choices or in_arms
                 far = far or gathers_far_elements(statement)
                 chains = chains or (not statement.simd and chains_extremes(statement))
             case Alloc(buffer=buffer, slot=None):
@@ -151,7 +157,7 @@ def _summary(kernel: Kernel) -> Summary:
                 pass
     drops = {"rounds", "widens"} <= roundings or "rounds a half" in roundings
     faults = reduces_short, drops, loses, misaligned
-    marks = is_complex, *faults, splits, far, chains, in_lanes, is_branched
+    marks = is_complex, *faults, splits, of_choices, far, chains, in_lanes, is_branched
     return Summary(length, *marks, choices, is_parallel, is_marked, frozenset(intrinsics))
 
 
@@ -211,6 +217,7 @@ def gcc_flags(summary: Summary, *, calls_helpers: bool) -> tuple[tuple[str, ...]
         is_branched=summary.is_branched,
         integer_choices=summary.integer_choices,
         splits_truths=summary.splits_truths,
+        computes_of_choices=summary.computes_of_choices,
         gathers_far_elements=summary.gathers_far_elements,
         chains_extremes=summary.chains_extremes,
         calls_helpers=calls_helpers,
