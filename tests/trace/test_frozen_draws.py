@@ -138,6 +138,8 @@ def test_a_generator_that_the_callable_holds(function):
         lambda x: x + np.random.default_rng(seed=None).normal(),
         lambda x: x + np.random.RandomState().normal(),
         lambda x: x + random.Random().random(),
+        lambda x: x + np.random.Generator(np.random.PCG64()).normal(),
+        lambda x: x + np.random.default_rng(np.random.SeedSequence()).normal(),
     ],
 )
 def test_a_generator_without_a_seed(function):

@@ -189,6 +189,14 @@ def is_generator(kind: type) -> bool:
     return numpy is not None and issubclass(kind, (numpy.Generator, numpy.RandomState))
 
 
+def takes_a_seed(kind: type) -> bool:
+    """True for the class of a generator, or of what generators take their bits or seeds from."""
+    if is_generator(kind):
+        return True
+    numpy = sys.modules.get("numpy.random")
+    return numpy is not None and issubclass(kind, (numpy.BitGenerator, numpy.SeedSequence))
+
+
 _METHODS = ("method", "builtin_function_or_method", "cython_function_or_method")
 
 

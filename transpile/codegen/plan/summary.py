@@ -116,7 +116,9 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
 @memoized
 def _summary(kernel: Kernel) -> Summary:
     length = choices = 0
-    is_complex = reduces_short = loses = splits = of_choices = far = chains = in_lanes = is_branched = False
+    is_complex = reduces_short = loses = splits = of_choices = far = chains = in_lanes = (
+        is_branched
+    ) = False
     is_parallel = is_marked = misaligned = False
     local: dict[str, Buffer] = {}
     intrinsics: set[type[Call]] = set()

@@ -34,7 +34,7 @@ from transpile.trace.bytecode.made_arrays import (
 )
 from transpile.trace.bytecode.rewriting import Marker, original, rewritten
 from transpile.trace.bytecode.watched_calls import watched
-from transpile.trace.frozen_draws import is_generator, warn_of_seed
+from transpile.trace.frozen_draws import takes_a_seed, warn_of_seed
 from transpile.trace.static_lookup import in_class
 from transpile.trace.tracer import Tracer
 from transpile.util.interrupt_safety import THREAD
@@ -246,7 +246,7 @@ def _constructor(cls: type) -> Any:
     """What makes an instance, whose `__init__` is resolved where it is a user's."""
     init = cls.__init__  # type: ignore[misc]  # of this very class
     if type(init) is not FunctionType or not _is_copied(init):
-        return functools.partial(_compiled, cls) if is_generator(cls) else cls
+        return functools.partial(_compiled, cls) if takes_a_seed(cls) else cls
     return functools.partial(_instance, cls)
 
 
@@ -299,7 +299,7 @@ def _compiled(callee: Any, /, *args: Any, **kwargs: Any) -> Any:
             if isinstance(value, Tracer):
                 wanted_by(callee, value)
         raise
-    if is_generator(type(result)):
+    if takes_a_seed(type(result)):
         warn_of_seed((*args, *kwargs.values()))
     return result
 
