@@ -157,6 +157,10 @@ NUMBERS = {
     ("fusion/elements", "MOST_CHOICES"): "how deep C compilers let choices stand in each other",
     ("fusion/rematerialize", "ROUNDS"): "how long an iteration to a fixpoint goes on",
     ("fusion/inlining/reshape_cuts", "FEWEST_PARTS"): "two come apart into loops over whole copies",
+    (
+        "fusion/inlining/reshape_cuts",
+        "FEWEST_PARTS_OF_TRANSPOSE",
+    ): "of one the copy is as long as the rest",
     ("fusion/inlining/reshape_cuts", "MOST_RESHAPES"): "the text doubles with each",
     ("library/convolution", "DEPTH"): "as in conv.h",
     ("library/convolution", "FEW"): "as in conv.h",
