@@ -80,10 +80,15 @@ static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int
         if (end - start == 1) {
             continue;
         }
+        bool ascends = true; // as equal numbers do
         for (int64_t i = start; i < end; i++) {
             uint32_t position = (uint32_t)sorted[i];
             uint64_t key = (U)(sort_part_key_U(format, words, part, x, stride, position) - least);
             sorted[i] = key << 32 | position;
+            ascends = ascends && (i == start || sorted[i - 1] <= sorted[i]);
+        }
+        if (ascends) {
+            continue;
         }
         uint64_t *run = sort_digits_u64(end - start, sorted + start, other + start, 32, 32 + lower);
         if (run != sorted + start) {

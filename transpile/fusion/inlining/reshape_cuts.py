@@ -84,9 +84,10 @@ def _is_merged_across_gap(x: Var, producers: Mapping[Atom, Equation], parts: int
     are merged, though the stride of the outer one is not the extent of the inner one in memory."""
     merged = producers.get(x)
     part = producers.get(merged.inputs[0]) if merged and merged.primitive is reshape else None
-    if merged is None or part is None or part.primitive not in (slice_, transpose):
+    if merged is None or part is None:
         return False
-    if part.primitive is transpose and parts < FEWEST_PARTS_OF_TRANSPOSE:
+    is_transpose = part.primitive is transpose and parts >= FEWEST_PARTS_OF_TRANSPOSE
+    if not (is_transpose or part.primitive is slice_):
         return False
     shape = part.output.type.shape
     rows = {product(x.type.shape[axis:]) for axis in range(x.type.ndim + 1)}
