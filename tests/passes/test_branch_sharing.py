@@ -98,7 +98,7 @@ def test_in_c_the_larger_of_two_is_chosen_and_not_branched_to():
                 best = x[i] * y[i]
         return best
 
-    x, y = np.random.default_rng(3).normal(size=(2, 3000))
+    x, y = np.random.default_rng(3).normal(size=(2, 100))
     text = jit(f).lower(x, y).as_text()
     assert "if (" not in text
     assert text.count("= x[i] * y[i];") == 1

@@ -63,7 +63,8 @@ from transpile.schedule.invariant_elements import hoist_elements
 from transpile.schedule.lanes.aos_to_soa import aos_to_soa
 from transpile.schedule.lanes.blocked_reductions import block_long_reductions
 from transpile.schedule.lanes.bool_reductions import widen_bool_reductions
-from transpile.schedule.lanes.branch_masks import mask_branches
+from transpile.schedule.lanes.branches.branch_masks import mask_branches
+from transpile.schedule.lanes.branches.record_searches import skip_blocks_without_records
 from transpile.schedule.lanes.if_conversion import convert_ifs
 from transpile.schedule.lanes.jam.columns import unroll_and_jam
 from transpile.schedule.lanes.jam.parts import jam_parts
@@ -271,6 +272,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         branch_on_exits,
         "what the end of a loop chooses stands in its branch, which is predicted",
+    ),
+    (
+        skip_blocks_without_records,
+        "searches for an extreme and its place: lanes find the blocks that have a greater one",
     ),
     (
         mask_branches,

@@ -25,9 +25,11 @@ _PARTS_OF_AN_ADDITION = 12  # that a processor does while it adds two floats
 
 def unrolling(loop: For, sizes: Set[Symbol]) -> int:
     """How many iterations of a loop become one; 0 for a loop that stays as it is."""
-    if loop.simd or loop.parallel or loop.limit is not None or not _is_long(loop, sizes):
+    if loop.simd or loop.parallel or not _is_long(loop, sizes):
         return 0
     inside = list(walk(loop.body))
+    if loop.limit is not None and any(isinstance(s, Store) for s in inside):
+        return 0  # a block whose iterations are looked up, but for few
     if not all(isinstance(s, Declare | Update | Store | If) for s in inside):
         return 0
     count = sum(isinstance(p, Apply | Load) for s in inside for p in parts(s))

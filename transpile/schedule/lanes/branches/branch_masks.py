@@ -23,7 +23,7 @@ exist, and if the arms of a branch change nothing that the other one uses. Runs 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -33,14 +33,13 @@ from transpile.analysis.elements.bounds import (
     OUTSIDE,
     Ranges,
     inside,
-    is_in_bounds,
     map_with_arrays,
 )
 from transpile.ir.calls import Call
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND, SUBEXPRESSIONS_SHARED
 from transpile.ir.dims import Dim, Index, Symbol, symbols_of
-from transpile.ir.indices.row_major import blocks_of, row_major, step_of
+from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.indices.values import as_value, convert
 from transpile.ir.loop_ir import (
     Apply,
@@ -62,30 +61,32 @@ from transpile.ir.loop_rewrite import (
     accesses,
     changed_by,
     loads_of,
-    map_expr,
     name_of,
     names_in,
-    names_read,
     parts,
     subexpressions,
-    substitute_index,
     walk,
     with_bodies,
     written,
 )
 from transpile.ir.types import BOOL, INT64, UINT8
 from transpile.options import Options
-from transpile.schedule.lanes.if_conversion import has_vector_code
+from transpile.schedule.lanes.branches.conditions import (
+    Body,
+    Mask,
+    constants_of,
+    mask_of,
+    may_come_early,
+    moved_to,
+    stride_of,
+)
 from transpile.schedule.lanes.outer.scopes import with_own_names
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
-Body = tuple[Statement, ...]
-Mask = tuple[Declare, ...]
 _BITS = 64  # of a word
 _FEW = 8  # iterations of a word that take another branch than was predicted
 _HEAVY = 8  # additions that take as long as to look up a bit and more
-_WIDEST = 4  # elements of rows whose columns compilers put together from vectors
 UINT64 = np.dtype(np.uint64)
 _ZERO, _ONE = (Literal(np.uint64(n), UINT64) for n in (0, 1))
 
@@ -117,7 +118,7 @@ class _Masks:
             loop = changed(statement, body=with_own_names(statement.body, self.names))
             *before, branch = loop.body
             assert isinstance(branch, If)
-            mask = _mask(before, branch)
+            mask = mask_of(before, branch.condition)
             if _pays(loop, mask, branch) and self._is_legal(loop, mask, branch, within):
                 return self._masked(loop, mask, branch)
         return with_bodies(statement, partial(self.body, ranges=within))
@@ -131,35 +132,16 @@ class _Masks:
             return False
         changes = {name for s in taken for name in changed_by(s)}
         values = [part for s in mask for part in subexpressions(s.value)]
-        return all(self._may_come_early(part, loop, ranges) for part in values) and all(
+        return all(may_come_early(part, loop, self.arrays, ranges) for part in values) and all(
             name_of(part) not in changes or self._is_own(part, loop, taken)
             for part in values
             if isinstance(part, Load | Ref)
         )
 
-    def _may_come_early(self, part: Expr, loop: For, ranges: Ranges) -> bool:
-        """True for an operation that has vector code, and for an element that exists: the same in
-        each iteration, or one of the next few in memory. Tests of subscripts are predicted."""
-        if isinstance(part, Apply):
-            is_guard = part.op.endswith("subscript")
-            return not is_guard and all(
-                has_vector_code(part.op, x.dtype) for x in (part, *part.args)
-            )
-        if isinstance(part, Load):
-            stride = self._stride(part, loop)
-            is_near = isinstance(stride, int) and abs(stride) <= _WIDEST
-            return is_near and is_in_bounds(part, self.arrays, ranges)
-        return True
-
-    def _stride(self, load: Load, loop: For) -> Index:
-        """How far apart in memory the elements of two iterations are, one after the other."""
-        place = row_major(load.index, self.arrays[load.buffer].shape)
-        return step_of(place, loop.symbol)
-
     def _is_own(self, part: Load | Ref, loop: For, taken: Body) -> bool:
         """True for an element of a loop's iteration, and of no other, which is all that the branch
         changes of its array."""
-        if isinstance(part, Ref) or self._stride(part, loop) == 0:
+        if isinstance(part, Ref) or stride_of(part, loop, self.arrays) == 0:
             return False
         changed_at = {
             index
@@ -176,7 +158,7 @@ class _Masks:
         block = Symbol(self.names.new("block"), 0, count)
         lane = Symbol(self.names.new("lane"), 0, _BITS)
         first = loop.start + Dim.of(block) * _BITS
-        own = _moved(with_own_names(mask, self.names), loop.symbol, first + Dim.of(lane))
+        own = moved_to(with_own_names(mask, self.names), loop.symbol, first + Dim.of(lane))
         *before, test = (s for s in own if isinstance(s, Declare))
         taken, other = (Ref(self.names.new(name), UINT64) for name in ("taken", "other"))
         place = convert(as_value(Dim.of(lane)), UINT64)
@@ -212,8 +194,8 @@ class _Masks:
         """All iterations without a test, or those that are looked up."""
         is_all = Apply("equal", (Apply("invert", (bits,), UINT64), _ZERO), BOOL)
         symbol = replace(loop.symbol, name=self.names.new(loop.symbol.name))
-        own = with_own_names((*_used(loop.body[:-1], arm), *arm), self.names)
-        body = _moved(own, loop.symbol, Dim.of(symbol))
+        own = with_own_names((*constants_of(loop.body[:-1], arm), *arm), self.names)
+        body = moved_to(own, loop.symbol, Dim.of(symbol))
         return If(
             is_all,
             (replace(loop, symbol=symbol, start=first, stop=first + _BITS, body=body),),
@@ -229,7 +211,7 @@ class _Masks:
         if len(looked_up) > 1:
             is_predicted = Apply("or_else", (Apply("less", (count, few), BOOL), is_predicted), BOOL)
         symbol = replace(loop.symbol, name=self.names.new(loop.symbol.name))
-        again = _moved(with_own_names(loop.body, self.names), loop.symbol, Dim.of(symbol))
+        again = moved_to(with_own_names(loop.body, self.names), loop.symbol, Dim.of(symbol))
         limit = None if is_whole else loop.stop
         plain = replace(
             loop, symbol=symbol, start=first, stop=first + _BITS, limit=limit, body=again
@@ -242,8 +224,8 @@ class _Masks:
         behind = Apply("bitwise_and", (Apply("invert", (bits,), UINT64), below), UINT64)
         place = convert(Apply("bitwise_count", (behind,), UINT8), INT64)
         symbol = replace(loop.symbol, name=self.names.new(loop.symbol.name))
-        read = _used(loop.body[:-1], arm)
-        moved = _moved((*read, *arm), loop.symbol, Dim.of(symbol))
+        read = constants_of(loop.body[:-1], arm)
+        moved = moved_to((*read, *arm), loop.symbol, Dim.of(symbol))
         return While(
             Apply("not_equal", (bits, _ZERO), BOOL),
             (
@@ -287,43 +269,10 @@ def _is_heavy(branch: If) -> bool:
 def _are_apart(before: Body, branch: If) -> bool:
     """True if no arm of a branch changes what the other one reads or changes, or what constants
     before it are computed of: the iterations of one arm may run before those of the other one."""
-    arms = [tuple(walk((*_used(before, arm), *arm))) for arm in (branch.body, branch.orelse)]
+    arms = [tuple(walk((*constants_of(before, arm), *arm))) for arm in (branch.body, branch.orelse)]
     changes, uses = [], []
     for arm in arms:
         changes.append({name for s in arm for name in changed_by(s)})
         read = {name_of(p) for s in arm for p in parts(s) if isinstance(p, Load | Ref)}
         uses.append(read | changes[-1])
     return changes[0].isdisjoint(uses[1]) and changes[1].isdisjoint(uses[0])
-
-
-def _mask(before: Sequence[Statement], branch: If) -> Mask:
-    """What computes the condition of a branch, which is the value of the last declaration."""
-    condition = map_expr(branch.condition, _both)
-    test = Declare("taken", condition)
-    return (*_used(before, (test,)), test)
-
-
-def _both(expr: Expr) -> Expr:
-    """A conjunction or disjunction with both operands."""
-    match expr:
-        case Apply(op="and_then", args=args):
-            return Apply("logical_and", args, BOOL)
-        case Apply(op="or_else", args=args):
-            return Apply("logical_or", args, BOOL)
-    return expr
-
-
-def _used(before: Sequence[Statement], by: Body) -> Mask:
-    """The constants before statements that these read."""
-    names = {name for s in by for name in names_read(s)}
-    kept: list[Declare] = []
-    for statement in reversed(before):
-        if isinstance(statement, Declare) and statement.name in names:
-            names |= names_read(statement)
-            kept.insert(0, statement)
-    return tuple(kept)
-
-
-def _moved(body: Sequence[Statement], symbol: Symbol, place: Index) -> Body:
-    """Statements at another place than a loop's symbol says."""
-    return tuple(substitute_index(s, symbol, place) for s in body)
