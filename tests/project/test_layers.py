@@ -145,6 +145,8 @@ NUMBERS = {
     ("codegen/line_wrapping", "WIDTH"): "the format of the text",
     ("codegen/plan/gcc_faults", "_LARGEST"): "the elements for which gcc is at fault",
     ("codegen/plan/gcc_faults", "_VECTOR"): "the widest vectors for which gcc is at fault",
+    ("codegen/plan/gcc_faults", "_SHORT_ROW"): "what calls of memcpy cost",
+    ("codegen/plan/gcc_faults", "_LONG_ROW"): "from where on memcpy goes around caches",
     ("codegen/plan/gcc_faults", "_WORD"): "the elements for which gcc is at fault",
     ("codegen/plan/metadata", "_CONVENTION"): "the contract of a program with its caller",
     ("codegen/plan/summary", "_OF_DECLARATION"): LENGTH,

@@ -217,3 +217,38 @@ def test_extremes_of_three_keep_their_order_where_iterations_wait_for_each_other
         function(want, costs)
         np.testing.assert_array_equal(got, want)
     assert "-fno-tree-reassoc" not in flags_of(distances, row.astype("f8"), costs.astype("f8"))
+
+
+def test_short_rows_are_copied_by_loops():
+    """As long as an iteration around them says: calls took a sixth of a Levinson recursion."""
+
+    def sums(x):
+        y, old = np.zeros(len(x)), np.zeros(len(x))
+        for k in range(1, len(x)):
+            for i in range(k):
+                old[i] = y[i]
+            for i in range(k):
+                y[i] = old[k - i - 1] * 0.5 + x[i]
+        return y
+
+    def copied(x, n):
+        y = np.zeros(len(x))
+        for k in range(n):
+            for i in range(len(x)):
+                y[i] = x[i] + k
+            for i in range(len(x)):
+                x[i] = y[i]
+        return y
+
+    def with_a_long_row(x):
+        y = np.zeros(100_000)
+        y[: len(x)] = sums(x)
+        y[7] = y[3]
+        return y
+
+    flag, x = "-fno-tree-loop-distribute-patterns", np.arange(30.0)
+    assert flag in flags_of(sums, x)
+    np.testing.assert_array_equal(jit(sums)(x), sums(x))
+    assert flag not in flags_of(copied, x, 3)
+    assert flag not in flags_of(sums, np.arange(5000.0))
+    assert flag not in flags_of(with_a_long_row, x)

@@ -130,4 +130,4 @@ def test_the_summary_of_kernels_is_that_of_all_of_them():
     assert summary_of(kernels).intrinsics == {TransposeTile}
     assert summary_of(kernels).is_marked and not summary_of(kernels[:2]).is_marked
     assert length(kernels) == sum(length([kernel]) for kernel in kernels)
-    assert summary_of([]) == Summary(0, *[False] * 11, 0, False, False, frozenset())
+    assert summary_of([]) == Summary(0, *[False] * 13, 0, False, False, frozenset())

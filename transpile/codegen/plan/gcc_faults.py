@@ -32,6 +32,11 @@ for which both choices wait then: as they are written, one of them does.
 Where gcc gathers a vector of eight elements of 64 bits that lie apart, the pass for straight-line
 code stores them one by one, and the vector is read from there: it waits for all of these stores.
 
+A loop that copies or fills a row gcc makes a call of `memcpy` or `memset`. Where the row is short,
+and as long as an iteration around it says, the call takes longer than the loop, and waits for what
+was stored just before: vectors that begin elsewhere are not forwarded to its loads. Long rows are
+copied faster by the call, around the caches.
+
 For x86, gcc 12 copies a short constant array as numbers of 32 or 64 bytes. One that is a word of
 64 bits repeated, and then zeros, or the bits of the word's sign, it stores as that word everywhere.
 """
@@ -44,7 +49,8 @@ from typing import Any
 import numpy as np
 
 from transpile.codegen.c_functions import dtype_of_column, infix
-from transpile.ir.dims import Index, Symbol, symbols_of, terms_of
+from transpile.ir.dims import Index, Symbol, bounds, symbols_of, terms_of
+from transpile.ir.indices.row_major import step_of
 from transpile.ir.loop_ir import (
     Apply,
     Buffer,
@@ -73,7 +79,10 @@ _NO_TRUTHS_OF_ARMS = ("-fno-tree-pre",)
 _NO_CALLS_IN_ARMS = ("-fno-tree-sink",)
 _NO_SHORTER_VECTORS = ("--param=vect-epilogues-nomask=0",)
 _NO_OTHER_ORDER = ("-fno-tree-reassoc",)
+_NO_CALLS_FOR_ROWS = ("-fno-tree-loop-distribute-patterns",)
 _VECTOR = 64  # bytes of the widest
+_SHORT_ROW = 16 << 10  # bytes
+_LONG_ROW = 256 << 10  # bytes
 
 
 def is_short_reduction(op: str, dtype: DType) -> bool:
@@ -204,6 +213,24 @@ def _is_far(index: tuple[Index, ...], counter: Symbol) -> bool:
     return any(abs(dict(terms_of(i)).get((counter,), 0)) > 1 for i in index[-1:])
 
 
+def row_moved_by(loop: For) -> str:
+    """Tell a short row from a long one, by a word, in a loop that copies or fills it; `""` for a
+    length that is known and not long, and for all other loops."""
+    match loop.body:
+        case (Store(index=(*_, last), value=Literal() | Load() as value) as store,):
+            pass
+        case _:
+            return ""
+    reads = [last] if isinstance(value, Literal) else [last, *value.index[-1:]]
+    if any(step_of(i, loop.symbol) != 1 for i in reads):
+        return ""
+    most = bounds(loop.extent)[1]
+    size = _LONG_ROW if most is None else most * store.value.dtype.itemsize
+    if size >= _LONG_ROW:
+        return "long"
+    return "short" if size <= _SHORT_ROW and not isinstance(loop.extent, int) else ""
+
+
 def chains_extremes(loop: For | While) -> bool:
     """Tell whether an iteration of this loop, whose iterations are no lanes, takes the minimum or
     maximum of three integers or more: gcc may take them in another order."""
@@ -244,6 +271,7 @@ def flags_for_lanes(
     computes_of_choices: bool,
     gathers_far_elements: bool,
     chains_extremes: bool,
+    moves_short_rows: bool,
     calls_helpers: bool,
 ) -> tuple[str, ...]:
     """gcc's additional flags without which it may not vectorise a program's loops in lanes, or
@@ -254,6 +282,7 @@ def flags_for_lanes(
     flags = (*flags, *_NO_TRUTHS_OF_ARMS) if splits_truths or in_arms else flags
     flags = (*flags, *_NO_CALLS_IN_ARMS) if calls_helpers else flags
     flags = (*flags, *_NO_OTHER_ORDER) if chains_extremes else flags
+    flags = (*flags, *_NO_CALLS_FOR_ROWS) if moves_short_rows else flags
     return (*flags, *_NO_STRAIGHT_LINE_VECTORS) if gathers_far_elements else flags
 
 

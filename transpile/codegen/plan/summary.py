@@ -21,6 +21,7 @@ from transpile.codegen.plan.gcc_faults import (
     loses_lanes,
     misaligns,
     rounding_of,
+    row_moved_by,
     splits_truths,
 )
 from transpile.ir.calls import Call
@@ -64,6 +65,8 @@ class Summary:
     computes_of_choices     likewise
     gathers_far_elements    gcc may make slow lanes (`gcc_faults.py`)
     chains_extremes         gcc may make slow chains (`gcc_faults.py`)
+    moves_short_rows        gcc may call functions for short rows (`gcc_faults.py`)
+    moves_long_rows         gcc should call functions for long rows (`gcc_faults.py`)
     is_in_lanes             the iterations of a loop are lanes
     is_branched             there is a branch, or a loop until a condition fails
     integer_choices         operations of integers that are choices in C, as their quotients
@@ -82,6 +85,8 @@ class Summary:
     computes_of_choices: bool
     gathers_far_elements: bool
     chains_extremes: bool
+    moves_short_rows: bool
+    moves_long_rows: bool
     is_in_lanes: bool
     is_branched: bool
     integer_choices: int
@@ -104,6 +109,8 @@ def summary_of(kernels: Iterable[Kernel]) -> Summary:
         any(s.computes_of_choices for s in each),
         any(s.gathers_far_elements for s in each),
         any(s.chains_extremes for s in each),
+        any(s.moves_short_rows for s in each),
+        any(s.moves_long_rows for s in each),
         any(s.is_in_lanes for s in each),
         any(s.is_branched for s in each),
         sum(s.integer_choices for s in each),
@@ -123,6 +130,7 @@ def _summary(kernel: Kernel) -> Summary:
     local: dict[str, Buffer] = {}
     intrinsics: set[type[Call]] = set()
     roundings: set[str] = set()
+    rows: set[str] = set()
     for statement in walk(kernel.body):
         length += _length(statement)
         for part in parts(statement):
@@ -145,6 +153,7 @@ def _summary(kernel: Kernel) -> Summary:
                 in_arms = statement.simd and computes_of_choices(statement.body)
                 of_choices = of_choices or in_arms
                 far = far or gathers_far_elements(statement)
+                rows.add(row_moved_by(statement))
                 chains = chains or (not statement.simd and chains_extremes(statement))
             case Alloc(buffer=buffer, slot=None):
                 local[buffer.name] = buffer
@@ -159,7 +168,8 @@ def _summary(kernel: Kernel) -> Summary:
                 pass
     drops = {"rounds", "widens"} <= roundings or "rounds a half" in roundings
     faults = reduces_short, drops, loses, misaligned
-    marks = is_complex, *faults, splits, of_choices, far, chains, in_lanes, is_branched
+    moves = "short" in rows, "long" in rows
+    marks = is_complex, *faults, splits, of_choices, far, chains, *moves, in_lanes, is_branched
     return Summary(length, *marks, choices, is_parallel, is_marked, frozenset(intrinsics))
 
 
@@ -222,6 +232,7 @@ def gcc_flags(summary: Summary, *, calls_helpers: bool) -> tuple[tuple[str, ...]
         computes_of_choices=summary.computes_of_choices,
         gathers_far_elements=summary.gathers_far_elements,
         chains_extremes=summary.chains_extremes,
+        moves_short_rows=summary.moves_short_rows and not summary.moves_long_rows,
         calls_helpers=calls_helpers,
     )
     return faults, tuple(dict.fromkeys((*faults, *lanes)))
