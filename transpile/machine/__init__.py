@@ -135,8 +135,8 @@ class Machine:
     column_search_block: int = 128
     fewest_search_blocks: int = 8
     widest_blocked_search: int = 64
-    # Shorter rows of complex numbers are compared one after the other, such of floats as integers.
-    shortest_row_of_parts, longest_row_of_keys = 16, 63
+    # Shorter complex rows are compared one by one, such of floats as integers; blocks of parts.
+    shortest_row_of_parts, longest_row_of_keys, block_of_parts = 16, 63, 512
     # Scratch memory of the rows that are sorted at a time.
     sort_bytes: int = 1 << 24
 

@@ -79,7 +79,7 @@ def test_complex_numbers_are_compared_by_their_real_parts_first(length, shared_c
 
 
 @pytest.mark.parametrize("extreme", [np.max, np.min], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("shape", [(300,), (7, 40), (3, 20, 5), (2, 3, 17)])
+@pytest.mark.parametrize("shape", [(300,), (7, 40), (3, 20, 5), (2, 3, 17), (2, 1300)])
 @one_in(2)
 def test_complex_extremes_are_the_first_of_equal_ones_to_the_bit(extreme, shape, shared_cache):
     random = np.random.default_rng(len(shape))
@@ -91,12 +91,25 @@ def test_complex_extremes_are_the_first_of_equal_ones_to_the_bit(extreme, shape,
     axes = [None, *range(len(shape)), *([(0, 1), (1, 2), (0, 2)] if len(shape) > 2 else [])]
     for axis in axes:
         found = transpile.jit(lambda x, axis=axis: extreme(x, axis))
-        for values in (x, y, x.astype("c8"), y.astype("c8")):
+        others = (np.asfortranarray(x), np.asfortranarray(y)) if axis is None else ()
+        for values in (x, y, x.astype("c8"), y.astype("c8"), *others):
             want = np.asarray(extreme(values, axis))
             got = np.asarray(found(values))
             same = np.array_equal(got, want, equal_nan=True)
             assert same and np.array_equal(np.signbit(got.real), np.signbit(want.real))
             assert np.array_equal(np.signbit(got.imag), np.signbit(want.imag))
+
+
+def test_complex_extremes_of_transposes_are_compared_in_the_order_of_memory(shared_cache):
+    x = drawn("f4", (30, 20, 40), 1) + 1j * drawn("f4", (30, 20, 40), 2)
+    x[3, :, 5:7] = complex(1, np.nan)
+    for turn in ((2, 1, 0), (1, 0, 2), (2, 0, 1)):
+        y = x.transpose(turn)
+        for axis in (None, 0, 1, 2, (0, 1), (1, 2), (0, 2)):
+            found = transpile.jit(lambda x, axis=axis: (x.max(axis), (2 * x).min(axis)))(y)
+            want = y.max(axis), (2 * y).min(axis)
+            for got, expected in zip(found, want, strict=True):
+                np.testing.assert_array_equal(got, expected)
 
 
 @each("dtype", ["f4", "f8"], ordinary=("f8",))

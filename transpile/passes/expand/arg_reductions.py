@@ -54,17 +54,53 @@ def expand_complex_extreme(builder: Builder, equation: Equation) -> Sequence[Ato
     """The extremes of long rows of complex numbers: the elements at their positions, which are
     found in lanes. One after the other, each comparison waits for the one before."""
     (x,) = equation.inputs
-    shape, reduced = x.type.shape, tuple(equation.params["axes"])
+    reduced, order = tuple(equation.params["axes"]), tuple(range(x.type.ndim))
+    transposed = builder.producer(x, axes.transpose)
+    if transposed is not None:  # compared in the order of memory, as NumPy does
+        (x,), order = transposed.inputs, transposed.params["permutation"]
+    kept = tuple(order[axis] for axis in range(x.type.ndim) if axis not in reduced)
+    reduced = tuple(sorted(order[axis] for axis in reduced))
     if not reduced or not isinstance(x.type.size, int):
         return None
     if reduced != tuple(range(reduced[0], reduced[-1] + 1)):
         return None
+    shape = x.type.shape
     outer, inner = product(shape[: reduced[0]]), product(shape[reduced[-1] + 1 :])
     row = product(shape[axis] for axis in reduced)
     x = builder.apply(axes.reshape, x, shape=(outer, row, inner))
     if not _goes_by_parts(x, 1, builder.machine):
         return None
-    is_max = equation.primitive is reductions.reduce_max
+    best = _complex_extreme(builder, x, equation.primitive is reductions.reduce_max)
+    in_memory = tuple(sorted(kept))
+    best = builder.apply(axes.reshape, best, shape=tuple(shape[axis] for axis in in_memory))
+    if kept == in_memory:
+        return [best]
+    turn = tuple(in_memory.index(axis) for axis in kept)
+    return [builder.apply(axes.transpose, best, permutation=turn)]
+
+
+def _complex_extreme(builder: Builder, x: Atom, is_max: bool) -> Var:
+    """The extremes along the middle axis, of long rows those of the extremes of blocks: a block
+    stays in the cache while it is read again. The last one may begin in the one before."""
+    outer, row, inner = x.type.shape
+    size = builder.machine.block_of_parts
+    if inner != 1 or row < 2 * size:
+        return _extreme_by_parts(builder, x, is_max)
+    count = row // size
+    whole = _part(builder, x, 0, count * size)
+    whole = builder.apply(axes.reshape, whole, shape=(outer * count, size, 1))
+    best = _extreme_by_parts(builder, whole, is_max)
+    best = builder.apply(axes.reshape, best, shape=(outer, count, 1))
+    if row % size:
+        last = _extreme_by_parts(builder, _part(builder, x, row - size, row), is_max)
+        last = builder.apply(axes.reshape, last, shape=(outer, 1, 1))
+        best = builder.apply(axes.concatenate, best, last, dimension=1)
+    return _complex_extreme(builder, best, is_max)
+
+
+def _extreme_by_parts(builder: Builder, x: Atom, is_max: bool) -> Var:
+    """The elements along the middle axis at the positions of the extremes."""
+    outer, row, inner = x.type.shape
     at = _first_true(builder, _complex_extremes(builder, x, 1, is_max), 1, INT64)
     for dimension, size in ((0, row), (1, inner)):  # the position in memory: row, then column
         if at.type.shape[dimension] > 1:
@@ -76,8 +112,7 @@ def expand_complex_extreme(builder: Builder, equation: Equation) -> Sequence[Ato
             at = builder.apply(elementwise.add, at, begin)
     flat = builder.apply(axes.reshape, x, shape=(x.type.size,))
     at = builder.apply(axes.reshape, at, shape=(outer * inner,))
-    found = builder.apply(indexing.gather, flat, at, axes=(0,), mode=indexing.PROMISED)
-    return [builder.apply(axes.reshape, found, shape=equation.output.type.shape)]
+    return builder.apply(indexing.gather, flat, at, axes=(0,), mode=indexing.PROMISED)
 
 
 def _has_keys(x: Atom, axis: int, machine: Machine) -> bool:
