@@ -151,9 +151,10 @@ NOTES = """
   `numpy.bool_` is an int64 in NumPy, and that of a bool array an int8.
 * Which of 0.0 and -0.0 is an extreme, or comes first in a sort, depends in NumPy on the processor,
   the dtype and the lane in which each stands. Here `maximum` and `minimum` of the two give the
-  first operand; the extreme of an array, `fmax` and `fmin` have a sign that occurs among its
-  zeros, and no more is promised. Signs of other zeros are NumPy's in real results, and not promised
-  in complex ones. Infinities and NaNs in complex products are a
+  first operand: `maximum(x, 0)` and `clip(x, 0, None)` keep -0.0, of which NumPy makes 0.0 on
+  x86-64, for that is one instruction. The extreme of an array, `fmax` and `fmin` have a sign that
+  occurs among its zeros, and no more is promised. Signs of other zeros are NumPy's in real results,
+  and not promised in complex ones. Infinities and NaNs in complex products are a
   [decision](decisions/m-complex-infinities.md); which parts of a Fourier transform a NaN reaches
   depends on the algorithm.
 """
