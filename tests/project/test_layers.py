@@ -205,6 +205,7 @@ NUMBERS = {
     ("schedule/domain/versions/range_versions", "_STEEPEST"): "the width of integers",
     ("schedule/domain/versions/value_versions", "_FEWEST"): "a nest is worth a test",
     ("schedule/domain/versions/range_versions", "_UNKNOWN"): "the width of integers",
+    ("schedule/cleanup/narrow_shifts", "_LOWER_HALF"): "the width of integers",
     ("schedule/lanes/branches/branch_masks", "_BITS"): "the width of integers",
     ("schedule/lanes/branches/conditions", "_WIDEST"): "what compilers put together",
     ("schedule/lanes/branches/branch_masks", "_FEW"): "what a branch costs that is not predicted",

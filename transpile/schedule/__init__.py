@@ -28,6 +28,7 @@ from transpile.schedule.cleanup.early_exits import branch_on_exits
 from transpile.schedule.cleanup.kept_rows import skip_kept_rows
 from transpile.schedule.cleanup.licm import hoist_invariants
 from transpile.schedule.cleanup.local_cse import local_cse
+from transpile.schedule.cleanup.narrow_shifts import narrow_shifts
 from transpile.schedule.cleanup.narrow_sums import narrow_sums
 from transpile.schedule.cleanup.ranges.narrow_divisions import narrow_divisions
 from transpile.schedule.cleanup.ranges.settled_comparisons import (
@@ -264,6 +265,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "what is divided into row and column and put together again is one number",
     ),
     (narrow_divisions, "divisions in lanes of integers whose ranges are small have 32 bits"),
+    (narrow_shifts, "shifts outside of lanes of which 32 bits are kept have 32 bits"),
     (
         keep_chosen_elements,
         "scalar replacement: the element at the place of the best so far is a variable",
