@@ -292,6 +292,7 @@ def test_bits_of_a_size_that_constants_select_are_sizes(size):
 def test_numbers_that_select_no_bits_are_python_s_errors():
     n = Dim.symbol("n")
     assert str(n & 7) == "n % 8" and str(n >> 1) == "n // 2" and 8 * n & 7 == 0
+    assert str(n & ~7) == "8*(n // 8)" and is_within(n & ~7, n + 1)
     for shifted in (lambda: n << -1, lambda: n >> -1):
         with pytest.raises(ValueError, match="negative shift count"):
             shifted()
@@ -300,3 +301,11 @@ def test_numbers_that_select_no_bits_are_python_s_errors():
             divided(n, 0)
     with pytest.raises(TypeError, match="unsupported operand"):
         n & "text"
+
+
+def test_a_remainder_is_at_most_what_is_divided():
+    n, m = Dim.symbol("n"), Dim.symbol("m", 0, 100)
+    for size, divisor in ((n, 4), (m, 4), (2 * n + 3 * m, 7), (n, m + 1)):
+        assert bounds(size - size % divisor)[0] == 0
+        assert bounds(3 * size - 2 * (size % divisor))[0] == 0
+    assert bounds((n - 5) - (n - 5) % 4)[0] == -8  # of -1, which is 3 modulo 4

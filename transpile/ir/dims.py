@@ -15,6 +15,7 @@ from math import gcd
 from transpile.ir.indices.polynomial_text import divided, polynomial, undecided
 from transpile.ir.indices.proofs import (
     facts_of_quotients,
+    facts_of_remainders,
     joined_quotients,
     long_division,
     tightened,
@@ -205,12 +206,11 @@ class Dim(SizeValue):
         if self._symbols is not None:
             return self._symbols
         inside: set[Symbol] = set()
-        for monomial, _ in self.terms:
-            for atom in monomial:
-                if isinstance(atom, Symbol):
-                    inside.add(atom)
-                else:
-                    inside |= symbols_of(atom.dividend) | symbols_of(atom.divisor)
+        for atom in (atom for monomial, _ in self.terms for atom in monomial):
+            if isinstance(atom, Symbol):
+                inside.add(atom)
+            else:
+                inside |= symbols_of(atom.dividend) | symbols_of(atom.divisor)
         self._symbols = frozenset(inside)
         return self._symbols
 
@@ -271,9 +271,11 @@ def bounds(index: Index) -> Bounds:
         index._bounds = found = _polynomial_bounds(index)
         known = {f: None for s in sorted(index.symbols(), key=str) for f in s.facts}
         ends_vary = any(isinstance(s.extent, Dim) for s in index.symbols())
-        if known or ends_vary or None in found:
-            plain = without_facts(index)
-            known |= dict.fromkeys((*facts_of_quotients(plain, Quotient), *_facts_of_ranges(plain)))
+        plain = without_facts(index)
+        rests = dict.fromkeys(facts_of_remainders(plain, Remainder, _polynomial_bounds))
+        if known or ends_vary or rests or None in found:
+            quotients = facts_of_quotients(plain, Quotient)
+            known |= rests | dict.fromkeys((*quotients, *_facts_of_ranges(plain)))
             index._bounds = tightened(found, plain, known, _polynomial_bounds)
     return index._bounds
 
@@ -459,10 +461,9 @@ def modulo(index: Index, divisor: Index) -> Index:
 
 
 def _sole_atom(index: Dim) -> Atom | None:
-    if len(index.terms) == 1:
-        monomial, coefficient = index.terms[0]
-        if coefficient == 1 and len(monomial) == 1:
-            return monomial[0]
+    match index.terms:
+        case (((atom,), 1),):
+            return atom
     return None
 
 

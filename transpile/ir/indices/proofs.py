@@ -119,6 +119,20 @@ def facts_of_quotients(index: Any, kind: type) -> Iterator[Any]:
                 yield atom.divisor - 1 - rest
 
 
+def facts_of_remainders(
+    index: Any, kind: type, bounds: Callable[[Any], Bounds]
+) -> Iterator[Any]:
+    """What is true of remainders of this type that a sum has with a minus sign: x % d is at most x,
+    if that is 0 or more."""
+    terms = index.terms if not isinstance(index, int) and len(index.terms) > 1 else ()
+    for monomial, coefficient in terms:
+        if coefficient < 0 and len(monomial) == 1 and isinstance(monomial[0], kind):
+            atom: Any = monomial[0]
+            least, _ = bounds(atom.dividend)
+            if least is not None and least >= 0:
+                yield atom.dividend - type(index)(((monomial, 1),))
+
+
 def joined_quotients(terms: Sequence[Term], kind: Any) -> dict[tuple[Any, ...], int] | None:
     """The terms of a sum in which Hermite's identity joins quotients of this class; None where it
     joins none.

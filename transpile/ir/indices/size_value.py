@@ -58,14 +58,13 @@ class SizeValue:
     def __and__(self, other: Any) -> Any:
         if not isinstance(other, int):
             return self._lifted(operator.and_, other)
-        if other < 0:
-            return self - (self & ~other)
         total: Any = 0
         while other:  # a run of ones: what is below its end, less what is below its first one
             first = other & -other
             end = (other + first) & ~other
-            total = total + self % end - self % first
-            other &= -end
+            below = self % end if end else self  # of a number less than 0 the last run has no end
+            total = total + below // first * first
+            other = other & -end if end else 0
         return total
 
     def __or__(self, other: Any) -> Any:
