@@ -1,5 +1,6 @@
 """Programs for sizes with constraints: what they settle, sizes of 0, and what a call is told."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -8,7 +9,7 @@ from programs import run_main, run_sanitized
 from thorough import thorough
 
 import transpile
-from transpile import ShapeDtypeStruct, dims
+from transpile import ShapeDtypeStruct, dims, tree
 from transpile.errors import UndecidedSizeError
 
 
@@ -92,7 +93,6 @@ def rowwise(function, x):
         ),
         (lambda x, y: rowwise(lambda z: y[4, 0], x), "the index 4 of an .* m needs 5 <= m"),
         (lambda x, y: rowwise(lambda z: y[-2, 0], x), "needs 0 <= m - 2.*'2 <= m'"),
-        (lambda x, y: y[: x.shape[0] - 5], "the slice bound n - 5 .*'5 <= n'"),
         (lambda x, y: x if len(x) < len(y) else y, "neither true nor false.*'n < m'"),
     ],
 )
@@ -100,6 +100,67 @@ def test_what_is_not_known_of_a_size_is_asked_for(function, text):
     n, m = dims("n, m", "n >= 0")
     with pytest.raises(UndecidedSizeError, match=text):
         transpile.jit(function).lower(struct(n, 3), struct(m, 3))
+
+
+def zeroed(x, part):
+    x = x.copy()
+    x[part] = 0
+    return x
+
+
+COUNTED = {
+    "slices": lambda x, y: (x[: x.size - 5], x[x.size - 5 :], x[-y.size :], x[: -y.size : 2]),
+    "differences": lambda x, y: (x[x.size - y.size :], x[x.size // 2 - 2 : y.size - 3]),
+    "backwards": lambda x, y: (x[x.size - 5 :: -1], x[: x.size - 5 : -1], x[-1 - y.size :: -1]),
+    "element": lambda x, y: x[x.size - 5],
+    "element from the end": lambda x, y: x[-y.size],
+    "elements of axes": lambda x, y: np.outer(x, y)[x.size - 4, y.size - 3 :],
+    "assignment": lambda x, y: zeroed(x, slice(x.size - 3, None)) + zeroed(x, slice(-y.size)),
+    "insert": lambda x, y: (np.insert(x, -2, 9.0), np.insert(x, x.size - 3, 9.0)),
+    "insert from the end": lambda x, y: np.insert(x, -y.size, 9.0),
+    "delete": lambda x, y: np.delete(x, x.size - 3),
+}
+
+
+@pytest.mark.parametrize("least", [0, 1])
+@pytest.mark.parametrize("name", COUNTED)
+def test_indices_that_turn_out_less_than_0_count_from_the_end(name, least):
+    function = COUNTED[name]
+    n, m = dims("n, m", "n >= 0", f"m >= {least}")
+    types = (ShapeDtypeStruct((size,), np.float64) for size in (n, m))
+    compiled = transpile.jit(function).lower(*types).compile()
+    for count, further in itertools.product((0, 1, 2, 3, 4, 5, 6, 9), (0, 1, 2, 4, 7)):
+        if further < least:
+            continue
+        x, y = np.arange(1.0, count + 1), np.arange(2.0, further + 2)
+        try:
+            expected = function(x, y)
+        except IndexError:
+            with pytest.raises(IndexError, match="is out of bounds for axis"):
+                compiled(x, y)
+            continue
+        found = compiled(x, y)
+        for one, other in zip(tree.leaves(found), tree.leaves(expected), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_slices_of_differences_have_derivatives_and_are_mapped():
+    def energy(x):
+        return (x[: x.size - 2] ** 2).sum()
+
+    (n,) = dims("n", "n >= 0")
+
+    def both(x):
+        return transpile.grad(energy)(x), transpile.vmap(energy)(x * x[:, None])
+
+    compiled = transpile.jit(both).lower(ShapeDtypeStruct((n,), np.float64)).compile()
+    for count in (0, 1, 2, 3, 8):
+        x = np.arange(1.0, count + 1)
+        slope, mapped = compiled(x)
+        expected = np.zeros(count)
+        expected[: count - 2] = 2 * x[: count - 2]
+        np.testing.assert_array_equal(slope, expected)
+        np.testing.assert_allclose(mapped, [energy(row) for row in x * x[:, None]])
 
 
 def elements(x, y):

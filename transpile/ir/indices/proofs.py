@@ -119,9 +119,7 @@ def facts_of_quotients(index: Any, kind: type) -> Iterator[Any]:
                 yield atom.divisor - 1 - rest
 
 
-def facts_of_remainders(
-    index: Any, kind: type, bounds: Callable[[Any], Bounds]
-) -> Iterator[Any]:
+def facts_of_remainders(index: Any, kind: type, bounds: Callable[[Any], Bounds]) -> Iterator[Any]:
     """What is true of remainders of this type that a sum has with a minus sign: x % d is at most x,
     if that is 0 or more."""
     terms = index.terms if not isinstance(index, int) and len(index.terms) > 1 else ()

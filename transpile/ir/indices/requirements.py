@@ -71,11 +71,9 @@ def require(smaller: Index, larger: Index, what: str, words: str = "") -> None:
             raise UndecidedSizeError(text)
 
 
-def require_index(index: Index, axis: int, size: Index) -> None:
-    """Raise UndecidedSizeError unless an index, which may be negative, is one of an axis for all
-    runtime sizes, or the call can end with NumPy's IndexError where it is none."""
-    counted_from_end = isinstance(index, int) and index < 0
-    start = index + size if counted_from_end else index
+def require_index(index: Index, axis: int, size: Index, start: Index) -> None:
+    """Raise UndecidedSizeError unless an index, which is the element `start` of an axis, is one of
+    it for all runtime sizes, or the call can end with NumPy's IndexError where it is none."""
     what = f"the index {index} of an axis of size {size}"
     words = index_error(f"index {index} is out of bounds for axis {axis} with size {size}")
     require(0, start, what, words)

@@ -12,7 +12,7 @@ import numpy as np
 from transpile.ir.dims import Dim, Index, sides
 from transpile.ir.graph import Atom, Const, Equation, Var
 from transpile.ir.indices.lengths import are_equal_later, lengths_of
-from transpile.ir.indices.requirements import extreme, is_at_most
+from transpile.ir.indices.requirements import extreme, is_at_most, require
 from transpile.ir.indices.size_value import SIZE_VALUES, UNDECIDED
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import FLOAT64, INT64
@@ -70,6 +70,35 @@ def larger_of(a: Index, b: Index) -> Index:
         return extreme(a, b, 1)
     most = sides(a)[1] + sides(b)[1]
     return measured(_of_two(np.maximum, a, b), most, lambda found: (found - a, found - b))
+
+
+def position_of(bound: Index, size: Index, behind: int = 0) -> Index:
+    """Where a bound of a slice stands in an axis, or as many elements behind that: counted from the
+    end if it is less than 0, and cut short. A length that the program finds where that depends on
+    sizes."""
+    if is_at_most(bound, -1):
+        return size - smaller_of(-bound - behind, size)
+    if is_at_most(0, bound):
+        return smaller_of(bound + behind, size)
+    if THREAD.assumed is not None:
+        require(0, bound, f"the slice bound {bound} of an axis of size {size}")
+    from_end = np.maximum(bound + (size + behind), 0)
+    position = np.where(np.less(bound, 0), from_end, np.minimum(bound + behind, size))
+    return measured(strengthen(convert(position, INT64)), size, lambda found: (size - found,))
+
+
+def element_of(index: Index, size: Index, none: Index | None = None) -> Index:
+    """The element of an axis at an index, which counts from the end if it is less than 0. Where
+    that depends on sizes it is one that the program finds, and `none`, by default the size, if
+    there is no such element."""
+    if is_at_most(index, -1):
+        return index + size
+    if is_at_most(0, index) or THREAD.assumed is not None:
+        return index
+    none = size if none is None else none
+    from_start = np.where(np.less(index, 0), index + size, index)
+    element = np.where(np.less(index + size, 0), none, from_start)
+    return measured(strengthen(convert(element, INT64)), larger_of(index, none))
 
 
 def with_equal_extents(x: Any, i: int, y: Any, k: int, text: str) -> tuple[Any, Any] | None:

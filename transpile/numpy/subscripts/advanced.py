@@ -376,7 +376,7 @@ def _known_in_range(index: Any, axis: int, size: Dim) -> Any:
     if not index.size:
         return index
     for number in (int(index.min()), int(index.max())):
-        require_index(number, axis, size)
+        require_index(number, axis, size, number + size if number < 0 else number)
     if index.min() >= 0:
         return index
     return bind(elementwise.select, index < 0, call(np.add, index, as_operand(size)), index)

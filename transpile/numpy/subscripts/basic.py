@@ -13,7 +13,7 @@ import numpy as np
 from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.graph import Const
 from transpile.ir.indices.lengths import are_equal_later
-from transpile.ir.indices.requirements import is_at_most, may_stretch, require, require_index
+from transpile.ir.indices.requirements import is_at_most, may_stretch, require_index
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
@@ -29,7 +29,13 @@ from transpile.numpy.core.promotion import (
     warn_if_imaginary_is_lost,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import dimension_value, larger_of, offset_of, smaller_of
+from transpile.numpy.core.runtime_sizes import (
+    dimension_value,
+    element_of,
+    larger_of,
+    offset_of,
+    position_of,
+)
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.advanced import Entry, entries, known_value, plan, take_planned
 from transpile.numpy.subscripts.slices import halves, has_traced_slice, joined
@@ -401,9 +407,9 @@ def _select(entry: Any, axis: int, size: Any) -> Selection:
         raise located(
             IndexError, f"index {index} is out of bounds for axis {axis} with size {size}"
         )
-    start = index + size if isinstance(index, int) and index < 0 else index
+    start = element_of(index, size)
     if not (isinstance(index, int) and isinstance(size, int)):
-        require_index(index, axis, size)
+        require_index(index, axis, size, start)
     return Selection(start, start + 1, is_integer=True)
 
 
@@ -441,11 +447,7 @@ def _cut(value: Any, size: Any, default: Any) -> Any:
     """A bound of a slice forwards; NumPy cuts short what is beyond the ends of an axis."""
     if value is None:
         return default
-    bound = value if isinstance(value, Dim) else index_of(value)
-    if isinstance(bound, int) and bound < 0:
-        return size - smaller_of(-bound, size)
-    require(0, bound, f"the slice bound {value} of an axis of size {size}")
-    return smaller_of(bound, size)
+    return position_of(value if isinstance(value, Dim) else index_of(value), size)
 
 
 def _select_backwards(entry: slice, size: Any, step: Index) -> Selection:
@@ -464,11 +466,7 @@ def _cut_behind(value: Any, size: Any, default: Any) -> Any:
     """How many elements stand up to a bound of a slice backwards, which NumPy cuts short."""
     if value is None:
         return default
-    bound = value if isinstance(value, Dim) else index_of(value)
-    if isinstance(bound, int) and bound < 0:
-        return size - smaller_of(-bound - 1, size)
-    require(0, bound, f"the slice bound {value} of an axis of size {size}")
-    return smaller_of(bound + 1, size)
+    return position_of(value if isinstance(value, Dim) else index_of(value), size, behind=1)
 
 
 def _slice(x: Tracer, selections: list[Selection]) -> Any:

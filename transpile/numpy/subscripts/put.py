@@ -34,7 +34,7 @@ from transpile.numpy.core.promotion import (
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import dimension_value, offset_of
+from transpile.numpy.core.runtime_sizes import dimension_value, element_of, offset_of
 from transpile.numpy.core.scans import cumsum
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import ravel, shape_argument
@@ -228,8 +228,8 @@ def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
 def _without_one(x: Any, place: Index, axis: int) -> Any:
     """The array without what is at one place, counted from the end where it is negative."""
     size = x.shape[axis]
-    require_index(place, axis, size)
-    place = size + place if isinstance(place, int) and place < 0 else place
+    given, place = place, element_of(place, size)
+    require_index(given, axis, size, place)
     ends = (0, place), (place + 1, size)
     return concatenate_along([slice_axis(x, axis, *end) for end in ends], axis)
 
@@ -295,15 +295,15 @@ def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
     if is_one and not isinstance(obj, Tracer):
         index = offset_of(obj)
         is_known = isinstance(size, int) and isinstance(index, int)
+        start = element_of(index, size, size + 1)
         if not is_known:
-            require_index(index, number, size + 1)
+            require_index(index, number, size if is_at_most(index, -1) else size + 1, start)
         elif not -size <= index <= size:
             raise located(
                 IndexError,
                 f"index {index} is out of bounds for axis {number} with size {size}",
             )
-        index += size if isinstance(index, int) and index < 0 else 0
-        parts = [slice_axis(x, number, 0, index), added, slice_axis(x, number, index, size)]
+        parts = [slice_axis(x, number, 0, start), added, slice_axis(x, number, start, size)]
         return concatenate_along(parts, number)
     whole = concatenate_along([x, added], number)
     if not isinstance(obj, Tracer):
