@@ -365,7 +365,7 @@ class Machine:
     longest_counted_block: int = 64  # loops over blocks of a runtime size have one for whole ones
     most_users_piece_statements: int = 100  # loops inside the user's are split as well
     most_versioned_statements: int = 40
-    most_terms_of_a_row: int = 1 << 18  # a longer product of one row is a call, as of any number
+    most_terms_of_a_row: int = 1 << 24  # a longer product of one row is a call, as of any number
     most_diagonal_cuts: int = 6
 
     # -------------------------------------------------- blocks (schedule/blocking)
