@@ -19,11 +19,13 @@ from transpile.ir.loop_rewrite import walk, written
 from transpile.ir.types import INT64
 from transpile.util.frozen_records import dataclass
 
-# Ends of intervals that grow from iteration to iteration. Squares of the inner ones do not wrap
-# around, so that `p * p < n` bounds p. The outer ones are larger than runtime sizes, and sums of a
-# few do not wrap around, so that `2 * p + 1 < n` bounds p.
-_THRESHOLDS = (2**31, 2**58)
-_MOST_ROUNDS = 5
+# Ends of intervals that grow from iteration to iteration. `if i > 0: i -= 1` stays at 0, and what
+# counts down to it ends at -1. Squares of the next ones do not wrap around, so that `p * p < n`
+# bounds p. The outer ones are larger than runtime sizes, and sums of a few do not wrap around, so
+# that `2 * p + 1 < n` bounds p.
+_THRESHOLDS = (0, 1, 2**31, 2**58)
+_INNER = (-(2**31), 2**31)  # what leaves this is where all iterations of a loop can have moved it
+_MOST_ROUNDS = 7
 # A loop without a bound has fewer iterations than this, at one in a nanosecond for a year: its
 # counters do not wrap around.
 _MOST_TRIPS = 2**55
@@ -31,8 +33,45 @@ _MOST_TRIPS = 2**55
 Iteration = Callable[[Facts], tuple[Statement, Facts | None, Facts | None]]
 
 
+class Invariants:
+    """What earlier looks at loops have found to hold before each iteration.
+
+    A loop inside another one is settled once for each look at that, each time for weaker facts, of
+    which its last invariant is a first guess; else a nest of loops would take time in the power of
+    its depth.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[For | While, Facts, Facts, list[_Side]]] = {}
+
+    def guess(self, loop: For | While, facts: Facts) -> tuple[Facts, list[_Side]] | None:
+        """The last invariant, and the sides that scalars keep; None where facts say more now."""
+        _, before, known, steady = self._found.get(id(loop), (loop, None, None, []))
+        if before is None or known is None or not _say_no_more(facts, before):
+            return None
+        return known, steady
+
+    def note(self, loop: For | While, facts: Facts, known: Facts, steady: list[_Side]) -> None:
+        """Facts before a loop, and before each iteration."""
+        self._found[id(loop)] = loop, facts.copy(), known.copy(), steady
+
+
+def _say_no_more(facts: Facts, others: Facts) -> bool:
+    """True if other facts say all that these do."""
+    theirs = others.ranges
+    return (
+        all(n in theirs and is_inside(theirs[n], mine) for n, mine in facts.ranges.items())
+        and all(relation in others.relations for relation in facts.relations)
+        and all(others.values.get(name) == value for name, value in facts.values.items())
+    )
+
+
 def settle_loop(
-    loop: For | While, facts: Facts, iteration: Iteration, trips: int | None
+    loop: For | While,
+    facts: Facts,
+    iteration: Iteration,
+    trips: int | None,
+    invariants: Invariants,
 ) -> tuple[Statement, Facts | None]:
     """The loop with facts that hold before each iteration, and what is known behind it.
 
@@ -48,26 +87,35 @@ def settle_loop(
     for name in updated.union(*map(written, walk((loop,)))):
         known.forget(name)
     names = updated & facts.ranges.keys()
+    guess = invariants.guess(loop, facts)
+    if guess is not None:
+        names &= guess[0].ranges.keys()
     for name in names:
-        known.bound(name, facts.ranges[name])
+        begin = facts.ranges[name]
+        known.bound(name, begin if guess is None else hull(begin, guess[0].ranges[name]))
     others, steady = known.relations, list(_origins(facts, known, names))
+    if guess is not None:
+        steady = [x for x in steady if x in guess[1]]
+    known.relate((*others, *(x.relation for x in steady)))
+    assumed = steady
     found = None  # by an iteration with what is known
     for number in range(_MOST_ROUNDS if names else 0):
         found = iteration(known)
         after = found[1]
         if after is None:
             break
-        assumed = [] if number == 0 else steady
         steady = [x for x in steady if _moves_away(after.shifts.get(x.name, (0, 0)), x)]
         reached = {n: _before_next(facts.ranges[n], after, n, trips) for n in names}
         are_inside = all(is_inside(reached[n], known.ranges[n]) for n in names)
         if are_inside and steady == assumed:
+            invariants.note(loop, facts, known, steady)
             if any(reached[name] != known.ranges[name] for name in names):
                 found = None
             for name in names:
                 known.bound(name, reached[name])
             break
         known.relate((*others, *(x.relation for x in steady)))
+        assumed = steady
         for name in names:
             begin, now = facts.ranges[name], known.ranges[name]
             moved = _moved(begin, after.shifts.get(name, (0, 0)), trips)
@@ -76,6 +124,7 @@ def settle_loop(
         found = None
         for name in names:
             known.forget(name)
+        invariants.note(loop, facts, known, [])
     statement, after, behind = found or iteration(known)
     return statement, _behind(facts, after, behind, updated, trips)
 
@@ -136,7 +185,7 @@ def _widened(
     if number == 0:
         return hull(now, moved if moved is not None and is_counted else end)
     is_last = number >= _MOST_ROUNDS - 2
-    if number >= len(_THRESHOLDS) and moved is not None:
+    if moved is not None and not is_inside(end, _INNER):
         return hull(now, moved)
     least, most = full(INT64) if is_last else (-_threshold(-end[0]), _threshold(end[1]))
     low = now[0] if end[0] >= now[0] else least

@@ -36,7 +36,7 @@ def _chosen(where: Any) -> dict[str, Any]:
 
 def _largest(x: Any, axes: tuple[int, ...], where: Any) -> Any:
     """The maximum along axes, which stay with size 1; -inf for no elements."""
-    sizes = [x.shape[axis] for axis in axes]
+    sizes = tuple(x.shape[axis] for axis in axes)
     if where is None and not is_empty(sizes) and not any(map(may_be_0, sizes)):
         return np.max(x, axes, keepdims=True)
     return np.max(x, axes, keepdims=True, initial=-np.inf, **_chosen(where))

@@ -174,7 +174,7 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
 
 
 def _retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:
-    tried = functools.partial(_with_made_arrays, attempt, function)
+    tried = functools.partial(_with_made_arrays, attempt, function, set())
     refusals: list[errors.TracerError] = []
     if THREAD.python is not None or not CONVERSIONS:
         return tried()
@@ -232,9 +232,16 @@ def _without_conversion(run: Callable[[], T]) -> T:
     return between(begin, run, as_before())
 
 
-def _with_made_arrays(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:
-    sites = THREAD.sites or frozenset()
+def _with_made_arrays(
+    attempt: Callable[[Callable[[], Any], bool], T], function: Any, found: set[Any]
+) -> T:
+    """Trace with the calls traced that make arrays to which traced values are assigned.
+
+    found  where earlier attempts have found such calls; those of this one are added
+    """
+    around = THREAD.sites or frozenset()
     while True:
+        sites = around | found
         try:
             return _with_sites(sites, lambda: _lifted_if_indexed(attempt, function))
         except AssignedError as assigned:
@@ -246,7 +253,7 @@ def _with_made_arrays(attempt: Callable[[Callable[[], Any], bool], T], function:
             site = cause.site
         if site in sites:
             raise errors.InternalError(f"the array made at {site}")
-        sites |= {site}
+        found.add(site)
 
 
 def passed_over(error: BaseException, *kinds: type[E]) -> E | None:

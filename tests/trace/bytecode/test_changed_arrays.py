@@ -218,3 +218,25 @@ def test_a_part_that_a_traced_value_chose_and_that_changes_is_refused():
 
     with pytest.raises(UnsupportedError, match="may share memory"):
         transpile.jit(f)(X)
+
+
+def test_arrays_of_which_one_attempt_has_found_that_they_change_are_traced_in_the_next():
+    begun = []
+
+    def f(x):
+        begun.append(None)
+        a, b, c = np.zeros(9), np.zeros(9), np.zeros(9)
+        for i in range(9):
+            a[i] = x[i]
+            while a[i] > 3:
+                b[i] += 1
+                a[i] -= 3
+            while b[i] > 2:
+                c[i] += 1
+                b[i] -= 2
+        return a, b, c
+
+    x = np.arange(9.0) ** 2
+    for got, expected in zip(transpile.jit(f)(x), f(x), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert len(begun) <= 8  # and the call of Python's own; 11 where each attempt found all anew

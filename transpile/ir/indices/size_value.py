@@ -58,11 +58,12 @@ class SizeValue:
     def __and__(self, other: Any) -> Any:
         if not isinstance(other, int):
             return self._lifted(operator.and_, other)
+        size: Any = self
         total: Any = 0
         while other:  # a run of ones: what is below its end, less what is below its first one
             first = other & -other
             end = (other + first) & ~other
-            below = self % end if end else self  # of a number less than 0 the last run has no end
+            below = size % end if end else size  # of a number less than 0 the last run has no end
             total = total + below // first * first
             other = other & -end if end else 0
         return total
@@ -80,7 +81,8 @@ class SizeValue:
     __rxor__ = __xor__
 
     def __invert__(self) -> Any:
-        return -self - 1
+        size: Any = self
+        return -size - 1
 
     def __pos__(self) -> Any:
         return self

@@ -82,8 +82,10 @@ def position_of(bound: Index, size: Index, behind: int = 0) -> Index:
         return smaller_of(bound + behind, size)
     if THREAD.assumed is not None:
         require(0, bound, f"the slice bound {bound} of an axis of size {size}")
-    from_end = np.maximum(bound + (size + behind), 0)
-    position = np.where(np.less(bound, 0), from_end, np.minimum(bound + behind, size))
+    given: Any = bound  # which NumPy's functions take, too
+    whole: Any = size
+    from_end = np.maximum(given + (whole + behind), 0)
+    position = np.where(np.less(given, 0), from_end, np.minimum(given + behind, whole))
     return measured(strengthen(convert(position, INT64)), size, lambda found: (size - found,))
 
 
@@ -95,10 +97,11 @@ def element_of(index: Index, size: Index, none: Index | None = None) -> Index:
         return index + size
     if is_at_most(0, index) or THREAD.assumed is not None:
         return index
-    none = size if none is None else none
-    from_start = np.where(np.less(index, 0), index + size, index)
-    element = np.where(np.less(index + size, 0), none, from_start)
-    return measured(strengthen(convert(element, INT64)), larger_of(index, none))
+    given: Any = index  # which NumPy's functions take, too
+    missing: Any = size if none is None else none
+    from_start = np.where(np.less(given, 0), given + size, given)
+    element = np.where(np.less(given + size, 0), missing, from_start)
+    return measured(strengthen(convert(element, INT64)), larger_of(index, missing))
 
 
 def with_equal_extents(x: Any, i: int, y: Any, k: int, text: str) -> tuple[Any, Any] | None:

@@ -112,9 +112,11 @@ def _require_elements(size: Any, counts: Sequence[Any], what: str, words: str) -
     """Have the call end with an error of these words where an axis turns out to have no elements
     and the result, an array of this shape, has some; but in bodies of loops that are not Python's.
     """
-    _, *inner = THREAD.traces or [None]
+    if not THREAD.traces:
+        return
+    inner = THREAD.traces[1:]
     is_body = any(trace.role not in ("forward", "backward") for trace in inner)
-    if not may_be_0(size) or not THREAD.traces or (is_body and not inner[-1].is_region):
+    if not may_be_0(size) or (is_body and not inner[-1].is_region):
         return
     open_counts = [count for count in counts if not is_at_most(1, count)]
     # A product of numbers that are 0 or 1, which is no more than 1.

@@ -13,7 +13,7 @@ from transpile.ir.loop_ir import Apply, Declare, If
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
-from transpile.schedule.cleanup.ranges.settled_comparisons import settle_comparisons
+from transpile.schedule.cleanup.ranges.settled_comparisons import settle_comparisons, watch
 
 pytestmark = pytest.mark.full_level
 OPS = ("minimum", "maximum", "select", "equal")
@@ -395,3 +395,53 @@ def test_a_remainder_is_at_most_what_is_divided(period):
         x = np.random.default_rng(n).normal(size=n)
         np.testing.assert_array_equal(compiled(x), f(x))
         np.testing.assert_array_equal(run(lowered_._lowering.program(), [x])[0], f(x))
+
+
+def sifted(a):
+    """The first half of a heap sort: `start` counts down to 0, and stays there."""
+    start = 10
+    end = 20
+    while end > 1:
+        if start > 0:
+            start -= 1
+        else:
+            end -= 1
+            a[0], a[end] = a[end], a[0]
+        child = 2 * start + 1
+        while child < end:
+            a[start] += a[child]
+            child = 2 * child + 1
+    return a
+
+
+def test_what_counts_down_to_zero_stays_there():
+    a = np.arange(20.0)
+    program = transpile.jit(sifted).lower(a)._lowering.program()
+    assert not {"minimum", "maximum", "select"} & set(left(program))
+    np.testing.assert_array_equal(transpile.jit(sifted)(a.copy()), sifted(a.copy()))
+
+
+def nested(x):
+    """Loops whose counters may wrap around, as far as intervals can tell."""
+    total = 0
+    a = 2
+    while a < 1000:
+        b = a
+        while b < 1000:
+            c = b
+            while c < 1000:
+                d = c
+                while d < 1000:
+                    total += x[d % 7]
+                    d = 2 * d - 4
+                c = 2 * c - 4
+            b = 2 * b - 4
+        a = 2 * a - 4
+    return total
+
+
+def test_a_nest_is_looked_at_a_few_times_for_each_level():
+    program = transpile.jit(nested).lower(np.arange(7))._lowering._pipeline.lowered
+    seen = []
+    watch(program, lambda declared, _: seen.append(declared.name))
+    assert max(map(seen.count, seen)) <= 60  # where each level began anew, 625

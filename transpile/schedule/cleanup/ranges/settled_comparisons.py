@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from transpile.analysis.integer_ranges import Facts, decides
-from transpile.analysis.loop_fixpoint import settle_loop
+from transpile.analysis.loop_fixpoint import Invariants, settle_loop
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_DEAD_SCALARS
 from transpile.ir.dims import Dim
@@ -70,8 +70,15 @@ def settle_comparisons(program: Program, options: Options) -> Program:
 def settle_subscripts(program: Program, options: Options) -> Program:
     """The same, before other passes, for programs with loops of the user's. Trip counts that are
     scalars stay such: those passes take a symbol of an unknown range for a runtime size."""
-    loops = (s for k in program.kernels for s in walk(k.body) if isinstance(s, For))
-    return _settled(program, names_symbols=False) if any(f.ordered for f in loops) else program
+    loops = (s for k in program.kernels for s in walk(k.body) if isinstance(s, For | While))
+    return _settled(program, names_symbols=False) if any(map(_subscripts, loops)) else program
+
+
+def _subscripts(loop: For | While) -> bool:
+    """True for a loop of the user's that may subscript by what it computes."""
+    if isinstance(loop, For):
+        return loop.ordered
+    return any(isinstance(s, Declare) and s.symbol is not None for s in walk((loop,)))
 
 
 def settle_branches(program: Program) -> Program:
@@ -175,6 +182,7 @@ class _Walk:
         self._settle = settle
         self._names_indices = settle is None
         self._is_in_lanes = False
+        self._invariants = Invariants()
 
     def _settled(self, expr: Expr, facts: Facts) -> Expr:
         if self._settle is None:
@@ -273,7 +281,7 @@ class _Walk:
                 after.forget(loop.symbol.name)
             return changed(loop, body=body), after, after
 
-        statement, after = settle_loop(loop, facts, iteration, trips)
+        statement, after = settle_loop(loop, facts, iteration, trips, self._invariants)
         return (statement,), after
 
     def _while(self, loop: While, facts: Facts) -> tuple[Body, Facts | None]:
@@ -296,7 +304,7 @@ class _Walk:
             test_ = same(loop.test, tuple(test))
             return changed(loop, condition=condition, test=test_, body=body), after, behind
 
-        statement, after = settle_loop(loop, facts, iteration, None)
+        statement, after = settle_loop(loop, facts, iteration, None, self._invariants)
         return (statement,), after
 
 
