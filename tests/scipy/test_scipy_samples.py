@@ -105,6 +105,25 @@ def test_hypotheses():
     check(several, X, Y)
 
 
+@pytest.mark.filterwarnings("ignore:An input array is")
+def test_correlations_of_what_overflows_vanishes_or_is_constant():
+    def several(x, y):
+        return [tuple(f(x[i], y[i])) for i in range(4) for f in (stats.pearsonr, stats.spearmanr)]
+
+    x = np.array([[2.3, 4.5, 6.7, 8.0], [1.0, 2.0, 3.0, 5.0], [0.1] * 3 + [0.1], [1, 2, 4, 3]])
+    y = np.array([[0.12, 5.5, 33.0, 1.0], [3.0, 1.0, -2.0, 9.0], [1, 2, 3, 4], [7, 7, 7, 7]])
+    scale = np.array([[1e200], [1e-200], [1], [1]])
+    check(several, x * scale, y * scale)
+
+
+def test_correlations_with_one_sample_of_all_rows():
+    check(lambda x, y: tuple(stats.pearsonr(x, y, axis=1)), X, Y[0])
+    with pytest.raises(ValueError, match="must have the same length along `axis`"):
+        jit(stats.pearsonr)(X[0], Y[0, :4])
+    with pytest.raises(ValueError, match="must have length at least 2"):
+        jit(stats.pearsonr)(X[0, :1], Y[0, :1])
+
+
 METRICS = (
     *("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "hamming"),
     *("braycurtis", "canberra", "minkowski"),

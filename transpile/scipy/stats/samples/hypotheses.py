@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from transpile.functional.custom.marks import stop_gradient
 from transpile.ir.dims import Dim
 from transpile.ir.indices.requirements import require
 from transpile.nn.operands import public
@@ -152,10 +153,18 @@ def _deviations(x: Any) -> Any:
     return x - np.mean(x, axis=-1, keepdims=True)
 
 
+def _direction(x: Any) -> Any:
+    """The deviations, of length 1; NaN where all elements are equal. Their squares neither overflow
+    nor vanish: they are divided by the largest one, on which the result does not depend."""
+    u = _deviations(x)
+    u = u / stop_gradient(np.max(np.abs(u), axis=-1, keepdims=True))
+    length = np.sqrt(np.sum(u * u, axis=-1, keepdims=True))
+    is_constant = np.max(x, axis=-1, keepdims=True) == np.min(x, axis=-1, keepdims=True)
+    return u / np.where(is_constant, np.nan, length)
+
+
 def _correlation(x: Any, y: Any) -> Any:
-    u, v = _deviations(x), _deviations(y)
-    lengths = np.sqrt(np.sum(u * u, axis=-1)) * np.sqrt(np.sum(v * v, axis=-1))
-    return np.clip(np.sum(u * v, axis=-1) / lengths, -1, 1)
+    return np.clip(np.sum(_direction(x) * _direction(y), axis=-1), -1, 1)
 
 
 @public
@@ -163,8 +172,15 @@ def pearsonr(
     x: Array, y: Array, *, alternative: str = "two-sided", axis: int | None = 0
 ) -> TestResult:
     """Pearson's coefficient of correlation, and its p-value for normal, uncorrelated samples."""
-    u, v = rows_of("pearsonr", x, axis), rows_of("pearsonr", y, axis)
-    r, n = _correlation(u, v), u.shape[-1]
+    rank = max(np.ndim(x), np.ndim(y))
+    pair = [np.reshape(z, (1,) * (rank - np.ndim(z)) + np.shape(z)) for z in (x, y)]
+    u, v = (rows_of("pearsonr", z, axis) for z in pair)
+    n = u.shape[-1]
+    if n != v.shape[-1]:
+        raise located(ValueError, "`x` and `y` must have the same length along `axis`.")
+    if not isinstance(n, Dim) and n < 2:
+        raise located(ValueError, "`x` and `y` must have length at least 2.")
+    r = _correlation(u, v)
     if n == 2:
         return TestResult(np.round(r), r * 0 + 1)
     half = n / 2 - 1
