@@ -81,6 +81,36 @@ def test_moments_with_weights_or_of_two_samples():
     check(several, X, Y)
 
 
+@pytest.mark.parametrize("axes", [(0, 1), (2, 0), (-1, 0, 1)])
+def test_several_axes_are_one_sample(axes):
+    def several(x):
+        return [
+            stats.skew(x, axis=axes, keepdims=True),
+            stats.variation(x, axis=axes),
+            stats.iqr(x, axis=axes),
+            stats.median_abs_deviation(x, axis=axes),
+            stats.sem(x, axis=axes),
+            tuple(stats.ttest_1samp(x, 0.1, axis=axes)),
+        ]
+
+    check(several, random.normal(size=(4, 3, 5)))
+
+
+@pytest.mark.filterwarnings("ignore:Precision loss:RuntimeWarning")  # SciPy's
+def test_equal_elements_have_no_score_but_beside_others():
+    check(lambda x: [stats.zscore(x, axis=1), stats.zscore(x, axis=None)], np.ones((3, 4)))
+    check(stats.zscore, np.array([0.1, 0.1, 0.1 + 1e-18]) + np.zeros((2, 3)))
+    check(stats.zmap, np.arange(3), np.ones(3))
+    check(lambda x, y: tuple(stats.linregress(x, y)), np.arange(9.0), np.zeros(9))
+
+
+def test_a_range_of_percentiles_has_the_dtype_of_the_sample():
+    check(lambda x: [stats.iqr(x), stats.iqr(x, rng=(90, 20))], X.astype(np.float32))
+    for wrong, error in (((10, 101), ValueError), ((1, 2, 3), TypeError)):
+        with pytest.raises(error, match=r"of `rng` must be in|`rng` must be a two"):
+            jit(lambda x, rng=wrong: stats.iqr(x, rng=rng))(X)
+
+
 def test_hypotheses():
     def several(x, y):
         return [

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from transpile.ir.indices.row_major import product
 from transpile.ir.types import FLOAT64, kind_letter
 from transpile.nn.operands import array_dtype, operand
-from transpile.numpy.core.promotion import convert
+from transpile.numpy.core.promotion import axes_of, convert
 from transpile.numpy.core.promotion import error as located
 from transpile.scipy.sized_arrays import arange, full, ones, zeros
 from transpile.scipy.special.operands import Array, promoted, public
@@ -136,20 +137,20 @@ def _sorted_ranks(ordered: Any, method: str) -> Any:
 @public
 def sem(
     a: Array,
-    axis: int | None = 0,
+    axis: int | tuple[int, ...] | None = 0,
     ddof: int = 1,
     nan_policy: str = "propagate",
     *,
     keepdims: bool = False,
 ) -> Any:
-    """The standard error of the mean along an axis, or of the whole array: the standard deviation
+    """The standard error of the mean along axes, or of the whole array: the standard deviation
     with `ddof` degrees of freedom less, divided by the root of the number of elements.
 
     The policy "omit" leaves NaNs out; raises ValueError for another one but "propagate".
     """
     x = np.atleast_1d(promoted("sem", a)[0])
     if nan_policy == "propagate":
-        size = x.size if axis is None else x.shape[axis]
+        size = product([x.shape[number] for number in axes_of(axis, x.ndim)])
         spread = np.std(x, axis=axis, ddof=ddof, keepdims=keepdims)
         return spread / np.sqrt(size).astype(spread.dtype)
     if nan_policy == "omit":

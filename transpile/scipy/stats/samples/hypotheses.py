@@ -22,7 +22,7 @@ from transpile.numpy.core.promotion import unsupported
 from transpile.scipy import special
 from transpile.scipy.special.operands import Array
 from transpile.scipy.stats.order_statistics import rankdata
-from transpile.scipy.stats.samples.axes import kept, rows_of
+from transpile.scipy.stats.samples.axes import Axis, kept, rows_of
 from transpile.scipy.stats.samples.moments import kurtosis, skew
 
 __all__ = [
@@ -91,7 +91,7 @@ def _result(t: Any, degrees: Any, alternative: str, a: Array, axis: Any, keep: b
 def ttest_1samp(
     a: Array,
     popmean: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     nan_policy: str = "propagate",
     alternative: str = "two-sided",
     *,
@@ -109,7 +109,7 @@ def ttest_1samp(
 def ttest_rel(
     a: Array,
     b: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     nan_policy: str = "propagate",
     alternative: str = "two-sided",
     *,
@@ -127,7 +127,7 @@ def ttest_ind(
     a: Array,
     b: Array,
     *,
-    axis: int | None = 0,
+    axis: Axis = 0,
     equal_var: bool = True,
     nan_policy: str = "propagate",
     alternative: str = "two-sided",
@@ -168,9 +168,7 @@ def _correlation(x: Any, y: Any) -> Any:
 
 
 @public
-def pearsonr(
-    x: Array, y: Array, *, alternative: str = "two-sided", axis: int | None = 0
-) -> TestResult:
+def pearsonr(x: Array, y: Array, *, alternative: str = "two-sided", axis: Axis = 0) -> TestResult:
     """Pearson's coefficient of correlation, and its p-value for normal, uncorrelated samples."""
     rank = max(np.ndim(x), np.ndim(y))
     pair = [np.reshape(z, (1,) * (rank - np.ndim(z)) + np.shape(z)) for z in (x, y)]
@@ -195,7 +193,7 @@ def pearsonr(
 def spearmanr(
     a: Array,
     b: Array | None = None,
-    axis: int | None = 0,
+    axis: Axis = 0,
     nan_policy: str = "propagate",
     alternative: str = "two-sided",
 ) -> TestResult:
@@ -213,7 +211,7 @@ def spearmanr(
 
 @public
 def linregress(
-    x: Array, y: Array, alternative: str = "two-sided", *, axis: int | None = 0
+    x: Array, y: Array, alternative: str = "two-sided", *, axis: Axis = 0
 ) -> LinregressResult:
     """The straight line of least squares through points, at least three, along an axis."""
     u, v = rows_of("linregress", x, axis), rows_of("linregress", y, axis)
@@ -224,7 +222,8 @@ def linregress(
         raise unsupported("scipy.stats.linregress of fewer than three traced points")
     du, dv = _deviations(u), _deviations(v)
     xx, yy, xy = (np.mean(p, axis=-1) for p in (du * du, dv * dv, du * dv))
-    r = np.clip(np.where((xx == 0) | (yy == 0), 0, xy / np.sqrt(xx * yy)), -1, 1)
+    undefined = np.where(xy == 0, np.nan, 0)
+    r = np.clip(np.where((xx == 0) | (yy == 0), undefined, xy / np.sqrt(xx * yy)), -1, 1)
     slope = xy / xx
     t = r * np.sqrt((n - 2) / ((1.0 - r + _TINY) * (1.0 + r + _TINY)))
     return LinregressResult(
@@ -237,7 +236,7 @@ def linregress(
 
 
 @public
-def f_oneway(*samples: Array, axis: int | None = 0, nan_policy: str = "propagate") -> TestResult:
+def f_oneway(*samples: Array, axis: Axis = 0, nan_policy: str = "propagate") -> TestResult:
     """The analysis of variance of at least two samples: whether their means are equal."""
     rows = [rows_of("f_oneway", s, axis, nan_policy) for s in samples]
     if len(rows) < 2:
@@ -255,7 +254,7 @@ def f_oneway(*samples: Array, axis: int | None = 0, nan_policy: str = "propagate
 
 @public
 def chisquare(
-    f_obs: Array, f_exp: Array | None = None, ddof: int = 0, axis: int | None = 0
+    f_obs: Array, f_exp: Array | None = None, ddof: int = 0, axis: Axis = 0
 ) -> TestResult:
     """The chi-squared test that counts have the frequencies `f_exp`, equal ones by default. That
     both have the same sum is not checked."""
@@ -268,7 +267,7 @@ def chisquare(
 
 
 @public
-def jarque_bera(x: Array, *, axis: int | None = None) -> TestResult:
+def jarque_bera(x: Array, *, axis: Axis = None) -> TestResult:
     """The Jarque-Bera test that a sample is normal, by its skewness and kurtosis."""
     n = rows_of("jarque_bera", x, axis).shape[-1]
     statistic = n / 6 * (skew(x, axis) ** 2 + kurtosis(x, axis) ** 2 / 4)

@@ -11,9 +11,10 @@ from transpile.ir.dims import Dim, Index
 from transpile.ir.types import INT64
 from transpile.nn.operands import public
 from transpile.numpy.core.promotion import convert
+from transpile.numpy.core.promotion import error as located
 from transpile.scipy import special
 from transpile.scipy.special.operands import Array
-from transpile.scipy.stats.samples.axes import kept, rows_of
+from transpile.scipy.stats.samples.axes import Axis, kept, rows_of
 from transpile.trace.lengths import measured
 
 __all__ = [
@@ -57,7 +58,7 @@ def _standardised(x: Any, order: int) -> tuple[Any, Any]:
 def moment(
     a: Array,
     order: int = 1,
-    axis: int | None = 0,
+    axis: Axis = 0,
     nan_policy: str = "propagate",
     *,
     center: Array | None = None,
@@ -80,7 +81,7 @@ def _of_more(least: int, n: Index, corrected: Any, result: Any) -> Any:
 @public
 def skew(
     a: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     bias: bool = True,
     nan_policy: str = "propagate",
     *,
@@ -99,7 +100,7 @@ def skew(
 @public
 def kurtosis(
     a: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     fisher: bool = True,
     bias: bool = True,
     nan_policy: str = "propagate",
@@ -119,7 +120,7 @@ def kurtosis(
 @public
 def variation(
     a: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     nan_policy: str = "propagate",
     ddof: int = 0,
     *,
@@ -131,32 +132,37 @@ def variation(
 
 
 @public
-def zscore(a: Array, axis: int | None = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
+def zscore(a: Array, axis: Axis = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """The elements less their mean, over their standard deviation, along an axis: `zmap` of a
-    sample to itself."""
-    return zmap(a, a, axis, ddof, nan_policy)
+    sample to itself. NaN where the elements are equal but for rounding."""
+    mean, size = _mean_and_size(rows_of("zscore", a, axis, nan_policy), axis, ddof)
+    least = np.abs(mean) * np.finfo(size.dtype).eps
+    return (a - mean) / np.where(size <= least, np.nan, size).astype(size.dtype)
 
 
 @public
 def zmap(
     scores: Array,
     compare: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     ddof: int = 0,
     nan_policy: str = "propagate",
 ) -> Any:
-    """The scores less the mean of a sample, over its standard deviation. NaN where all elements of
-    the sample are equal."""
-    rows = rows_of("zmap", compare, axis, nan_policy)
-    mean, size = np.mean(rows, axis=-1), np.std(rows, axis=-1, ddof=ddof)
-    size = np.where(np.all(rows == rows[..., :1], axis=-1), np.nan, size).astype(rows.dtype)
-    if axis is not None:
-        mean, size = np.expand_dims(mean, axis), np.expand_dims(size, axis)
+    """The scores less the mean of a sample, over its standard deviation."""
+    mean, size = _mean_and_size(rows_of("zmap", compare, axis, nan_policy), axis, ddof)
     return (scores - mean) / size
 
 
+def _mean_and_size(rows: Any, axis: Axis, ddof: int) -> tuple[Any, Any]:
+    """The mean and the standard deviation of a sample, whose axes stay with length 1."""
+    mean, size = np.mean(rows, axis=-1), np.std(rows, axis=-1, ddof=ddof)
+    if axis is None:
+        return mean, size
+    return np.expand_dims(mean, axis), np.expand_dims(size, axis)
+
+
 @public
-def gzscore(a: Array, *, axis: int | None = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
+def gzscore(a: Array, *, axis: Axis = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """The `zscore` of the logarithms."""
     return zscore(np.log(a), axis, ddof, nan_policy)
 
@@ -164,7 +170,7 @@ def gzscore(a: Array, *, axis: int | None = 0, ddof: int = 0, nan_policy: str = 
 @public
 def gstd(
     a: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     ddof: int = 1,
     *,
     keepdims: bool = False,
@@ -175,7 +181,7 @@ def gstd(
     return kept(np.exp(np.std(np.log(x), axis=-1, ddof=ddof)), a, axis, keepdims)
 
 
-def _mean(x: Any, weights: Array | None, axis: int | None) -> Any:
+def _mean(x: Any, weights: Array | None, axis: Axis) -> Any:
     if weights is None:
         return np.mean(x, axis=-1)
     w = rows_of("mean", weights, axis if np.ndim(weights) > 1 else 0)
@@ -185,7 +191,7 @@ def _mean(x: Any, weights: Array | None, axis: int | None) -> Any:
 @public
 def gmean(
     a: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     dtype: Any = None,
     weights: Array | None = None,
     *,
@@ -200,7 +206,7 @@ def gmean(
 @public
 def hmean(
     a: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     dtype: Any = None,
     *,
     weights: Array | None = None,
@@ -218,7 +224,7 @@ def pmean(
     a: Array,
     p: float,
     *,
-    axis: int | None = 0,
+    axis: Axis = 0,
     dtype: Any = None,
     weights: Array | None = None,
     nan_policy: str = "propagate",
@@ -238,7 +244,7 @@ def entropy(
     pk: Array,
     qk: Array | None = None,
     base: float | None = None,
-    axis: int | None = 0,
+    axis: Axis = 0,
     *,
     nan_policy: str = "propagate",
     keepdims: bool = False,
@@ -259,7 +265,7 @@ def entropy(
 @public
 def iqr(
     x: Array,
-    axis: int | None = None,
+    axis: Axis = None,
     rng: tuple[float, float] = (25, 75),
     scale: Any = 1.0,
     nan_policy: str = "propagate",
@@ -269,7 +275,12 @@ def iqr(
     """The distance of two percentiles, the quartiles by default, over `scale`: "normal" makes it
     the standard deviation of a normal distribution."""
     rows = rows_of("iqr", x, axis, nan_policy)
-    low, high = np.percentile(rows, rng, axis=-1, method=interpolation)
+    if len(rng) != 2:
+        raise located(TypeError, "`rng` must be a two element sequence.")
+    if not 0 <= min(rng) <= max(rng) <= 100:
+        raise located(ValueError, "Elements of `rng` must be in the range [0, 100].")
+    ends = np.array([min(rng) / 100, max(rng) / 100], rows.dtype)
+    low, high = np.quantile(rows, ends, axis=-1, method=interpolation)
     spread = high - low
     unit = 2 * _QUARTILE if isinstance(scale, str) and scale.lower() == "normal" else scale
     return kept(spread if unit == 1.0 else spread / unit, x, axis, keepdims)
@@ -278,7 +289,7 @@ def iqr(
 @public
 def median_abs_deviation(
     x: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     center: Callable[..., Any] | None = None,
     scale: Any = 1.0,
     nan_policy: str = "propagate",
@@ -298,7 +309,7 @@ def median_abs_deviation(
 def trim_mean(
     a: Array,
     proportiontocut: float,
-    axis: int | None = 0,
+    axis: Axis = 0,
     *,
     nan_policy: str = "propagate",
     keepdims: bool = False,
@@ -330,7 +341,7 @@ class DescribeResult(NamedTuple):
 @public
 def describe(
     a: Array,
-    axis: int | None = 0,
+    axis: Axis = 0,
     ddof: int = 1,
     bias: bool = True,
     nan_policy: str = "propagate",
