@@ -330,6 +330,17 @@ def test_blocks_of_a_runtime_number_of_rows_are_long_where_there_are_many():
         np.testing.assert_array_equal(run(program, [x, w])[0], np.abs(x @ w))
 
 
+def test_a_batch_of_a_runtime_size_may_have_nothing():
+    """The number of blocks is a quotient, which a loop over batch and blocks finds first."""
+    lead = dims("batch, n", "batch >= 0", "n >= 1")
+    values = integers(37, 129), integers(129)
+    function = jit(lambda x, w, b: np.abs(x @ w + b))
+    compiled = function.lower(ShapeDtypeStruct((*lead, 37), "f8"), *values).compile()
+    for shape in ((0, 1, 37), (0, 9, 37), (1, 1, 37), (2, 3, 37), (3, 70, 37)):
+        x = integers(*shape)
+        np.testing.assert_array_equal(compiled(x, *values), np.abs(x @ values[0] + values[1]))
+
+
 def test_blocks_of_a_batch_are_one_loop_where_a_call_has_one_row():
     """The loop over the batch is collapsed with that over blocks, which is none then."""
     (n,) = dims("n", "n >= 0")

@@ -111,3 +111,20 @@ def test_a_sum_stays_whose_length_a_statement_finds():
     options = {"machine": SMALL.machine}
     found = transpile.jit(sums_of_slices, compiler_options=options)(x, begins)
     np.testing.assert_allclose(found, sums_of_slices(x, begins), rtol=1e-14, atol=1e-14)
+
+
+def sums_of_rests(x):
+    total = 0.0
+    for i in range(1, len(x)):
+        total += x[i:].sum()
+    return total
+
+
+def test_a_sum_stays_whose_length_is_of_a_loop_over_a_size_that_may_be_0():
+    """The loop's end is found by the program, so that its index has no known extent."""
+    (n,) = transpile.dims("n", "n >= 0")
+    function = transpile.jit(sums_of_rests, compiler_options={"machine": SMALL.machine})
+    compiled = function.lower(transpile.ShapeDtypeStruct((n,), np.float64)).compile()
+    for size in 0, 1, 2, 60:
+        x = ordinary("f8", (size,))
+        np.testing.assert_allclose(compiled(x), sums_of_rests(x), rtol=1e-13, atol=1e-13)

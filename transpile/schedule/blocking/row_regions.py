@@ -13,6 +13,7 @@ from transpile.intrinsics.products import Matmul, MatmulBatch
 from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Shape, Symbol, floor_divide, substitute
 from transpile.ir.indices.estimates import estimate
+from transpile.ir.indices.requirements import may_be_0
 from transpile.ir.indices.row_major import product, row_major, unravel
 from transpile.ir.loop_ir import (
     Apply,
@@ -264,4 +265,6 @@ def declared_rows(block_rows: Symbol, lead: Lead, rows: int, machine: Machine) -
     value: Expr = Apply("maximum", (share, few), INT64)
     for most in (half_of_a_tile, Literal(rows, INT64)):
         value = Apply("minimum", (value, most), INT64)
+    if may_be_0(count):  # the number of blocks is a quotient by this
+        value = Apply("maximum", (value, Literal(1, INT64)), INT64)
     return Declare(block_rows.name, value, symbol=block_rows)

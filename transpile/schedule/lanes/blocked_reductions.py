@@ -41,7 +41,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import (
     children,
-    declared_names,
+    declared_name,
     is_independent,
     map_bodies,
     map_sequences,
@@ -74,7 +74,9 @@ def _with_blocks(program: Program, machine: Machine, *, has_versions: bool) -> P
     names = Names(names_in(program))
     temporaries = list(program.temporaries)
     in_place = program.donated or program.written
-    local = {name for kernel in program.kernels for name in declared_names(kernel.body)}
+    statements = [s for kernel in program.kernels for s in walk(kernel.body)]
+    local = {declared_name(s) for s in statements}
+    local |= {s.symbol.name for s in statements if isinstance(s, For)}
 
     def sequence(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
         body: list[Statement] = []
@@ -177,7 +179,7 @@ def _in_blocks(
 
 def _is_of_program(loop: For, local: Container[str]) -> bool:
     """True if the trip count is the same whenever the loop is reached: runtime sizes are the only
-    symbols in it. `local`: the variables of kernels, of which lengths of slices are some."""
+    symbols in it. `local`: the variables of kernels: loop indices, and lengths of slices."""
     return all(
         (s.extent is None or isinstance(s.extent, int)) and s.name not in local
         for s in symbols_of(loop.extent)
