@@ -212,6 +212,16 @@ def test_what_may_be_outside_stays(start):
     assert ("maximum" in left(program)) is (start < 0)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.uint64])
+def test_narrow_counters_wrap_around(dtype):
+    """An unsigned one that counts down is not below its first value ever after."""
+
+    def f(x):
+        return lax.while_loop(lambda j: x[j] > 0.5, lambda j: j - dtype(1), dtype(0))
+
+    assert "minimum" in left(settled(f, np.array([1.0, 1.0, 0.0])))
+
+
 def test_a_wrapped_sum_is_not_above_its_operands():
     """A counter that passes the largest integer is negative."""
     most = np.iinfo(np.int64).max

@@ -362,11 +362,17 @@ def _update(update: Update, value: Expr, facts: Facts) -> None:
 
 
 def _shift(value: Expr, target: Ref, facts: Facts) -> Interval | None:
-    """The interval of the difference of a value and a scalar, where it is made of that scalar."""
+    """The interval of the difference of a value and a scalar, where it is made of that scalar. Of
+    integers but int64, only where nothing wraps around: `settle_loop` looks at that alone."""
     difference = facts.difference(value, target.name)
     if difference is not None:
         return difference
     match value:
+        case Apply(op="select", args=(_, x, y)):
+            one, other = _shift(x, target, facts), _shift(y, target, facts)
+            return one and other and hull(one, other)
+        case Apply() if value.dtype != INT64:
+            return None
         case Apply(op="add", args=(x, y)):
             for moved, step in ((x, y), (y, x)):
                 shift = _shift(moved, target, facts)
@@ -375,9 +381,6 @@ def _shift(value: Expr, target: Ref, facts: Facts) -> Interval | None:
         case Apply(op="subtract", args=(x, step)):
             shift = _shift(x, target, facts)
             return shift and intervals.subtract(shift, facts.range_of(step))
-        case Apply(op="select", args=(_, x, y)):
-            one, other = _shift(x, target, facts), _shift(y, target, facts)
-            return one and other and hull(one, other)
     return None
 
 
