@@ -303,6 +303,20 @@ def test_numbers_that_select_no_bits_are_python_s_errors():
         n & "text"
 
 
+@pytest.mark.parametrize("size", [N, 3 * N - 20, 8 * N, N // 3 - 2, -N, 4 * N + 2], ids=str)
+def test_quotients_by_numbers_less_than_0_are_python_s(size):
+    """`-(n // -4)` is the number of blocks of 4, as Python's programs write it."""
+    for n in (1, 2, 3, 4, 5, 8, 41):
+        value = evaluate(size, {"n": n})
+        for divisor in (-1, -2, -3, -4, -10, -64):
+            assert evaluate(size // divisor, {"n": n}) == value // divisor
+            assert evaluate(size % divisor, {"n": n}) == value % divisor
+            assert tuple(evaluate(d, {"n": n}) for d in divmod(size, divisor)) == divmod(
+                value, divisor
+            )
+    assert -(N // -4) == (N + 3) // 4
+
+
 def test_a_remainder_is_at_most_what_is_divided():
     n, m = Dim.symbol("n"), Dim.symbol("m", 0, 100)
     for size, divisor in ((n, 4), (m, 4), (2 * n + 3 * m, 7), (n, m + 1)):

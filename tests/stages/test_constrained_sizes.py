@@ -102,6 +102,22 @@ def test_what_is_not_known_of_a_size_is_asked_for(function, text):
         transpile.jit(function).lower(struct(n, 3), struct(m, 3))
 
 
+def test_a_step_that_turns_out_to_be_0_is_numpy_s_error():
+    n, m = dims("n, m", "n >= 0", "m >= 0")
+
+    def steps(x, y):
+        every = len(y)
+        return x[::every], x[::-every], x[5 : 1 : -(every // 2 + every % 2)]
+
+    compiled = transpile.jit(steps).lower(struct(n), struct(m)).compile()
+    for size, every in itertools.product((0, 1, 7), (1, 2, 5)):
+        x, y = np.arange(1.0, size + 1), np.ones(every)
+        for found, expected in zip(compiled(x, y), steps(x, y), strict=True):
+            np.testing.assert_array_equal(found, expected, strict=True)
+        with pytest.raises(ValueError, match="slice step cannot be zero"):
+            compiled(x, np.ones(0))
+
+
 def zeroed(x, part):
     x = x.copy()
     x[part] = 0

@@ -9,7 +9,7 @@ composed subscripts of views back into `x[2*i + 1][j]`, and proves that subscrip
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import gcd
 
 from transpile.ir.indices.polynomial_text import divided, polynomial, undecided
@@ -370,14 +370,10 @@ def falling_symbols(index: Index) -> set[Symbol]:
     for monomial, factor in index.terms if isinstance(index, Dim) else ():
         for atom in monomial:
             if factor < 0 or isinstance(atom, Remainder):
-                symbols.update(_symbols_in(atom))
+                symbols |= symbols_of(Dim((((atom,), 1),)))
             elif isinstance(atom, Quotient):
                 symbols |= falling_symbols(atom.dividend) | {*symbols_of(atom.divisor)}
     return symbols
-
-
-def _symbols_in(atom: Atom) -> Iterable[Symbol]:
-    return symbols_of(Dim((((atom,), 1),)))
 
 
 def _split(index: Index, divisor: Index) -> tuple[Index, Index]:
@@ -414,6 +410,8 @@ def floor_divide(index: Index, divisor: Index) -> Index:
     """`index // divisor`, simplified as far as the ranges of the symbols allow."""
     if isinstance(index, int) and isinstance(divisor, int):
         return index // divisor
+    if isinstance(divisor, int) and divisor < 0:
+        return floor_divide(index * -1, -divisor)
     if divisor == 1:
         return index
     quotient, rest = _split(index, divisor)
@@ -425,13 +423,13 @@ def floor_divide(index: Index, divisor: Index) -> Index:
         rest = Dim((((), rest),))
     if isinstance(divisor, int):
         common = gcd(divisor, *(c for m, c in rest.terms if m))
-        if common > 1 and divisor > 0:
+        if common > 1:
             scaled = normal_form({m: c // common for m, c in rest.terms})
             return quotient + floor_divide(scaled, divisor // common)
         atom = _sole_atom(rest)
-        if isinstance(atom, Quotient) and isinstance(atom.divisor, int) and divisor > 0:
+        if isinstance(atom, Quotient) and isinstance(atom.divisor, int):
             return quotient + floor_divide(atom.dividend, atom.divisor * divisor)
-        if divisor > 0 and all(c < 0 for m, c in rest.terms if m):  # -(-n // 2) is (n + 1) // 2
+        if all(c < 0 for m, c in rest.terms if m):  # -(-n // 2) is (n + 1) // 2
             return quotient - floor_divide(divisor - 1 - rest, divisor)
     return quotient + Dim((((Quotient(rest, divisor),), 1),))
 

@@ -13,7 +13,7 @@ import numpy as np
 from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.graph import Const
 from transpile.ir.indices.lengths import are_equal_later
-from transpile.ir.indices.requirements import is_at_most, may_stretch, require_index
+from transpile.ir.indices.requirements import is_at_most, may_stretch, require, require_index
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
@@ -434,8 +434,11 @@ def _select_runtime(entry: slice, size: Any, step: Index) -> Selection:
     """A slice of an axis whose size, or whose bounds, are known at run time only."""
     if entry.start is None and entry.stop is None and step in (1, -1):
         return Selection(0, size, reverse=step == -1)
-    if step < 1:
-        return _select_backwards(entry, size, -step)
+    is_backwards = not is_at_most(0, step) and step < 1
+    length = -step if is_backwards else step
+    require(1, length, f"the step {step} of a slice", "slice step cannot be zero")
+    if is_backwards:
+        return _select_backwards(entry, size, length)
     start, stop = _cut(entry.start, size, 0), _cut(entry.stop, size, size)
     if isinstance(start, int) and isinstance(entry.stop, int) and 0 <= entry.stop <= start:
         return Selection(0, 0)
