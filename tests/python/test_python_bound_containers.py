@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile.errors import CarryError
+from transpile.errors import CarryError, UnsupportedError
 from transpile.transforms.interpret import interpret
 
 X = np.arange(3.0)
@@ -138,3 +138,132 @@ def test_a_list_may_be_an_item_of_itself():
 
     with pytest.raises(RecursionError, match="contains itself"):
         transpile.jit(measured)(X)
+
+
+def held_by_a_tuple(x):
+    log = [0.0, 0.0]
+    if x[0] > 100:
+        held = (1.0, log)
+    else:
+        log[1] += 1
+        held = (2.0, log)
+    log[0] += x[1]
+    return held[0], held[1][0], held[1][1]
+
+
+def a_dict_in_a_list(x):
+    counts = {"n": 0.0}
+    held = [1.0, counts] if x[0] > 100 else [2.0, counts]
+    counts["n"] += 5
+    return held[0] + held[1]["n"]
+
+
+def returned_before_finally(x):
+    log = [0.0, 0.0]
+
+    def run():
+        try:
+            log[0] += 1
+            if x[0] > 100:
+                return x[1], log
+            log[1] += 1
+        finally:
+            log[0] += 10
+        return x[2], log
+
+    value, result = run()
+    result[1] += 100
+    return value, result[0], result[1], sum(log)
+
+
+def bound_on_one_path(x):
+    log = [0.0, 0.0]
+    if x[0] > 100:
+        same = log
+    if x[0] > 100:
+        same[0] += 5
+    return log[0], log[1]
+
+
+def attribute_bound_on_one_path(x):
+    holder = types.SimpleNamespace(value=1.0, items=[0.0])
+    if x[0] > 100:
+        same = holder
+    if x[0] > 100:
+        same.value += 5
+        same.items[0] -= 1
+    return holder.value, holder.items[0]
+
+
+def behind_a_raise(x):
+    log = [0.0, 0.0]
+    if x[0] < -100:
+        raise ValueError("less")
+    log[0] += x[1]
+    held = [log, 2.0]
+    log[1] += 3
+    return held[0][0], held[0][1]
+
+
+def by_its_one_name(x):
+    fresh = [0.0, 1.0]
+    for k in range(3):
+        if x[k] > 100:
+            fresh = [x[1], x[2]]
+        fresh[0] += 1
+    return fresh[0], fresh[1]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(held_by_a_tuple, a_dict_in_a_list, returned_before_finally, bound_on_one_path),
+        *(attribute_bound_on_one_path, behind_a_raise, by_its_one_name),
+    ],
+)
+def test_containers_of_both_paths_are_themselves(function):
+    """They were copies, which did not see later changes."""
+    compiled = transpile.jit(function)
+    for x in (X, X + 1000.0):
+        np.testing.assert_array_equal(compiled(x), function(x))
+
+
+def of_another_name(x):
+    items = [0.0, 0.0]
+    same = items
+    if x[0] > 100:
+        chosen = items
+        items = [1.0, 1.0]
+    else:
+        chosen = [5.0, x[1]]
+    chosen[0] += 7
+    return sum(items), sum(same)
+
+
+def changed_and_chosen(x):
+    items = [0.0, 0.0]
+    if x[0] > 100:
+        items[0] += 1
+        chosen = items
+    else:
+        chosen = [5.0, 5.0]
+    chosen[0] += 7
+    return sum(items), sum(chosen)
+
+
+def of_the_caller(x):
+    row = [0.0, 1.0]
+    return replaced(row, x), row
+
+
+def replaced(row, x):
+    if x[0] > 100:
+        row = [1.0, x[1]]
+    row[0] += 1
+    return row
+
+
+@pytest.mark.parametrize("function", [of_another_name, changed_and_chosen, of_the_caller])
+def test_copies_of_containers_with_another_name_are_not_changed(function):
+    with pytest.raises(UnsupportedError, match="is changed later"):
+        transpile.jit(function).trace(X)

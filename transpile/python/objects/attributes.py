@@ -217,6 +217,7 @@ def _objects(functions: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _held(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    value = value.value if type(value) is Maybe else value
     if isinstance(value, type | FunctionType | ModuleType | Tracer):
         return
     if isinstance(value, (*CHANGEABLE, tuple)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from functools import reduce
-from types import FrameType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from transpile import errors
 from transpile.ir.source_info import user_source
 from transpile.python.objects.known_arrays import closed_over, leaving_arrays, seen
 from transpile.python.objects.references import NO_ARGUMENT
-from transpile.python.semantics.values import is_array, truth
+from transpile.python.semantics.values import Maybe, is_array, truth
 from transpile.trace.bytecode.rewriting import original
 from transpile.trace.trace import Trace
 from transpile.trace.tracer import Tracer
@@ -103,8 +103,8 @@ class Lent:
     """A value that stands for one of the user's, and how it was."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value
-        self._leaves, self._structure = flatten_lists(value)
+        self.value = value.value if type(value) is Maybe else value
+        self._leaves, self._structure = flatten_lists(self.value)
 
     def is_changed(self) -> bool:
         """True where something else is in it by now."""
@@ -157,19 +157,89 @@ def lent_by_choice(
     ]
     if not chosen:
         return []
-    before = {id(x.value) for _, x in THREAD.python.lent}  # what stands for such ones itself
+    before = there_before(branches, names)
+    for _, lent in THREAD.python.lent:  # what stands for such ones itself
+        before[id(lent.value)] = set()
+    found: list[tuple[str, Lent]] = []
+    for name, value, pair in chosen:
+        themselves = {id(x) for x in inside(value)}
+        parts = [x for part in pair for x in inside(part) if id(x) not in themselves]
+        named = [x for x in parts if before.get(id(x), {name}) != {name}]
+        found += [(name, Lent(value))] if named else []
+        # One that changes later is unlike its copy then.
+        found += [(name, Lent(x)) for x in named if isinstance(x, CHANGEABLE)]
+    return found
+
+
+def there_before(
+    branches: Sequence[Callable[..., Any]], names: Collection[str] = ()
+) -> dict[int, set[str]]:
+    """The ids of the lists and objects that were there before branches, which have been traced.
+    With each those of some `names`, of variables of the function, by which alone it was known; none
+    where it has another name."""
+    before: dict[int, set[str]] = {}
+
+    def take(name: str, value: Any) -> None:
+        ids: set[int] = set()
+        _take_ids(value, _DEPTH, ids)
+        own = {name} if name in names else set()
+        for each in ids:
+            before[each] = before[each] & own if each in before else {*own}
+
     for branch in branches:
         for _, value in closed_over(branch):
-            _take_ids(value, _DEPTH, before)
-    held = [(n, v, [x for part in pair for x in inside(part)]) for n, v, pair in chosen]
-    lent = [(n, Lent(v)) for n, v, parts in held if before & {*map(id, parts)}]
-    # One that changes later is unlike its copy then.
-    sources = [(n, x) for n, _, parts in held for x in parts if isinstance(x, CHANGEABLE)]
-    return lent + [(n, Lent(x)) for n, x in sources if id(x) in before]
+            take("", value)
+    inner: CodeType | None = None
+    is_own = True
+    for frame in _traced_frames():
+        code = original(frame.f_code)
+        is_own = is_own and (inner is None or inner in code.co_consts)
+        for name, value in frame.f_locals.items():
+            take(name if is_own else "", value)
+        inner = code
+    return before
+
+
+def _traced_frames() -> Iterator[FrameType]:
+    """The frames of traced code, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if original(frame.f_code) is not frame.f_code:
+            yield frame
+        frame = frame.f_back
+
+
+def in_both(one: Any, other: Any, before: Container[int]) -> set[int]:
+    """The ids of the lists and dicts from before two branches that have one place in the results of
+    both, or in the one of the branch that has any, where the other is None. They are the results
+    themselves, and no copies: what is assigned to them later is seen in these."""
+    if one is None or other is None:
+        parts = inside(other if one is None else one)
+        return {id(x) for x in parts if isinstance(x, CHANGEABLE) and id(x) in before}
+    equal: set[int] = set()
+    unlike: set[int] = set()
+    _compare_places(one, other, equal, unlike)
+    return equal - unlike
+
+
+def _compare_places(
+    one: Any, other: Any, equal: set[int], unlike: set[int], depth: int = _DEPTH
+) -> None:
+    if one is other and isinstance(one, CHANGEABLE):
+        equal.add(id(one))
+        return
+    unlike |= {id(one), id(other)}
+    is_alike = type(one) is type(other) and type(one) in (list, tuple) and len(one) == len(other)
+    if depth and is_alike and len(one) <= MOST_ITEMS:
+        for x, y in zip(one, other, strict=True):
+            _compare_places(x, y, equal, unlike, depth - 1)
+    else:
+        unlike |= {id(x) for value in (one, other) for x in inside(value)}
 
 
 def inside(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
     """A value, and what is in it if it is a list or tuple."""
+    value = value.value if type(value) is Maybe else value
     yield value
     if depth and type(value) in (list, tuple) and len(value) <= MOST_ITEMS:
         for item in value:
@@ -190,6 +260,7 @@ def _may_change(value: Any) -> bool:
 
 def _take_ids(value: Any, depth: int, ids: set[int]) -> None:
     """Take the lists and objects in a value."""
+    value = value.value if type(value) is Maybe else value
     if _may_change(value):
         ids.add(id(value))
     if depth and isinstance(value, (*_CONTAINERS, tuple)) and len(value) <= MOST_ITEMS:
@@ -209,6 +280,7 @@ def _seen(function: Any) -> Iterator[tuple[str, Any]]:
 
 def _held(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """A value, or what it has in its attributes, if these are containers."""
+    value = value.value if type(value) is Maybe else value
     if isinstance(value, _CONTAINERS):
         yield name, value
     elif not isinstance(value, (*_OWN, type, FunctionType, ModuleType)):

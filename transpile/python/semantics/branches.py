@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,15 @@ from transpile.numpy.subscripts.assignment import replace_value
 from transpile.primitives.effects.failures import fail
 from transpile.python.growing import growth
 from transpile.python.objects.attributes import Attribute, Attributes, unlike_ones
-from transpile.python.objects.containers import lent_by_choice, unchanging
+from transpile.python.objects.containers import (
+    CHANGEABLE,
+    Lent,
+    in_both,
+    inside,
+    lent_by_choice,
+    there_before,
+    unchanging,
+)
 from transpile.python.objects.known_arrays import handing
 from transpile.python.objects.references import (
     Row,
@@ -134,31 +142,47 @@ def _chosen_of(holds: Tracer, branches: Sequence[Later], names: Sequence[str]) -
         finally:
             attributes.restore()
     names = [*names, *(a.label for a in changed.values())]
-    results = results if ends else unlike_ones(results, copies)
-    results = [
-        [_Never] * len(names)
-        if result is None
-        else [*result, *(change.get(key, a.get()) for key, a in changed.items())]
-        for result, change in zip(results, changes, strict=True)
-    ]
-    values = _chosen(holds, regions, results, names)
-    for name, value in lent_by_choice(names, values, results, branches):
-        THREAD.python.lent.append((f"{user_source()}: {name!r}", value))
+
+    def behind(own: Sequence[Any]) -> list[list[Any]]:
+        return [
+            [_Never] * len(names)
+            if result is None
+            else [*result, *(change.get(key, a.get()) for key, a in changed.items())]
+            for result, change in zip(own, changes, strict=True)
+        ]
+
+    alike = behind(results if ends else unlike_ones(results, copies))
+    values = _chosen(holds, regions, alike, names, branches)
+    lent = lent_by_choice(names, values, behind(results), branches)
     if len(ends) == len(regions):
         raise ends[0]
     count = len(names) - len(changed)
     for attribute, value in zip(changed.values(), values[count:], strict=True):
         attribute.set(value)
+    _lend(lent, results)
     return values[:count]
+
+
+def _lend(lent: Sequence[tuple[str, Lent]], results: Sequence[Any]) -> None:
+    """Note what stands for lists and objects from before the branches: of the results themselves,
+    each path has them as they are behind it."""
+    given = {id(x) for result in results if result is not None for x in result}
+    for name, value in lent:
+        kept = Lent(value.value) if id(value.value) in given else value
+        THREAD.python.lent.append((f"{user_source()}: {name!r}", kept))
 
 
 # ------------------------------------------------------------------------------------ two results
 
 
 class _Columns:
-    """Pairs of traced values, one of each region, and the type that both have."""
+    """Pairs of traced values, one of each region, and the type that both have.
+
+    before  the ids of lists and objects that were there before both
+    """
 
     def __init__(self) -> None:
+        self.before: Container[int] = ()
         self.pairs: list[tuple[Any, Any]] = []
         self.types: list[ArrayType] = []
 
@@ -183,9 +207,12 @@ def _chosen(
     regions: Sequence[Region],
     results: Sequence[Sequence[Any]],
     names: Sequence[str],
+    branches: Sequence[Later],
 ) -> tuple[Any, ...]:
     """The values behind two regions, of which one runs. The first is for true."""
     columns = _Columns()
+    if any(isinstance(x, CHANGEABLE) for result in results for x in inside(list(result))):
+        columns.before = there_before(branches)
     ended = [any(map(_ends, region.trace.equations)) for region in regions]
     if any(ended) and not all(ended):
         results = [[_Never] * len(names) if e else r for e, r in zip(ended, results, strict=True)]
@@ -263,12 +290,13 @@ def _merged(name: str, one: Any, other: Any, columns: _Columns) -> Callable[[Any
     values = [x.value if type(x) is Maybe else x for x in (one, other)]
     if type(one) is Unbound or type(other) is Unbound:
         known = values[type(one) is Unbound]
-        leaves, structure = flatten_lists(known)
+        leaves, structure = flatten_lists(known, whole=in_both(known, None, columns.before))
         pairs = [(x, _Zeros) if type(other) is Unbound else (_Zeros, x) for x in leaves]
     else:
         THREAD.python.unite(*values)
-        leaves, structure = flatten_lists(values[0])
-        others, structure_2 = flatten_lists(values[1])
+        whole = in_both(values[0], values[1], columns.before)
+        leaves, structure = flatten_lists(values[0], whole=whole)
+        others, structure_2 = flatten_lists(values[1], whole=whole)
         if structure != structure_2:
             raise _differing(name, structure.unflatten(leaves), structure_2.unflatten(others))
         pairs = list(zip(leaves, others, strict=True))
@@ -283,7 +311,8 @@ def _only(name: str, value: Any, is_first: bool, columns: _Columns) -> Callable[
     """The value of a variable behind two paths, of which only one goes on."""
     if type(value) is Unbound:
         return lambda _: value
-    leaves, structure = flatten_lists(value.value if type(value) is Maybe else value)
+    known = value.value if type(value) is Maybe else value
+    leaves, structure = flatten_lists(known, whole=in_both(known, None, columns.before))
     flags = [value.is_bound] if type(value) is Maybe else []
     parts: list[Callable[[Any], Any]] = []
     for leaf in [*leaves, *flags]:

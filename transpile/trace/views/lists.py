@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,17 +96,23 @@ class TracedList:
 # ------------------------------------------------------------------------------- as containers
 
 
-def flatten_lists(value: Any, *, are_results: bool = False) -> tuple[list[Any], tree.TreeDef]:
+def flatten_lists(
+    value: Any, *, are_results: bool = False, whole: Collection[int] = ()
+) -> tuple[list[Any], tree.TreeDef]:
     """As `flatten_arrays`, which takes a list apart; here it is a container of its arrays. Of
-    arrays of values, it is rebuilt as a list of Python's."""
+    arrays of values, it is rebuilt as a list of Python's. Containers of which the ids are in
+    `whole` are leaves."""
     is_list = _is_traced if are_results else _is_list
-    leaves, structure = tree.flatten(value, is_leaf=is_list)
-    if not any(map(is_list, leaves)):
+    leaves, structure = tree.flatten(value, is_leaf=lambda x: is_list(x) or id(x) in whole)
+    if not whole and not any(map(is_list, leaves)):
         return flatten_arrays(value)
     held: list[Any] = []
     parts = []
     for leaf in leaves:
-        if is_list(leaf):
+        if id(leaf) in whole:
+            held.append(leaf)
+            parts.append(tree.LEAF)
+        elif is_list(leaf):
             data, arrays = leaf.results() if are_results else leaf.parts()
             held += arrays
             parts.append(tree.TreeDef(_NODE, data, (tree.LEAF,) * len(arrays)))
