@@ -14,12 +14,13 @@ from fuzz_statements.programs import draw
 from transpile.transforms.interpret import interpret
 
 # What is said where nobody can tell which array a variable is, and of a bound backwards beyond a
-# length that the program finds (docs/runtime_sizes.md).
+# length that the program finds (docs/runtime_sizes.md), and of a change of what has to be static.
 REFUSED = (
     "64[u",
     "may share memory",
     "is assigned to by some of its iterations",
     "the slice bound",
+    "static in this call",
 )
 
 

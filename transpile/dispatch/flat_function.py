@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var
 from transpile.ir.source_info import shown, user_source
@@ -25,6 +26,7 @@ from transpile.ir.types import FLOAT0, PYTHON_SCALARS, refuse_byte_order
 from transpile.pytree.extended_dtypes import with_parts
 from transpile.pytree.registry import NodeType, register
 from transpile.trace.call_arguments import Bound
+from transpile.trace.call_key import Held
 from transpile.trace.call_signature import (
     Signature,
     describe,
@@ -113,11 +115,13 @@ class FlatFunction:
             args = THREAD.python.listed_arguments(map(str, range(len(args))), args)
             named = THREAD.python.listed_arguments(kwargs, kwargs.values())
             kwargs = dict(zip(kwargs, named, strict=True))
+        held = self._bound.held(args, kwargs)
         before = {name: flatten_lists(value) for name, value in self._containers(args, kwargs)}
         result = function(*args, **kwargs)
         if THREAD.python is not None:
             result = THREAD.python.result(result, describe(self._function))
         self._warn_of_changes(before, self._containers(args, kwargs), result)
+        self._check_held(held, result)
         results, out_tree = without_float0(*flatten_lists(result, are_results=True))
         paths = out_tree.paths("")
         results = [
@@ -147,13 +151,31 @@ class FlatFunction:
                 continue
             returned = set(map(id, _nodes(result))) if returned is None else returned
             if returned.isdisjoint(map(id, _nodes(value))):
-                logger.warning(
-                    "%s changes its argument %r, a %s, and does not return it: the caller's stays "
-                    "as it is. Arrays that are assigned to change.",
-                    describe(self._function),
-                    name,
-                    "list" if isinstance(value, TracedList) else type(value).__name__,
+                kind = "list" if isinstance(value, TracedList) else type(value).__name__
+                self._warn_of_change(name, kind)
+
+    def _check_held(self, held: Sequence[tuple[str, Held, Any]], result: Any) -> None:
+        """As `_warn_of_changes`, for arguments that have become static; UnsupportedError for an
+        array among them, which the function changes for the caller, too."""
+        for name, value, copy in held:
+            changed = value.changed(copy)
+            if isinstance(changed, np.ndarray):
+                raise UnsupportedError(
+                    f"{describe(self._function)} assigns to its argument {name!r}, an array that "
+                    f"is static in this call, as Python needs its elements while it traces: the "
+                    f"caller's would stay as it is. Assign to a copy: {name} = {name}.copy()"
                 )
+            if changed is not None and id(copy) not in map(id, _nodes(result)):
+                self._warn_of_change(name, type(copy).__name__)
+
+    def _warn_of_change(self, name: str, kind: str) -> None:
+        logger.warning(
+            "%s changes its argument %r, a %s, and does not return it: the caller's stays "
+            "as it is. Arrays that are assigned to change.",
+            describe(self._function),
+            name,
+            kind,
+        )
 
     def _with_assigned(
         self,

@@ -64,6 +64,15 @@ class Bound:
         joined, names = self.join(args, kwargs)
         return [*map(_given, joined)], {name: _given(value) for name, value in names.items()}
 
+    def held(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Held, Any]]:
+        """For each static value of which the function gets a copy its name, it, and the copy among
+        these arguments."""
+        return [
+            (name, value, args[place] if isinstance(place, int) else kwargs[place])
+            for place, (name, value) in self.statics.items()
+            if type(value) is Held
+        ]
+
     def names_of_leaves(self) -> list[str]:
         """For each traced leaf the name of the argument that holds it."""
         return [

@@ -9,7 +9,7 @@ executable, and those whose keys are equal but for such layouts one trace.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -238,8 +238,14 @@ class Held:
 
     @property
     def value(self) -> Any:
-        """A copy, which the function may change."""
+        """A copy for the function; `changed` says whether that changes it."""
         return _copied(self._value)
+
+    def changed(self, copy: Any) -> Any:
+        """What a function has changed of its copy: an array in it, if there is one, else a list or
+        a dict; None for nothing."""
+        found = [*_changes(self._value, copy)]
+        return next((x for x in found if type(x) is ndarray), found[0] if found else None)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Held) and self._key == other._key
@@ -249,6 +255,28 @@ class Held:
 
     def __repr__(self) -> str:
         return repr(self._value)
+
+
+def _changes(before: Any, after: Any) -> Iterator[Any]:
+    """The arrays and containers of `before` that are others in `after`, its copy: elements that
+    have not been assigned to are the same objects."""
+    if type(before) is ndarray:
+        if type(after) is ndarray and not np.array_equal(before, after):
+            yield before
+    elif type(before) in (list, tuple, dict):
+        is_like = type(before) is type(after) and len(before) == len(after)
+        if not is_like or (type(before) is dict and before.keys() != after.keys()):
+            yield before
+            return
+        for key in before if type(before) is dict else range(len(before)):
+            if _is_nested(before[key]):
+                yield from _changes(before[key], after[key])
+            elif before[key] is not after[key]:
+                yield before
+
+
+def _is_nested(value: Any) -> bool:
+    return type(value) in (ndarray, list, tuple, dict)
 
 
 def _held_key(value: Any) -> Any:

@@ -147,9 +147,9 @@ def check_assignment(value: Any, target: Any, *keys: Any) -> None:
 def _of_surroundings() -> errors.UnsupportedError:
     return errors.UnsupportedError(
         f"{user_source()}: `{user_source().text}`, in a statement that depends on traced values, "
-        f"assigns to an array of the function's surroundings, or to one that arithmetic has made "
-        f"of known arrays, which stays what it is until the program runs. Make it an argument, or "
-        f"a copy by numpy.array."
+        f"assigns to an array of the function's surroundings, to an argument that is static in "
+        f"this call, or to one that arithmetic has made of known arrays, which stays what it is "
+        f"until the program runs. Make it an argument, or a copy by numpy.array."
     )
 
 
