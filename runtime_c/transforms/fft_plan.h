@@ -2,8 +2,9 @@
    twiddle factors of fft.h, made in the workspace before each call. transpile/library/fft.py makes
    those of known lengths, in the same order; what is said there is not repeated here.
 
-   A factor takes about as long as an element of a transform. Few are computed, and one transform
-   takes up to twice as long with its plan, one of 4096 elements or more 1.6 times at most. The largest error of a factor that was measured is 0.71 ulp.
+   A factor takes about as long as an element of a transform. Few are computed, those of long
+   transforms by all threads: one transform takes up to twice as long with its plan, one of 4096
+   elements or more 1.6 times at most. The largest error of a factor that was measured is 0.71 ulp.
    `limits` are thresholds of the machine, by these numbers. */
 enum {
     FFT_CORES, FFT_LONGEST_ACROSS, FFT_LONGEST_ALONG, FFT_LONGEST_STREAMED, FFT_LEAST_STREAMED,
@@ -16,127 +17,6 @@ enum { FFT_FACTOR_COST = 4 };
 /* Room for the integers of a plan: a length has at most FFT_MOST_PASSES passes. Columns of a block
    of factors of a long transform, and factors that may be read past the end. */
 enum { FFT_MOST_PASSES = 40, FFT_INTEGERS = 128, FFT_USUAL_BLOCK = 32, FFT_PADDING = 16 };
-
-/* Factors that are computed at a time, a multiple of the lanes of any register. */
-enum { FFT_ROOTS = 64, FFT_ROOTS_IN_LANES = 8 };
-
-/* The sine and cosine of a quarter turn times part / whole, up to an eighth of a turn: by Taylor
-   polynomials, whose remainders are below 2^-60, of an angle that is an unevaluated sum. */
-static inline void fft_sine_f64(double part, double whole, double reciprocal, double *sine,
-                                double *cosine)
-{
-    double turns = part * reciprocal, missing = fma(-turns, whole, part) * reciprocal;
-    double x = turns * 0x1.921fb54442d18p+0;
-    double low = fma(turns, 0x1.921fb54442d18p+0, -x);
-    low += fma(turns, 0x1.1a62633145c07p-54, missing * 0x1.921fb54442d18p+0);
-    double t = x * x, half = 0.5 * t, rounded = 1.0 - half;
-    double odd = fma(t, 1.0 / 355687428096000.0, -1.0 / 1307674368000.0);
-    odd = fma(t, fma(t, odd, 1.0 / 6227020800.0), -1.0 / 39916800.0);
-    odd = fma(t, fma(t, odd, 1.0 / 362880.0), -1.0 / 5040.0);
-    odd = fma(t, fma(t, odd, 1.0 / 120.0), -1.0 / 6.0);
-    double even = fma(t, 1.0 / 20922789888000.0, -1.0 / 87178291200.0);
-    even = fma(t, fma(t, even, 1.0 / 479001600.0), -1.0 / 3628800.0);
-    even = fma(t, fma(t, even, 1.0 / 40320.0), -1.0 / 720.0);
-    even = fma(t, even, 1.0 / 24.0);
-    double error = (1.0 - rounded - half) - 0.5 * fma(x, x, -t);
-    *sine = x + fma(x * t, odd, low * rounded);
-    *cosine = rounded + fma(t * t, even, error - x * low);
-}
-
-/* The same in single precision: the remainders are below 2^-36. */
-static inline void fft_sine_f32(double part, double whole, double reciprocal, double *sine,
-                                double *cosine)
-{
-    double x = part * reciprocal * 0x1.921fb54442d18p+0, t = x * x;
-    (void)whole;
-    double odd = fma(t, fma(t, -1.0 / 39916800.0, 1.0 / 362880.0), -1.0 / 5040.0);
-    odd = fma(t, fma(t, odd, 1.0 / 120.0), -1.0 / 6.0);
-    double even = fma(t, fma(t, -1.0 / 3628800.0, 1.0 / 40320.0), -1.0 / 720.0);
-    even = fma(t, fma(t, even, 1.0 / 24.0), -0.5);
-    *sine = fma(x * t, odd, x);
-    *cosine = fma(t, even, 1.0);
-}
-
-/* exp(-2 pi i k / n) for `count` whole numbers 0 <= k <= n, in arrays of FFT_ROOTS: some are computed
-   beyond them, so that all are in lanes. Angles are folded into the first eighth of a turn without
-   rounding. */
-__attribute__((noinline))
-static void fft_roots_F(int64_t count, double *restrict k, int64_t length, F *restrict re,
-                        F *restrict im)
-{
-    double n = (double)length, reciprocal = 1.0 / n;
-    for (; count % FFT_ROOTS_IN_LANES != 0; count++) {
-        k[count] = 0;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        double quarter = floor(4.0 * k[i] * reciprocal), rest = 4.0 * k[i] - quarter * n;
-        bool swap = 2.0 * rest > n;
-        double sine, cosine;
-        fft_sine_F(swap ? n - rest : rest, n, reciprocal, &sine, &cosine);
-        bool other = swap != (quarter == 1.0 || quarter == 3.0);
-        double a = other ? sine : cosine, b = other ? cosine : sine;
-        re[i] = (F)(quarter == 1.0 || quarter == 2.0 ? -a : a);
-        im[i] = (F)(quarter < 2.0 ? -b : b);
-    }
-}
-
-/* The same, and nothing beyond them. */
-static inline void fft_roots_to_F(int64_t count, double *k, int64_t length, F *re, F *im)
-{
-    F more_re[FFT_ROOTS], more_im[FFT_ROOTS];
-    bool whole = count % FFT_ROOTS_IN_LANES == 0;
-    fft_roots_F(count, k, length, whole ? re : more_re, whole ? im : more_im);
-    if (!whole) {
-        memcpy(re, more_re, (size_t)count * sizeof(F));
-        memcpy(im, more_im, (size_t)count * sizeof(F));
-    }
-}
-
-/* The same as pairs; returns their end. */
-static inline F *fft_root_pairs_F(int64_t count, double *k, int64_t length, F *to)
-{
-    F re[FFT_ROOTS], im[FFT_ROOTS];
-    fft_roots_F(count, k, length, re, im);
-    for (int64_t i = 0; i < count; i++) {
-        to[2 * i] = re[i];
-        to[2 * i + 1] = im[i];
-    }
-    return to + 2 * count;
-}
-
-/* The factors i * j for first <= i < rows and from <= j < columns, a row after the other, as
-   pairs. */
-__attribute__((noinline))
-static F *fft_products_F(int64_t first, int64_t rows, int64_t from, int64_t columns,
-                         int64_t length, F *to)
-{
-    double k[FFT_ROOTS];
-    int64_t count = 0;
-    for (int64_t i = first; i < rows; i++) {
-        for (int64_t j = from; j < columns; j++) {
-            k[count++] = (double)(i * j);
-            if (count == FFT_ROOTS) {
-                to = fft_root_pairs_F(count, k, length, to);
-                count = 0;
-            }
-        }
-    }
-    return count == 0 ? to : fft_root_pairs_F(count, k, length, to);
-}
-
-/* exp(-pi i k / half) for k <= half / 2, as pairs. Of a whole quarter turn the second half has the
-   numbers of the first. */
-__attribute__((noinline))
-static F *fft_quarter_F(int64_t half, F *to)
-{
-    int64_t last = half / 2, first = half % 2 == 0 ? last / 2 + 1 : last + 1;
-    fft_products_F(1, 2, 0, first, 2 * half, to);
-    for (int64_t k = first; k <= last; k++) {
-        to[2 * k] = -to[2 * (last - k) + 1];
-        to[2 * k + 1] = -to[2 * (last - k)];
-    }
-    return to + 2 * (last + 1);
-}
 
 /* The radices of the passes of a length, ending with 0: eights, fours and twos, then odd primes.
    Returns what is left of the length, 1 if it has no prime factor above FFT_LARGEST_RADIX. */
@@ -294,43 +174,62 @@ static F *fft_pass_factors_F(int64_t n, const int64_t *radices, F *to)
     return to;
 }
 
+/* With fewer factors, one thread is faster than several. */
+enum { FFT_SHARED_ROOTS = 16384 };
+
+/* The fine factors of `tall` rows of a block, as many as there is room for, or parts of one. */
+static inline void fft_fine_factors_F(int64_t row, int64_t tall, int64_t block, int64_t length,
+                                      int64_t plane, F *to)
+{
+    double k[FFT_ROOTS];
+    const int64_t width = fft_min(FFT_ROOTS, block);
+    for (int64_t column = 0; column < block; column += width) {
+        const int64_t wide = fft_min(width, block - column);
+        for (int64_t i = 0; i < tall; i++) {
+            for (int64_t j = 0; j < wide; j++) {
+                k[i * wide + j] = (double)((row + i) * (column + j));
+            }
+        }
+        F *re = to + row * block + column;
+        fft_roots_to_F(tall * wide, k, length, re, re + plane);
+    }
+}
+
+/* The coarse factors of a column. */
+static inline void fft_coarse_factors_F(int64_t column, int64_t rows, int64_t length, F *to)
+{
+    double k[FFT_ROOTS];
+    for (int64_t row = 0; row < rows; row += FFT_ROOTS) {
+        const int64_t count = fft_min(FFT_ROOTS, rows - row);
+        for (int64_t i = 0; i < count; i++) {
+            k[i] = (double)(column * (row + i));
+        }
+        to = fft_root_pairs_F(count, k, length, to);
+    }
+}
+
 /* The factors between the two transforms of a split; sets the offsets of the plan. */
 __attribute__((noinline))
 static F *fft_split_factors_F(int64_t *plan, F *table, F *to)
 {
-    int64_t rows = plan[FFT_ROWS], columns = plan[FFT_COLUMNS], block = plan[FFT_BLOCK];
-    int64_t plane = rows * block, length = rows * columns;
-    double k[FFT_ROOTS];
+    const int64_t rows = plan[FFT_ROWS], columns = plan[FFT_COLUMNS], block = plan[FFT_BLOCK];
+    const int64_t plane = rows * block, length = rows * columns, most = fft_max(1, FFT_ROOTS / block);
+    const int64_t blocks = block < columns ? (columns + block - 1) / block : 0;
+    const bool is_shared = plane + blocks * rows >= FFT_SHARED_ROOTS;
     plan[FFT_FINE] = to - table;
-    /* as many rows at a time as there is room for, or a part of one */
-    int64_t most = fft_max(1, FFT_ROOTS / block), width = fft_min(FFT_ROOTS, block);
+    #pragma omp parallel for NUM_THREADS schedule(static) if (is_shared)
     for (int64_t row = 0; row < rows; row += most) {
-        int64_t tall = fft_min(most, rows - row);
-        for (int64_t column = 0; column < block; column += width) {
-            int64_t wide = fft_min(width, block - column);
-            for (int64_t i = 0; i < tall; i++) {
-                for (int64_t j = 0; j < wide; j++) {
-                    k[i * wide + j] = (double)((row + i) * (column + j));
-                }
-            }
-            F *re = to + row * block + column;
-            fft_roots_to_F(tall * wide, k, length, re, re + plane);
-        }
+        fft_fine_factors_F(row, fft_min(most, rows - row), block, length, plane, to);
     }
     to += 2 * plane;
     memset(to, 0, FFT_PADDING * sizeof(F));
     to += FFT_PADDING;
     plan[FFT_COARSE] = to - table;
-    for (int64_t column = 0; block < columns && column < columns; column += block) {
-        for (int64_t row = 0; row < rows; row += FFT_ROOTS) {
-            int64_t count = fft_min(FFT_ROOTS, rows - row);
-            for (int64_t i = 0; i < count; i++) {
-                k[i] = (double)(column * (row + i));
-            }
-            to = fft_root_pairs_F(count, k, length, to);
-        }
+    #pragma omp parallel for NUM_THREADS schedule(static) if (is_shared)
+    for (int64_t k = 0; k < blocks; k++) {
+        fft_coarse_factors_F(k * block, rows, length, to + k * 2 * rows);
     }
-    return to;
+    return to + blocks * 2 * rows;
 }
 
 /* The chirp exp(-pi i k^2 / n) for k < n. */

@@ -741,6 +741,9 @@ def test_runtime_sizes_say_whether_a_call_is_brief():
     dense = np.ones((32, 8))  # in blocks of 32 rows, of which few are there
     assert for_sizes(lambda x: np.tanh(x @ dense) @ dense.T, ("m", 32), m=2)
     assert not for_sizes(lambda x: np.tanh(x @ dense) @ dense.T, ("m", 32), m=5000)
+    weights = np.ones((16, 32))  # one row has a version of its own
+    assert for_sizes(lambda x: np.maximum(x @ weights, 0) @ weights.T, ("m", 16), m=1)
+    assert not for_sizes(lambda x: np.maximum(x @ weights, 0) @ weights.T, ("m", 16), m=64)
 
 
 def test_after_a_fork():

@@ -14,6 +14,7 @@ from transpile.ir.calls import Call
 from transpile.ir.dims import Index, Symbol, bounds, falling_symbols, substitute, symbols_of
 from transpile.ir.indices.estimates import estimate
 from transpile.ir.indices.row_major import product
+from transpile.ir.indices.values import as_index
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -279,8 +280,28 @@ def work_of_brief(program: Program, machine: Machine) -> tuple[Index, ...]:
     for by_limits in (False, True) if sizes else (False,):
         total: Index = 0
         for statement in statements:
-            total = total + work_for_sizes(statement, sizes, by_limits)
-        least = bounds(total)[0]
-        if least is not None and least < machine.least_lengthy_work:
+            total = total + _work_of_versions(statement, sizes, by_limits)
+        least = substitute(total, {size: size.lower for size in sizes})
+        if isinstance(least, int) and least < machine.least_lengthy_work:
             estimates.append(total)
     return tuple(dict.fromkeys(estimates))
+
+
+def _work_of_versions(statement: Statement, sizes: Collection[Symbol], by_limits: bool) -> Index:
+    """`work_for_sizes`, where what is done for n > 1 alone counts n - 1 times: not for n = 1, and
+    more than it takes for greater ones, which are not brief then."""
+    total = work_for_sizes(statement, sizes, by_limits)
+    match statement:
+        case If(condition=Apply(args=(x, y)) as condition, body=body, orelse=others):
+            one, other, signs = as_index(x), as_index(y), condition.primitive.signs
+        case _:
+            return total
+    if one is None or other is None or (0 in signs) == (1 in signs):
+        return total
+    beyond = one - other
+    low = bounds(beyond)[0]
+    if low is None or low < 0:
+        return total
+    for larger in body if 1 in signs else others:
+        total = total + (beyond - 1) * work_for_sizes(larger, sizes, by_limits)
+    return total
