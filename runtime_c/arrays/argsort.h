@@ -1,7 +1,8 @@
 /* numpy.argsort(x, axis, kind="stable") of rows along any axis, and numpy.sort of complex numbers.
 
-   Method: that of sort.h, for words whose upper half is the key and whose lower half the position.
-   A wider key, from the least one on, is sorted by its upper 32 bits, then runs of those that are
+   Method: words whose upper half is the key and whose lower half the position are all distinct, so
+   that quicksort.h sorts them stably; sort.h's radix sort where positions come in another order. A
+   wider key, from the least one on, is sorted by its upper 32 bits, then runs of those that are
    equal by the lower ones; complex numbers by their first key, then runs of equal first keys by the
    second one. Keys that are in order already, or in the reverse one, take one pass. */
 
@@ -52,28 +53,11 @@ static inline U sort_part_key_U(int64_t format, int64_t words, int64_t part, con
     return sort_pair_key_U(key, sort_equal_key_U(format, sort_load_U(x, at + 1)), part);
 }
 
-/* Sorts pairs[n], whose lower halves are positions, by key `part` of their elements; stable. The
-   result is in `pairs` or in other[n], whichever is returned. */
-static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int64_t n,
-                                const char *x, int64_t stride, uint64_t *pairs, uint64_t *other)
+/* Puts runs of sorted[n] whose upper halves, of keys from `least` on, are equal in the order of the
+   `lower` bits of key `part` below them; stable. */
+static void argsort_runs_U(int64_t format, int64_t words, int64_t part, int64_t n, const char *x,
+                           int64_t stride, U least, int lower, uint64_t *sorted, uint64_t *other)
 {
-    U least = MAX_U, most = 0;
-    for (int64_t i = 0; i < n; i++) {
-        U key = sort_part_key_U(format, words, part, x, stride, (uint32_t)pairs[i]);
-        least = key < least ? key : least;
-        most = key > most ? key : most;
-    }
-    const int width = sort_width_U((U)(most - least)), lower = width > 32 ? width - 32 : 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t position = (uint32_t)pairs[i];
-        uint64_t key = (U)(sort_part_key_U(format, words, part, x, stride, position) - least);
-        pairs[i] = key >> lower << 32 | position;
-    }
-    uint64_t *sorted = sort_digits_u64(n, pairs, other, 32, 32 + width - lower);
-    if (lower == 0) {
-        return sorted;
-    }
-    other = sorted == pairs ? other : pairs;
     for (int64_t start = 0, end; start < n; start = end) {
         for (end = start + 1; end < n && sorted[end] >> 32 == sorted[start] >> 32; end++) {
         }
@@ -94,6 +78,71 @@ static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int
         if (run != sorted + start) {
             memcpy(sorted + start, run, (size_t)(end - start) * sizeof *run);
         }
+    }
+}
+
+/* Sorts pairs[n], whose lower halves are positions, by key `part` of their elements; stable. The
+   result is in `pairs` or in other[n], whichever is returned. */
+static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int64_t n,
+                                const char *x, int64_t stride, uint64_t *pairs, uint64_t *other)
+{
+    U least = MAX_U, most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        U key = sort_part_key_U(format, words, part, x, stride, (uint32_t)pairs[i]);
+        least = key < least ? key : least;
+        most = key > most ? key : most;
+    }
+    const int width = sort_width_U((U)(most - least)), lower = width > 32 ? width - 32 : 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t position = (uint32_t)pairs[i];
+        uint64_t key = (U)(sort_part_key_U(format, words, part, x, stride, position) - least);
+        pairs[i] = key >> lower << 32 | position;
+    }
+    uint64_t *sorted = sort_digits_u64(n, pairs, other, 32, 32 + width - lower);
+    if (lower > 0) {
+        argsort_runs_U(format, words, part, n, x, stride, least, lower, sorted,
+                       sorted == pairs ? other : pairs);
+    }
+    return sorted;
+}
+
+/* The keys of a row by which zeros of both signs are equal. */
+static inline void argsort_load_keys_U(int64_t format, int64_t n, const char *x, int64_t stride,
+                                       U *keys)
+{
+    const U negative_zero = (U)(((U)1 << (BITS_U - 1)) - 1);
+    sort_load_keys_U(format, n, x, stride, keys);
+    for (int64_t i = 0; i < n && format >= 0; i++) {
+        keys[i] = (U)(keys[i] + (keys[i] == negative_zero));
+    }
+}
+
+/* Sorts the positions of a row of real numbers; stable, as a position below its key makes all words
+   distinct. The result is in the lower halves of `pairs` or of other[n], whichever is returned. */
+__attribute__((noinline))
+static uint64_t *argsort_real_U(int64_t format, int64_t n, const char *x, int64_t stride,
+                                uint64_t *pairs, uint64_t *other)
+{
+    U *keys = (U *)(void *)other, least = MAX_U, most = 0;
+    argsort_load_keys_U(format, n, x, stride, keys);
+    #pragma omp simd reduction(min:least) reduction(max:most)
+    for (int64_t i = 0; i < n; i++) {
+        least = keys[i] < least ? keys[i] : least;
+        most = keys[i] > most ? keys[i] : most;
+    }
+    const int width = sort_width_U((U)(most - least)), lower = width > 32 ? width - 32 : 0;
+    #pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        pairs[i] = (uint64_t)(U)(keys[i] - least) >> lower << 32 | (uint64_t)i;
+    }
+    uint64_t *sorted = pairs;
+    if (width <= SORT_DIGIT && n > SORT_FEW) {
+        sorted = sort_digits_u64(n, pairs, other, 32, 32 + width);
+    } else {
+        sort_unstable_u64(n, pairs, other);
+    }
+    if (lower > 0) {
+        argsort_runs_U(format, 1, 0, n, x, stride, least, lower, sorted, other);
     }
     return sorted;
 }
@@ -376,10 +425,15 @@ static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t fo
                 argsort_bytes_U(format, n, from, inner, out + start);
                 continue;
             }
-            for (int64_t i = 0; i < n; i++) {
-                own[i] = (uint64_t)(again ? out[start + i * inner] : i);
+            const uint64_t *sorted;
+            if (words == 1 && !again) {
+                sorted = argsort_real_U(format, n, from, inner, own, own + n);
+            } else {
+                for (int64_t i = 0; i < n; i++) {
+                    own[i] = (uint64_t)(again ? out[start + i * inner] : i);
+                }
+                sorted = argsort_row_U(format, words, n, from, inner, own, own + n);
             }
-            uint64_t *sorted = argsort_row_U(format, words, n, from, inner, own, own + n);
             for (int64_t i = 0; i < n; i++) {
                 out[start + i * inner] = (int64_t)(uint32_t)sorted[i];
             }

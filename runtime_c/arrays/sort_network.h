@@ -62,21 +62,10 @@ static inline sort_wide_U sort_smaller_lanes_U(sort_wide_U x, sort_wide_U y)
     return (x & mask) | (y & ~mask);
 }
 
-static inline sort_wide_U sort_larger_lanes_U(sort_wide_U x, sort_wide_U y)
-{
-    const sort_wide_U mask = (sort_wide_U)(x < y);
-    return (y & mask) | (x & ~mask);
-}
-
 /* sort_smaller_lanes by the instruction for vectors of 64 bytes where there is one. */
 static inline sort_wide_u8 sort_smaller_u8(sort_wide_u8 x, sort_wide_u8 y)
 {
     return sort_smaller_lanes_u8(x, y);
-}
-
-static inline sort_wide_u8 sort_larger_u8(sort_wide_u8 x, sort_wide_u8 y)
-{
-    return sort_larger_lanes_u8(x, y);
 }
 
 static inline sort_wide_u16 sort_smaller_u16(sort_wide_u16 x, sort_wide_u16 y)
@@ -87,17 +76,6 @@ static inline sort_wide_u16 sort_smaller_u16(sort_wide_u16 x, sort_wide_u16 y)
         (sort_wide_i16)x, (sort_wide_i16)y, zeros, 0xffffffff);
 #else
     return sort_smaller_lanes_u16(x, y);
-#endif
-}
-
-static inline sort_wide_u16 sort_larger_u16(sort_wide_u16 x, sort_wide_u16 y)
-{
-#if defined(__AVX512BW__) && !defined(__clang__)
-    const sort_wide_i16 zeros = {0};
-    return (sort_wide_u16)__builtin_ia32_pmaxuw512_mask(
-        (sort_wide_i16)x, (sort_wide_i16)y, zeros, 0xffffffff);
-#else
-    return sort_larger_lanes_u16(x, y);
 #endif
 }
 
@@ -112,17 +90,6 @@ static inline sort_wide_u32 sort_smaller_u32(sort_wide_u32 x, sort_wide_u32 y)
 #endif
 }
 
-static inline sort_wide_u32 sort_larger_u32(sort_wide_u32 x, sort_wide_u32 y)
-{
-#if defined(__AVX512F__) && !defined(__clang__)
-    const sort_wide_i32 zeros = {0};
-    return (sort_wide_u32)__builtin_ia32_pmaxud512_mask(
-        (sort_wide_i32)x, (sort_wide_i32)y, zeros, 0xffff);
-#else
-    return sort_larger_lanes_u32(x, y);
-#endif
-}
-
 static inline sort_wide_u64 sort_smaller_u64(sort_wide_u64 x, sort_wide_u64 y)
 {
 #if defined(__AVX512F__) && !defined(__clang__)
@@ -134,17 +101,6 @@ static inline sort_wide_u64 sort_smaller_u64(sort_wide_u64 x, sort_wide_u64 y)
 #endif
 }
 
-static inline sort_wide_u64 sort_larger_u64(sort_wide_u64 x, sort_wide_u64 y)
-{
-#if defined(__AVX512F__) && !defined(__clang__)
-    const sort_wide_i64 zeros = {0};
-    return (sort_wide_u64)__builtin_ia32_pmaxuq512_mask(
-        (sort_wide_i64)x, (sort_wide_i64)y, zeros, 0xff);
-#else
-    return sort_larger_lanes_u64(x, y);
-#endif
-}
-
 /* y in the lanes whose number has the bit `of_y`, x in the others. */
 static inline sort_wide_U sort_blended_U(sort_wide_U x, sort_wide_U y, int of_y)
 {
@@ -153,53 +109,19 @@ static inline sort_wide_U sort_blended_U(sort_wide_U x, sort_wide_U y, int of_y)
 }
 
 /* The larger of two keys in the lanes whose number has the bit `larger`, else the smaller. */
-static inline sort_wide_u8 sort_ordered_u8(sort_wide_u8 x, sort_wide_u8 y, int larger)
+static inline sort_wide_U sort_ordered_U(sort_wide_U x, sort_wide_U y, int larger)
 {
-    return sort_blended_u8(sort_smaller_u8(x, y), sort_larger_u8(x, y), larger);
+    const sort_wide_U mask = (sort_wide_U)((sort_lane_numbers_U() & (U)larger) != 0);
+    return sort_smaller_U(x, y) ^ ((x ^ y) & mask);
 }
 
-static inline sort_wide_u16 sort_ordered_u16(sort_wide_u16 x, sort_wide_u16 y, int larger)
-{
-#if defined(__AVX512BW__) && !defined(__clang__)
-    const uint32_t lanes = (uint32_t)(UINT32_MAX / ((UINT32_C(1) << larger) + 1) << larger);
-    return (sort_wide_u16)__builtin_ia32_pmaxuw512_mask(
-        
-        (sort_wide_i16)x, (sort_wide_i16)y, (sort_wide_i16)sort_smaller_u16(x, y), lanes);
-#else
-    return sort_blended_u16(sort_smaller_u16(x, y), sort_larger_u16(x, y), larger);
-#endif
-}
-
-static inline sort_wide_u32 sort_ordered_u32(sort_wide_u32 x, sort_wide_u32 y, int larger)
-{
-#if defined(__AVX512F__) && !defined(__clang__)
-    const uint16_t lanes = (uint16_t)(UINT32_MAX / ((UINT32_C(1) << larger) + 1) << larger);
-    return (sort_wide_u32)__builtin_ia32_pmaxud512_mask(
-        
-        (sort_wide_i32)x, (sort_wide_i32)y, (sort_wide_i32)sort_smaller_u32(x, y), lanes);
-#else
-    return sort_blended_u32(sort_smaller_u32(x, y), sort_larger_u32(x, y), larger);
-#endif
-}
-
-static inline sort_wide_u64 sort_ordered_u64(sort_wide_u64 x, sort_wide_u64 y, int larger)
-{
-#if defined(__AVX512F__) && !defined(__clang__)
-    const uint8_t lanes = (uint8_t)(UINT32_MAX / ((UINT32_C(1) << larger) + 1) << larger);
-    return (sort_wide_u64)__builtin_ia32_pmaxuq512_mask(
-        
-        (sort_wide_i64)x, (sort_wide_i64)y, (sort_wide_i64)sort_smaller_u64(x, y), lanes);
-#else
-    return sort_blended_u64(sort_smaller_u64(x, y), sort_larger_u64(x, y), larger);
-#endif
-}
-
-/* Compare-exchange of two rows, lane by lane. */
+/* Compare-exchange of two rows, lane by lane. The larger key is what is left of both: processors
+   that compare with one unit combine bits with others. */
 static inline void sort_exchange_rows_U(sort_wide_U *x, sort_wide_U *y)
 {
-    const sort_wide_U a = *x, b = *y;
-    *x = sort_smaller_U(a, b);
-    *y = sort_larger_U(a, b);
+    const sort_wide_U a = *x, b = *y, low = sort_smaller_U(a, b);
+    *x = low;
+    *y = a ^ b ^ low;
 }
 
 /* Three stages of a bitonic merge of rows that are `step` apart, in registers. */
@@ -282,6 +204,17 @@ static inline void sort_columns_U(int64_t rows, sort_wide_U *keys)
     }
 }
 
+/* The stages of a bitonic merge that compare lanes of a vector, up to `distance` apart. */
+__attribute__((always_inline))
+static inline sort_wide_U sort_merge_lanes_U(int distance, sort_wide_U x)
+{
+    #pragma GCC unroll 6
+    for (; distance > 0; distance /= 2) {
+        x = sort_ordered_U(x, sort_exchanged_U(x, distance), distance);
+    }
+    return x;
+}
+
 /* Merges the halves of each group of `columns` columns; a half ascends column by column. */
 __attribute__((always_inline))
 static inline void sort_merge_columns_U(int64_t rows, int columns, sort_wide_U *keys)
@@ -291,18 +224,11 @@ static inline void sort_merge_columns_U(int64_t rows, int columns, sort_wide_U *
     }
     for (int64_t row = 0; row < rows / 2; row++) {
         const sort_wide_U x = keys[row], y = sort_exchanged_U(keys[rows - 1 - row], columns - 1);
-        const sort_wide_U low = sort_smaller_U(x, y), high = sort_larger_U(x, y);
-        keys[row] = sort_blended_U(low, high, columns / 2);
-        const sort_wide_U other = sort_blended_U(high, low, columns / 2);
-        keys[rows - 1 - row] = sort_exchanged_U(other, columns - 1);
-    }
-    for (int64_t row = 0; row < rows && columns > 2; row++) {
-        sort_wide_U x = keys[row];
-        #pragma GCC unroll 6
-        for (int distance = columns / 4; distance > 0; distance /= 2) {
-            x = sort_ordered_U(x, sort_exchanged_U(x, distance), distance);
-        }
-        keys[row] = x;
+        const sort_wide_U low = sort_smaller_U(x, y), high = x ^ y ^ low;
+        const sort_wide_U first = sort_blended_U(low, high, columns / 2);
+        const sort_wide_U last = sort_exchanged_U(low ^ high ^ first, columns - 1);
+        keys[row] = sort_merge_lanes_U(columns / 4, first);
+        keys[rows - 1 - row] = sort_merge_lanes_U(columns / 4, last);
     }
     sort_merge_rows_U(rows, rows, keys);
 }
