@@ -224,9 +224,9 @@ class Machine:
         """Numbers of the smallest float in a vector."""
         return self.vector_bytes // 4
 
-    # Column reductions: the most columns of a strip, the bytes of a row of one that is read again,
-    # strips there should be for the threads, columns of an array that is not walked as it stands.
-    strip, repeated_strip_bytes, fewest_strips, fewest_columns = 256, 512, 4, 8
+    # Column reductions: the most columns of a strip, of a triangle's one, the bytes of a row of one
+    # that is read again, strips for the threads, columns of an array not walked as it stands.
+    strip, triangle_strip, repeated_strip_bytes, fewest_strips, fewest_columns = 256, 64, 512, 4, 8
 
     # Short rows, one in each lane: the numbers of a row, or of a table that all rows read, and how
     # many rows go together: one of these if they are a multiple of it, else the first. Few: short

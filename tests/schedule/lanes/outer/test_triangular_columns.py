@@ -49,17 +49,54 @@ def test_sums_are_those_of_python(end, term):
 
 
 @pytest.mark.parametrize(
-    ("end", "columns"),
+    ("end", "rows", "columns"),
     [
-        ("n - i", "for i in 160*strip..min(160*strip + 160, -j + 600) simd"),
-        ("i + 1, n", "for i in 160*strip..min(160*strip + 160, -j + 599) simd"),
-        ("i + 1", "for i in begin..min(160*strip + 160, 600) simd"),
+        (
+            "n - i",
+            "for j in -last + 600..-64*strip + 600",
+            "64*strip..min(64*strip + 64, -j + 600)",
+        ),
+        ("i + 1, n", "for j in -last + 599..-64*strip", "64*strip..min(64*strip + 64, -j + 599)"),
+        ("i + 1", "for j in 64*strip + 1..last + 1", "j..min(64*strip + 64, 600)"),
     ],
 )
-def test_a_row_has_the_columns_that_are_left(end, columns):
+def test_rows_of_all_columns_of_a_strip_are_jammed_and_others_have_those_left(end, rows, columns):
     function = function_of(drawn(end, "x[j] * y[i + j]"), f"<{end}>")
     text = jit(function).lower(*arguments(600)).as_text("loops")
-    assert columns in text, text
+    assert "for group in" in text and "s_own add=" in text, text
+    assert rows in text, text
+    assert f"for i in {columns} simd" in text.split(rows, 1)[1], text
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.complex128, np.uint8])
+@one_in(3)
+def test_convolutions_are_those_of_numpy(mode, dtype):
+    random = np.random.default_rng(3)
+    for n, m in ((150, 150), (97, 64), (64, 97), (300, 9), (31, 500), (70, 1)):
+        x, y = (random.integers(-9, 9, k).astype(dtype) for k in (n, m))
+        found = jit(lambda x, y: np.convolve(x, y, mode), compiler_options=options(16))(x, y)
+        np.testing.assert_array_equal(found, np.convolve(x, y, mode), err_msg=f"{n}, {m}")
+
+
+def test_nothing_beyond_the_ends_counts():
+    x, y = np.ones(90), np.ones(90)
+    x[[0, 40, 89]] = np.inf, np.nan, -np.inf
+    found = jit(lambda x, y: np.convolve(x, y), compiler_options=options(16))(x, y)
+    np.testing.assert_array_equal(found, np.convolve(x, y))
+
+
+def test_a_window_is_read_in_columns():
+    """x[i + j] is contiguous along both loops: sums of columns are not added across lanes."""
+
+    def moving(x, y):
+        return np.lib.stride_tricks.sliding_window_view(x, 40) @ y
+
+    x, y = np.random.default_rng(0).normal(size=900), np.random.default_rng(1).normal(size=40)
+    lowered = jit(moving).lower(x, y)
+    text = lowered.as_text("loops")
+    assert "for strip in" in text and "acc_own add=" in text, text
+    np.testing.assert_allclose(lowered.compile()(x, y), moving(x, y), rtol=1e-12, atol=1e-12)
 
 
 def test_one_program_for_every_length():

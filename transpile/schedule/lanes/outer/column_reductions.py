@@ -12,16 +12,13 @@ over the strip of their own, and scalars that live across them are expanded into
 A loop around the nest that reads the same columns in each iteration, as that over the rows of a
 product does, finds those of a narrow strip in the cache.
 
-Where the number of rows depends on the column, a row has the columns of the strip that have as many
-rows (M. Wolfe, Advanced loop interchanging, 1986):
-
-    for i: for j in 0..n - i: acc += x[j] * x[i + j]
-    for strip: for j in 0..n - first: for i in first..min(first + width, n - j): acc[...] += ...
+Where the number of rows depends on the column, a row has those columns of the strip that have as
+many rows (`triangular_strips.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from transpile.analysis.cost_model import trips
 from transpile.ir.calls import Call
@@ -33,24 +30,20 @@ from transpile.ir.contracts.loops import (
     OF_LOOPS,
     STACK_BOUNDED,
 )
-from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute, without_facts
-from transpile.ir.indices.row_major import blocks_of, limit_of_blocks, product, row_major, step_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.indices.row_major import blocks_of, product, row_major, step_of
 from transpile.ir.loop_ir import (
     Alloc,
-    Apply,
     Buffer,
     Declare,
-    Expr,
     For,
     If,
     IndexValue,
     Kernel,
     Literal,
-    Load,
     Program,
     Ref,
     Statement,
-    Store,
     Update,
     While,
 )
@@ -59,20 +52,24 @@ from transpile.ir.loop_rewrite import (
     declared_names,
     is_independent,
     loads,
-    map_expr,
     map_kernels,
-    map_statement,
     names_in,
     parts,
     seen_by,
-    substitute_index,
     symbols_read,
     walk,
     with_bodies,
 )
-from transpile.ir.types import INT64
 from transpile.machine import Machine
 from transpile.options import Options
+from transpile.schedule.lanes.outer.triangular_strips import (
+    StripNames,
+    TriangularTurner,
+    counted_to,
+    from_zero,
+    triangle_of,
+)
+from transpile.schedule.lanes.outer.turner import names_of
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
@@ -84,7 +81,7 @@ from transpile.util.frozen_records import changed, dataclass, replace, same
 )
 def vectorize_columns(program: Program, options: Options) -> Program:
     """The program with nests over columns strip-mined and interchanged."""
-    names = _StripNames(Names(names_in(program)))
+    names = StripNames(Names(names_in(program)))
 
     def on_kernel(kernel: Kernel) -> Kernel:
         memory = _Memory(seen_by(program, kernel), options.machine)
@@ -117,16 +114,8 @@ class _Memory:
         return is_near and not (isinstance(rows, int) and abs(rows) <= abs(apart))
 
 
-class _StripNames:
-    """Names in strips: of their number, their last column, and a row's first one and end."""
-
-    def __init__(self, names: Names) -> None:
-        self.strip, self.last = names.new("strip"), names.new("last")
-        self.begin, self.end = names.new("begin"), names.new("end")
-
-
 def _statement(
-    statement: Statement, names: _StripNames, memory: _Memory, around: Symbol | None = None
+    statement: Statement, names: StripNames, memory: _Memory, around: Symbol | None = None
 ) -> Statement:
     """A statement in the loop of the index `around`, with strips in the place of columns."""
     machine = memory.machine
@@ -160,7 +149,7 @@ def _widest_strip(loop: For, around: Symbol, machine: Machine) -> int:
 
 
 def _with_plain_ends(loop: For) -> For:
-    """The loop with rows that end at what a scalar of the column is."""
+    """The loop with rows that end at what a scalar of the column is, and begin at 0."""
     known: dict[Symbol, Index] = {}
     for statement in loop.body:
         match statement:
@@ -170,21 +159,17 @@ def _with_plain_ends(loop: For) -> For:
                 known[symbol] = int(number)
             case _:
                 pass
-    body = tuple(_ending_at(s, known) if isinstance(s, For) else s for s in loop.body)
+    body = tuple(_ending_at(s, known, loop) if isinstance(s, For) else s for s in loop.body)
     return changed(loop, body=same(loop.body, body))
 
 
-def _ending_at(rows: For, known: Mapping[Symbol, Index]) -> For:
-    """The rows with the indices for these symbols at their end."""
+def _ending_at(rows: For, known: Mapping[Symbol, Index], loop: For) -> For:
+    """The rows with the indices for these symbols at their end, from 0 on if the column says where
+    they begin."""
     stop = substitute(rows.stop, known)
-    return rows if stop == rows.stop else _counted_to(rows, stop)
-
-
-def _counted_to(rows: For, stop: Index) -> For:
-    """The rows up to another end."""
-    counter = replace(rows.symbol, extent=stop)
-    body = tuple(substitute_index(s, rows.symbol, Dim.of(counter)) for s in rows.body)
-    return replace(rows, symbol=counter, stop=stop, body=body)
+    rows = rows if stop == rows.stop else counted_to(rows, stop)
+    is_shifted = loop.symbol in names_of((rows.start,)) and rows.limit is None
+    return from_zero(rows) if is_shifted else rows
 
 
 def _without_sums(loop: For) -> For:
@@ -204,9 +189,10 @@ def _without_sums(loop: For) -> For:
 
 def _reads_columns(loop: For, memory: _Memory) -> bool:
     """True if more accesses are contiguous, or nearly so, along this loop than along innermost
-    ones, weighed by trip counts. Beside the columns of a matrix, an operand that all columns share
-    (the vector of a product) does not count; nor does one that is read once for each column, or by
-    a loop whose iterations wait for one another."""
+    ones, weighed by trip counts. An access that is both, x[row + column] of a window, counts for
+    columns, whose sums need no lanes to be added. Beside the columns of a matrix, an operand that
+    all columns share (the vector of a product) does not count; nor does one that is read once for
+    each column, or by a loop whose iterations wait for one another."""
     is_plain = isinstance(loop.start, int) and loop.limit is None
     if not is_plain or trips(loop) < memory.machine.fewest_columns:
         return False
@@ -220,7 +206,7 @@ def _reads_columns(loop: For, memory: _Memory) -> bool:
         if isinstance(inner, (Call, If, While)):
             return False
         if isinstance(inner, For) and not own.isdisjoint(_ends_of(inner)):
-            may_turn = inner in loop.body and _triangle(inner, loop.symbol, own) is not None
+            may_turn = inner in loop.body and triangle_of(inner, loop.symbol, own) is not None
             if not may_turn:
                 return False
         if isinstance(inner, For) and not any(isinstance(s, For) for s in inner.body):
@@ -232,7 +218,9 @@ def _reads_columns(loop: For, memory: _Memory) -> bool:
                         is_along_columns = memory.is_along(
                             name, index, loop.symbol, inner.symbol
                         ) and not _lies_along_another(index, loop, inner)
-                        is_along_rows = memory.is_along(name, index, inner.symbol, loop.symbol)
+                        is_along_rows = not is_along_columns and memory.is_along(
+                            name, index, inner.symbol, loop.symbol
+                        )
                         is_shared = is_along_rows and loop.symbol not in names
                         along_columns += is_along_columns * trips(inner)
                         along_rows += (is_along_rows and not is_chain) * trips(inner)
@@ -263,17 +251,6 @@ def _keeps_symbols(body: tuple[Statement, ...]) -> bool:
     return True
 
 
-def _triangle(rows: For, column: Symbol, own: set[Symbol]) -> tuple[int, Index] | None:
-    """(c, q) of rows from 0 to c * column + q, where c is 1 or -1; None for others."""
-    first, rest = (substitute(rows.stop, {column: k}) for k in (1, 0))
-    weight = first - rest
-    if weight not in (1, -1) or Dim.of(column) * weight + rest != rows.stop:
-        return None
-    is_plain = rows.start == 0 and rows.limit is None and own.isdisjoint(names_of((rest,)))
-    is_innermost = not any(isinstance(s, For | Alloc) for s in rows.body)
-    return (int(weight), rest) if is_plain and is_innermost else None
-
-
 def _ends_of(loop: For) -> set[Symbol]:
     """The symbols in the bounds of a loop."""
     return names_of((loop.start, loop.stop, 0 if loop.limit is None else loop.limit))
@@ -292,11 +269,6 @@ def _is_chain(loop: For) -> bool:
     )
 
 
-def names_of(index: Shape) -> set[Symbol]:
-    """The symbols in a subscript."""
-    return {symbol for i in index if isinstance(i, Dim) for symbol in i.symbols()}
-
-
 def last_axis_stride(index: Shape, symbol: Symbol) -> Index | None:
     """The stride of an access along the last axis as a symbol increases by one; None when the
     symbol is in an earlier subscript."""
@@ -306,12 +278,14 @@ def last_axis_stride(index: Shape, symbol: Symbol) -> Index | None:
     return dict(last.terms).get((symbol,), 0) if isinstance(last, Dim) else 0
 
 
-def _strip_mined(loop: For, names: _StripNames, machine: Machine, strip: int) -> For | None:
+def _strip_mined(loop: For, names: StripNames, machine: Machine, strip: int) -> For | None:
     """The loop over strips of so many columns at most; None if the expanded local arrays would be
     too large."""
     lanes = machine.lanes
     columns = trips(loop)
     share = -(-columns // (machine.fewest_strips * lanes)) * lanes
+    if any(isinstance(s, For) and loop.symbol in _ends_of(s) for s in loop.body):
+        strip = min(strip, machine.triangle_strip)  # few rows are those of some columns alone
     wide = min(strip, columns, share)
     local = [s.buffer for s in walk(loop.body) if isinstance(s, Alloc)]
     width = next((w for w in (wide, min(wide, strip // 2)) if _fit(local, w, machine)), None)
@@ -320,7 +294,7 @@ def _strip_mined(loop: For, names: _StripNames, machine: Machine, strip: int) ->
     strips = blocks_of(loop.extent, width)
     number = Symbol(names.strip, 0, strips)
     first = (Dim.of(number) * width if strips != 1 else 0) + loop.start
-    turner = _TriangularTurner(loop, first, width, names)
+    turner = TriangularTurner(loop, first, width, names)
     body = tuple(turner.body(loop.body))
     return For(number, strips, (*turner.before(), *body))
 
@@ -329,146 +303,3 @@ def _fit(local: list[Buffer], width: int, machine: Machine) -> bool:
     """True if local arrays that are expanded by the width of a strip stay in a core's cache."""
     sizes = [product(b.shape) * b.dtype.itemsize * width for b in local]
     return all(isinstance(size, int) and size <= machine.row_bytes for size in sizes)
-
-
-class Turner:
-    """Distributes and interchanges a loop over columns or rows, for `width` of its iterations from
-    `first` on."""
-
-    def __init__(self, loop: For, first: Index, width: int) -> None:
-        self.loop = loop
-        self.first = first
-        self.width = width
-        self.lane = Dim.of(loop.symbol) - first
-        self.limit = limit_of_blocks(loop.stop, loop.extent, width)
-        self.widened: dict[str, Buffer] = {}
-        self.rows: dict[str, Buffer] = {}
-
-    def body(self, statements: tuple[Statement, ...]) -> Iterator[Statement]:
-        """The statements, with a loop over the strip around each run of statements that are not
-        loops, and inside each loop."""
-        run: list[Statement] = []
-        rest = list(statements)
-        for position, statement in enumerate(rest):
-            if isinstance(statement, Alloc):
-                wide = replace(statement.buffer, shape=(*statement.buffer.shape, self.width))
-                self.rows[wide.name] = wide
-                yield Alloc(wide)
-            elif isinstance(statement, For):
-                yield from self._strip(run, rest[position:])
-                run = []
-                yield from self.rows_of(statement)
-            else:
-                run.append(statement)
-        yield from self._strip(run, [])
-
-    def rows_of(self, rows: For) -> Iterator[Statement]:
-        """A loop over rows, with a loop over the strip inside."""
-        yield replace(rows, body=tuple(self.body(rows.body)))
-
-    def _strip(self, run: list[Statement], later: list[Statement]) -> Iterator[Statement]:
-        """The loop over the strip for a run of statements. Scalars of it that `later` statements
-        use are expanded into local arrays."""
-        if not run:
-            return
-        needed = {name for s in walk(tuple(later)) for name in _names(s)}
-        for statement in run:
-            if isinstance(statement, Declare) and statement.name in needed:
-                buffer = Buffer(statement.name, (self.width,), statement.dtype)
-                self.widened[statement.name] = buffer
-                yield Alloc(buffer)
-        yield self._columns(run)
-
-    def _columns(self, run: Iterable[Statement]) -> For:
-        """The loop over the strip for statements of a column."""
-        return For(
-            self.loop.symbol,
-            self.first + self.width,
-            tuple(self._scalar_statement(s) for s in run),
-            start=self.first,
-            limit=self.limit,
-        )
-
-    def _scalar_statement(self, statement: Statement) -> Statement:
-        if isinstance(statement, Declare) and statement.name in self.widened:
-            statement = Store(statement.name, (self.lane,), statement.value)
-        statement = map_statement(statement, self._expr)
-        if isinstance(statement, Store) and statement.buffer in self.rows:
-            return replace(statement, index=(*statement.index, self.lane))
-        return statement
-
-    def _expr(self, expr: Expr) -> Expr:
-        if isinstance(expr, Ref) and expr.name in self.widened:
-            return Load(expr.name, (self.lane,), expr.dtype)
-        if (
-            isinstance(expr, Load)
-            and expr.buffer in self.rows
-            and len(expr.index) < len(self.rows[expr.buffer].shape)
-        ):
-            return replace(expr, index=(*expr.index, self.lane))
-        return expr
-
-
-class _TriangularTurner(Turner):
-    """The same, for rows whose number depends on the column."""
-
-    def __init__(self, loop: For, first: Index, width: int, names: _StripNames) -> None:
-        super().__init__(loop, first, width)
-        self.names = names
-        self._last: Declare | None = None
-
-    def before(self) -> tuple[Declare, ...]:
-        """What is declared before the loops of a strip."""
-        return () if self._last is None else (self._last,)
-
-    def rows_of(self, rows: For) -> Iterator[Statement]:
-        """A loop over rows, with a loop over those columns of the strip that have such a row."""
-        triangle = _triangle(rows, self.loop.symbol, {self.loop.symbol})
-        if triangle is None:
-            yield from super().rows_of(rows)
-            return
-        weight, rest = triangle
-        rows = _counted_to(rows, rest + (self._last_column() if weight == 1 else -self.first))
-        columns, row = self._columns(rows.body), Dim.of(rows.symbol)
-        if weight == 1:
-            name, op = self.names.begin, "maximum"
-            declared, edge = self._extreme(name, op, self.first, row - rest + 1)
-            columns = replace(columns, start=edge)
-        else:
-            end = self.loop.stop if self.limit is None else self.limit
-            declared, edge = self._extreme(self.names.end, "minimum", end, rest - row)
-            columns = replace(columns, limit=edge)
-        yield replace(rows, body=(declared, columns))
-
-    def _last_column(self) -> Index:
-        """The last column of the strip."""
-        last = self.first + self.width - 1
-        if self.limit is None:
-            return last
-        self._last, column = self._extreme(self.names.last, "minimum", last, self.limit - 1)
-        return column
-
-    def _extreme(self, name: str, op: str, one: Index, other: Index) -> tuple[Declare, Index]:
-        """The smaller or the larger one of two numbers of columns: its declaration, and itself."""
-        value = Apply(op, (IndexValue(one), IndexValue(other)), INT64)
-        symbol = Symbol(name, 0, self.loop.stop + 1)
-        beyond = Dim.of(symbol) - without_facts(one)
-        if op == "maximum" and isinstance(beyond, Dim):  # no row has more than a strip's columns
-            symbol = replace(symbol, facts=(beyond,))
-        return Declare(name, value, symbol=symbol), Dim.of(symbol)
-
-
-def _names(statement: Statement) -> Iterator[str]:
-    """The scalars that a statement itself reads or updates."""
-    names: list[str] = []
-
-    def note(expr: Expr) -> Expr:
-        if isinstance(expr, Ref):
-            names.append(expr.name)
-        return expr
-
-    if not isinstance(statement, (For, If)):
-        map_statement(statement, lambda e: map_expr(e, note))
-    if isinstance(statement, Update) and isinstance(statement.target, Ref):
-        names.append(statement.target.name)
-    yield from names

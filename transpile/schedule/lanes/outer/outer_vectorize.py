@@ -57,7 +57,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.outer.column_reductions import Turner
+from transpile.schedule.lanes.outer.turner import Turner
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
