@@ -15,6 +15,7 @@ from transpile.machine import Machine
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general
+from transpile.primitives.elementwise import select
 from transpile.primitives.reductions import reduce_sum
 
 
@@ -72,17 +73,23 @@ def spreads(equation: Equation, atom: Atom) -> bool:
 
 def read_often(graph: Graph, machine: Machine) -> frozenset[Var]:
     """The values that are stored however cheap they are, as each element is read so many times:
-    what overlapping windows or a table of few elements are taken from, and parts of broadcast
-    complex numbers, which lie apart in memory."""
+    what overlapping windows or a table of few elements are taken from, parts of broadcast complex
+    numbers, which lie apart in memory, and broadcast choices of one array or another as a whole,
+    where vectors would be read from both."""
     taken: set[Atom] = set()
     broadcast: set[Atom] = set()
     stored: set[Var] = set()
+    uniform = {
+        e.output
+        for e in graph.equations
+        if e.primitive is axis_primitives.broadcast_in_dim and not e.inputs[0].type.shape
+    }
     for equation in reversed(graph.equations):
         is_gather = equation.primitive is indexing.gather
         if equation.primitive.kind == "view" or is_gather:
             x, out = equation.inputs[0], equation.output
             is_often = is_at_most(x.type.size * machine.often_read, out.type.size)
-            if is_gather and out.type.ndim > x.type.ndim:  # windows, of which each may be long
+            if out.type.ndim > x.type.ndim:  # windows, of which each may be long, or rows
                 is_often = is_often or is_open(x.type.size * machine.often_read, out.type.size)
             if out in taken or (is_often and is_gather):
                 taken.add(x)
@@ -91,7 +98,8 @@ def read_often(graph: Graph, machine: Machine) -> frozenset[Var]:
         elif equation.primitive.kind == "elementwise":
             (x, *_), out = equation.inputs, equation.output
             is_part = x.type.dtype.kind == "c" and out.type.dtype.kind == "f"
-            if out in taken or (is_part and out in broadcast):
+            is_chosen = equation.primitive is select and x in uniform
+            if out in taken or ((is_part or is_chosen) and out in broadcast):
                 stored.add(out)
     return frozenset(stored)
 
