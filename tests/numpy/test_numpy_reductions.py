@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import tries
 
+import transpile
 from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
@@ -283,3 +284,13 @@ def test_result_of_a_reduction_of_a_python_scalar_is_strong():
     (out,) = trace_to_graph(lambda n: np.sum(n), 3.0).outputs
     assert not out.type.weak
     assert evaluate(lambda n: np.max(n), 3.0)[0] == 3.0
+
+
+def test_an_initial_value_comes_before_complex_elements_that_are_equal():
+    zeros = [complex(a, b) for a in (0.0, -0.0) for b in (0.0, -0.0)]
+    for initial in zeros:
+        for function in (np.max, np.min):
+            f = transpile.jit(lambda x, g=function, v=initial: g(x, axis=1, initial=v))
+            x = np.array([[zero, other] for zero in zeros for other in zeros])
+            found, want = f(x), function(x, axis=1, initial=initial)
+            assert np.array_equal(np.signbit(found.view(float)), np.signbit(want.view(float)))

@@ -95,3 +95,30 @@ def test_arrays_of_one_value_keep_their_size():
     X = np.random.default_rng(0).uniform(1, 2, (3, 5))
     for found, want in zip(transpile.jit(covariance)(X), covariance(X), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, w: np.average(x[0], weights=w),
+        lambda x, w: np.average(x, axis=1, weights=w, returned=True),
+        lambda x, w: np.cov(x, aweights=w),
+        lambda x, w: np.cov(x, fweights=w),
+        lambda x, w: np.cov(x, fweights=w.astype(int), aweights=w),
+    ],
+)
+@pytest.mark.parametrize("dynamic_shapes", [False, True])
+def test_weights_that_numpy_refuses_are_its_errors(f, dynamic_shapes):
+    x = np.array([[0.3, 1.7, -0.4, 2.1], [1.2, 0.1, 0.9, -1.3]])
+    compiled = transpile.jit(f, dynamic_shapes=dynamic_shapes)
+    kinds = set()
+    for w in ([0.0] * 4, [1.0, -1.0, 0.0, 0.0], [0.5, 1.0, 1.0, 2.0], [1.0, 2.0, 0.0, 1.0]):
+        try:
+            want = quietly(f)(x, np.array(w))
+        except (ZeroDivisionError, ValueError, TypeError) as problem:
+            kinds.add(type(problem))
+            with pytest.raises(type(problem), match=str(problem)):
+                compiled(x, np.array(w))
+        else:
+            np.testing.assert_allclose(compiled(x, np.array(w)), want, rtol=1e-12)
+    assert ZeroDivisionError in kinds

@@ -67,17 +67,34 @@ def require(smaller: Index, larger: Index, what: str, words: str = "") -> None:
             f"{what} needs {smaller} <= {larger}, which does not follow from what is declared of "
             f"the sizes; declare it: {declaration(a, '<=', b)}"
         )
-        if THREAD.assumed is None or not THREAD.assumed.covers(larger - smaller, text):
+        assumed = THREAD.assumed
+        is_settled = assumed is not None and (
+            assumed.covers(larger - smaller, text)
+            or (words and not assumed.is_short and is_refused_by_call(smaller, larger, words))
+        )
+        if not is_settled:
             raise UndecidedSizeError(text)
 
 
 def require_index(index: Index, axis: int, size: Index, start: Index) -> None:
     """Raise UndecidedSizeError unless an index, which is the element `start` of an axis, is one of
     it for all runtime sizes, or the call can end with NumPy's IndexError where it is none."""
-    what = f"the index {index} of an axis of size {size}"
-    words = index_error(f"index {index} is out of bounds for axis {axis} with size {size}")
+    what, words = _texts(index, axis, size)
     require(0, start, what, words)
     require(start + 1, size, what, words)
+
+
+def require_signed_index(index: Index, axis: int, size: Index, behind: int = 0) -> None:
+    """The same for an index that counts from the end of the axis where it turns out less than 0; so
+    many indices behind the end are allowed."""
+    what, words = _texts(index, axis, size)
+    require(0, index + size, what, words)
+    require(index + 1, size + behind, what, words)
+
+
+def _texts(index: Index, axis: int, size: Index) -> tuple[str, str]:
+    words = index_error(f"index {index} is out of bounds for axis {axis} with size {size}")
+    return f"the index {index} of an axis of size {size}", words
 
 
 def require_slice(start: Index, limit: Index, size: Index) -> None:

@@ -42,6 +42,7 @@ from transpile.numpy.core.runtime_sizes import (
     extent_of,
     is_float_found_later,
     is_found_later,
+    larger_of,
     offset_of,
     range_of,
     range_of_floats,
@@ -476,7 +477,7 @@ def diag(v: Array, k: Any = 0) -> Any:
     if x.ndim != 1:
         raise located(ValueError, "Input must be 1- or 2-d.")
     offset = offset_of(k)
-    before, after = (0, offset) if offset >= 0 else (-offset, 0)
+    before, after = larger_of(-offset, 0), larger_of(offset, 0)
     n = x.shape[0]
     padded = (
         x

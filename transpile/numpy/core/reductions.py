@@ -265,7 +265,8 @@ def _extreme(name: str, a: Array, axis: Any, keepdims: Any, initial: Any, where:
             )
         result = reduce_axes(_reducing(ufunc, x.dtype), x, axes)
         if is_given(initial):
-            result = call(ufunc, result, convert(as_array(initial), x.dtype))
+            pair = result, convert(as_array(initial), x.dtype)
+            result = call(ufunc, *(pair[::-1] if x.dtype.kind == "c" else pair))  # ties are NumPy's
     return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Dim, Index, sides
+from transpile.ir.dims import Dim, Index, sides, terms_of
 from transpile.ir.graph import Atom, Const, Equation, Var
 from transpile.ir.indices.lengths import are_equal_later, lengths_of
-from transpile.ir.indices.requirements import extreme, is_at_most, require
+from transpile.ir.indices.requirements import (
+    extreme,
+    is_at_most,
+    require,
+    require_signed_index,
+)
 from transpile.ir.indices.size_value import SIZE_VALUES, UNDECIDED
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import FLOAT64, INT64
@@ -20,6 +25,7 @@ from transpile.numpy.core.promotion import convert, index_of, is_weak, strengthe
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import axes as primitives
+from transpile.primitives import elementwise
 from transpile.trace.bytecode.call_resolution import SUBSTITUTES
 from transpile.trace.lengths import measured, none_of
 from transpile.trace.trace import Trace, bind, the_trace
@@ -29,9 +35,12 @@ from transpile.util.interrupt_safety import THREAD
 
 def dimension_value(dim: Any) -> Any:
     """A size as a value: a Python int, or for a runtime size the last of as many numbers and one,
-    counted from 0, which costs nothing: elements of `iota` are their subscripts."""
+    counted from 0, which costs nothing: elements of `iota` are their subscripts. A multiple that is
+    more than any int64 raises OverflowError."""
     if isinstance(dim, int):
         return dim
+    if any(not -(2**63) <= factor < 2**63 for _, factor in terms_of(dim)):
+        raise located(OverflowError, "Python int too large to convert to C long")
     counted = bind(primitives.iota, shape=(dim + 1,), dimension=0, dtype=INT64)
     last = bind(primitives.slice_, counted, start=(dim,), limit=(dim + 1,), strides=(1,))
     value = weaken(bind(primitives.reshape, last, shape=()))
@@ -177,6 +186,28 @@ def size_of(value: Any) -> Index | None:
     return known if known is not None and is_at_most(0, known) else None
 
 
+def require_indices(index: Tracer, axis: int, size: Index, behind: int = 0) -> None:
+    """Have the call end with NumPy's IndexError where an index that is made of sizes is none of an
+    axis, nor one of so many behind it: those of a list, too."""
+    for known in dict.fromkeys(_sizes_among(index.owner, index.variable)):
+        require_signed_index(known, axis, size, behind)
+
+
+def _sizes_among(trace: Trace, atom: Atom) -> Iterator[Dim]:
+    """The sizes that elements of an int64 array are."""
+    equation = trace.producers.get(atom) if isinstance(atom, Var) and atom.type.shape else None
+    if equation is None:
+        known = _size_of(trace, atom, {}, _FOLLOWED)
+        if isinstance(known, Dim):
+            yield known
+    elif equation.primitive in _ARRANGING:
+        for part in equation.inputs:
+            yield from _sizes_among(trace, part)
+
+
+# Operations whose results have the elements of their operands, and no others.
+_ARRANGING = (primitives.broadcast_in_dim, primitives.concatenate, primitives.reshape)
+
 # Operations behind each other that are followed from a number to the sizes that it is made of.
 _FOLLOWED = 32
 
@@ -202,13 +233,13 @@ def _combined(
     trace: Trace, equation: Equation, found: dict[Atom, Index | None], further: int
 ) -> Index | None:
     match equation.primitive.name, [_size_of(trace, x, found, further) for x in equation.inputs]:
-        case ("convert", [known]) if equation.inputs[0].type.dtype.kind in "iu":
+        case (elementwise.convert.name, [known]) if equation.inputs[0].type.dtype.kind in "iu":
             return known
-        case ("add", [int() | Dim() as one, int() | Dim() as other]):
+        case (elementwise.add.name, [int() | Dim() as one, int() | Dim() as other]):
             return one + other
-        case ("subtract", [int() | Dim() as one, int() | Dim() as other]):
+        case (elementwise.subtract.name, [int() | Dim() as one, int() | Dim() as other]):
             return one - other
-        case ("multiply", [int() | Dim() as one, int() | Dim() as other]):
+        case (elementwise.multiply.name, [int() | Dim() as one, int() | Dim() as other]):
             return one * other
     return None
 

@@ -177,7 +177,8 @@ def diagonal(a: Array, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
     x = transpose_to(x, [*(k for k in range(x.ndim) if k not in (i, j)), i, j])
     *outer, n, m = x.shape
     offset = offset_of(offset)
-    rows, columns = larger_of(n + min(offset, 0), 0), larger_of(m - max(offset, 0), 0)
+    below, above = larger_of(-offset, 0), larger_of(offset, 0)
+    rows, columns = larger_of(n - below, 0), larger_of(m - above, 0)
     count = smaller_of(rows, columns)
     if count == 0 or is_empty(tuple(outer)):
         return (
@@ -186,7 +187,7 @@ def diagonal(a: Array, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
             else reshape_to(x, (*outer, count))
         )
     flat = as_view(reshape_to(x, (*outer, n * m)))
-    start = offset if offset >= 0 else -offset * m
+    start = above + below * m
     if is_at_most(1, count):
         return slice_axis(flat, flat.ndim - 1, start, start + (count - 1) * (m + 1) + 1, m + 1)
     key = {"start": start, "limit": start + count * (m + 1), "strides": m + 1}  # none or more

@@ -32,6 +32,7 @@ from transpile.numpy.manipulation.shapes import imag, real, squeeze
 from transpile.numpy.manipulation.transposes import transpose
 from transpile.numpy.manipulation.views import diagonal
 from transpile.numpy.math.products import dot
+from transpile.numpy.subscripts.bounds import fail_outside
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
@@ -49,8 +50,8 @@ def average(
     """The weighted mean along axes, with weights for all elements or for the positions along the
     axes; float64 for integers.
 
-    Weights whose sum is zero give NaN or infinities, where NumPy raises ZeroDivisionError. Raises
-    TypeError and ValueError for weights of another shape.
+    Raises ZeroDivisionError for weights whose sum is zero, TypeError and ValueError for those of
+    another shape.
     """
     x = as_array(a)
     axes = axes_of(axis, x.ndim)
@@ -62,14 +63,31 @@ def average(
         for i in axes:
             count = count * x.shape[i]
         return result, fill(count, result.shape, result.dtype)
-    w = _weights(as_array(weights), x, axis, axes)
+    given = as_array(weights)
+    w = _weights(given, x, axis, axes)
     with NumpyErrors():
         wanted = [x.dtype, w.dtype] + ([FLOAT64] if x.dtype.kind in "biu" else [])
         dtype = check_dtype(np.result_type(*wanted))
     total = sum(w, axes, dtype, keepdims=keepdims)
+    if isinstance(given, Tracer):
+        _check_total(total)
+    else:
+        _check_total(np.sum(given, axes if w is given else None))
     scaled = sum(call(np.multiply, x, w, dtype=dtype), axes, keepdims=keepdims)
     result = call(np.divide, scaled, total)
     return (result, broadcast_to(total, result.shape)) if returned else result
+
+
+def _check_total(total: Any) -> None:
+    """Raise NumPy's error, in a trace or in the program, where a sum of weights is zero."""
+    _refuse_where(total == 0, ZeroDivisionError, "Weights sum to zero, can't be normalized")
+
+
+def _refuse_where(refused: Any, error: type[Exception], text: str) -> None:
+    if isinstance(refused, Tracer):
+        fail_outside(refused, refused, error, text)
+    elif np.any(refused):
+        raise located(error, text)
 
 
 def _weights(w: Any, x: Any, axis: Any, axes: tuple[int, ...]) -> Any:
@@ -109,8 +127,9 @@ def cov(
     least float64.
 
     Normalised by N - ddof, N - 1 by default, N with `bias`. With `fweights` and `aweights` N is the
-    sum of weights, reduced as NumPy does. Known weights are checked; of traced ones the shape only.
-    Raises ValueError for more than two axes, RuntimeError for weights of another length.
+    sum of weights, reduced as NumPy does. Raises ValueError for more than two axes and for weights
+    below zero, TypeError for frequencies that are not whole, ZeroDivisionError for weights whose
+    sum is zero, RuntimeError for those of another length.
     """
     if ddof is not None and ddof != int(ddof):
         raise located(ValueError, "ddof must be integer")
@@ -142,30 +161,30 @@ def _variables(x: Any, rowvar: bool, may_turn: bool, dtype: Any) -> Any:
 
 
 def _observation_weights(given: Any, count: Any, name: str, whole: bool) -> Any:
-    """The weights of the observations as floats. Known ones are checked as NumPy does, with its
-    errors; of those that are traced only the shape is."""
+    """The weights of the observations as floats, checked as NumPy does, with its errors."""
     if given is None:
         return None
     w = convert(as_array(given), FLOAT64)
-    if not isinstance(w, Tracer) and whole and not np.all(w == np.around(w)):
-        raise located(TypeError, f"{name} must be integer")
+    if whole and as_array(given).dtype.kind not in "biu":
+        _refuse_where(w != np.rint(w), TypeError, f"{name} must be integer")
     if w.ndim > 1:
         raise located(RuntimeError, f"cannot handle multidimensional {name}")
     if w.shape[0] != count:
         raise located(RuntimeError, f"incompatible numbers of samples and {name}")
-    if not isinstance(w, Tracer) and np.any(w < 0):
-        raise located(ValueError, f"{name} cannot be negative")
+    if as_array(given).dtype.kind not in "bu":
+        _refuse_where(w < 0, ValueError, f"{name} cannot be negative")
     return w
 
 
 def _covariance(x: Any, frequencies: Any, reliabilities: Any, ddof: int) -> Any:
     """The covariance of the rows of x."""
     given = [w for w in (frequencies, reliabilities) if w is not None]
-    weights = None if not given else given[0] if len(given) == 1 else call(np.multiply, *given)
+    weights = None if not given else given[0] if len(given) == 1 else np.multiply(*given)
     if weights is None:
         centre, freedom = mean(x, 1, keepdims=True), _less(x.shape[1], ddof)
     else:
         total = sum(weights)
+        _check_total(total if isinstance(weights, Tracer) else np.sum(weights))
         weighted = call(np.multiply, x, weights)
         centre = call(np.divide, sum(weighted, 1, keepdims=True), total)
         freedom = _freedom(total, weights, reliabilities, ddof)

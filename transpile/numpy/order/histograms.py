@@ -87,7 +87,8 @@ def _check_bins(numbers: Any, length: Any) -> None:
     count = as_operand(length) if isinstance(length, Dim) else np.int64(length)
     known = "{}" if isinstance(length, Dim) else length
     text = (
-        f"bincount has no bin for {{}} with a minlength of {known}; length= ignores larger values"
+        f"bincount has no bin for {{}} with a minlength of {known}, where NumPy's result is "
+        "longer: without a minlength the program finds the length; length= ignores larger values"
     )
     outside = np.logical_or(numbers < 0, numbers >= count)
     fail_outside(numbers, outside, ValueError, text, *[count] * isinstance(length, Dim))

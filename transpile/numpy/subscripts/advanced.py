@@ -28,6 +28,7 @@ from transpile.numpy.core.promotion import (
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.runtime_sizes import require_indices
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
@@ -347,17 +348,20 @@ def _common(values: list[Any]) -> Shape:
 def _in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape) -> Any:
     """An index counted from the beginning; a known one that is out of range is an error, unless a
     mode says what it means."""
+    if isinstance(index, Dim):
+        index = _traced_part(as_operand(index))
     if isinstance(index, Tracer):
         if size == 0 and 0 not in common and _MODES.get(mode or "", CLIP) == CLIP:
             raise located(IndexError, f"index 0 is out of bounds for axis {axis} with size 0")
         if mode == WRAP:
             return call(np.remainder, index, size)
         if mode is None:
+            require_indices(index, axis, size)
             bounds.check_index(index, axis, size)
         return from_start(index, size)
     if isinstance(index, np.ndarray | int) and isinstance(size, Dim) and mode is None:
         return _known_in_range(np.asarray(index, INT64), axis, size)
-    if isinstance(index, Dim) or isinstance(size, Dim):
+    if isinstance(size, Dim):
         raise unsupported(f"an axis of size {size} is not indexed by arrays and {index!r} together")
     array = np.asarray(index, INT64)
     if mode == WRAP:

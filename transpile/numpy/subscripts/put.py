@@ -34,7 +34,12 @@ from transpile.numpy.core.promotion import (
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.runtime_sizes import dimension_value, element_of, offset_of
+from transpile.numpy.core.runtime_sizes import (
+    dimension_value,
+    element_of,
+    offset_of,
+    require_indices,
+)
 from transpile.numpy.core.scans import cumsum
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import ravel, shape_argument
@@ -91,7 +96,7 @@ def put(a: Array, ind: Array, v: Array, mode: str = "raise") -> None:
 
     A traced index out of range assigns nothing in the mode `raise`, where NumPy raises IndexError.
     """
-    flat = reshape_to(traced(ind), (as_array(ind).size,)) if isinstance(ind, Tracer) else None
+    flat = reshape_to(traced(ind), (as_array(ind).size,)) if has_tracer(ind) else None
     indices = as_indices(np.ravel(ind) if flat is None else flat, "safe")
     count = indices.shape[0]
     if count == 0 or as_array(v).size == 0:
@@ -208,11 +213,13 @@ def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
     """
     x, number = _flat_axis(arr, axis)
     size = x.shape[number]
+    obj = as_array(obj) if isinstance(obj, list | tuple) and has_tracer(obj) else obj
     if isinstance(obj, Tracer):
         if obj.size != 1 or obj.dtype == BOOL:
             kept = _not_deleted(obj, size)
             return get_item(x, (*[slice(None)] * number, kept))
         index = reshape_to(as_indices(obj), ())
+        require_indices(index, number, size)
         index = elementwise.where(call(np.less, index, 0), call(np.add, index, size), index)
         count = bind(primitives.iota, shape=(size - 1,), dimension=0, dtype=INT64)
         kept = call(np.add, count, convert(call(np.greater_equal, count, index), INT64))
@@ -220,7 +227,7 @@ def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
     if isinstance(size, Dim):
         if isinstance(obj, Dim) or not (np.ndim(obj) or isinstance(obj, slice)):
             return _without_one(x, offset_of(obj), number)
-        kept = _not_deleted(obj if isinstance(obj, slice) else traced(np.asarray(obj)), size)
+        kept = _not_deleted(obj if isinstance(obj, slice) else traced(obj), size)
         return get_item(x, (*[slice(None)] * number, kept))
     return take(x, np.delete(np.arange(size), obj), number)
 
@@ -272,6 +279,7 @@ def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
             values = np.array(values, x.dtype)
     added = convert(traced(values), x.dtype)
     _check_positions(obj, size)
+    obj = as_array(obj) if isinstance(obj, list | tuple) and has_tracer(obj) else obj
     if isinstance(obj, Tracer) and obj.ndim and obj.dtype == BOOL:
         (obj,) = np.nonzero(obj)
     if added.ndim < x.ndim:
@@ -309,6 +317,8 @@ def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
     if not isinstance(obj, Tracer):
         return take(whole, np.insert(np.arange(size), obj, size + np.arange(count)), number)
     indices = reshape_to(as_indices(obj), (obj.size,))
+    if indices.shape[0] == 1:  # NumPy looks at no others
+        require_indices(indices, number, size, behind=1)
     return take(whole, _order_with(indices, size, count), number)
 
 
