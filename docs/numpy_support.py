@@ -134,8 +134,8 @@ NOTES = """
   that length, which the program finds ([runtime_sizes.md](runtime_sizes.md)); `size=` gives another
   one, as in JAX. So have `repeat` by traced counts and `bincount`, where
   `total_repeat_length=` and `minlength=` give another one.
-* Functions that raise for some values (`average` with weights that sum to zero, `nanargmax` of
-  nothing but NaN, `geomspace` from zero) give NaN, or the index -1. With
+* Functions that raise for some values (`nanargmax` of nothing but NaN, `geomspace` from zero) give
+  NaN, or the index -1. With
   `jit(f, check_bounds=True)` `nanargmax` and `nanargmin` raise NumPy's ValueError.
 * Functions whose dtype depends on values keep the dtype that their operand has: `real_if_close`
   stays complex, `poly` of complex zeros too, `roots` is always complex.

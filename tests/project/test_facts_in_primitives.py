@@ -31,6 +31,7 @@ JUSTIFIED = {
         "fusion.elements",
         "iota concatenate pad gather dynamic_slice dynamic_update_slice",
     ): RULES,
+    ("numpy.core.runtime_sizes", "broadcast_in_dim concatenate reshape"): RULES,
     ("numpy.core.ufuncs", "mantissa exponent"): PARTS,
     ("numpy.linalg.symmetric", "cholesky eigh"): API,
     ("ops", "add multiply"): API,

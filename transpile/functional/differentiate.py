@@ -24,17 +24,19 @@ from transpile.functional.flatten_fun import (
     zero,
 )
 from transpile.ir.graph import Graph
+from transpile.ir.graph_rewrite import counts_of, with_lengths
 from transpile.ir.source_info import user_source
 from transpile.ir.types import FLOAT0, ArrayType, kind_letter
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import describe, function_name, type_text
+from transpile.trace.trace import current_trace
 from transpile.trace.tracebacks import api_boundary
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp as push_forward
 from transpile.transforms.linearize import Linearized
 from transpile.transforms.linearize import linearize as linearize_graph
 from transpile.transforms.transpose import transpose
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import dataclass, replace
 
 # ---------------------------------------------------------------------------------- forward mode
 
@@ -245,9 +247,8 @@ def _linearized(
     role = "backward" if is_transposed else "forward"
     flat, leaves = flatten_function(fun, primals, has_aux=has_aux, role=role)
     linearized = linearized_graph(flat, leaves)
-    results, residuals = linearized.split(flat.run(linearized.forward, leaves))
+    results, derivative = linear_map(flat, linearized, leaves, is_transposed)
     count = flat.out_tree.num_leaves
-    derivative = linear_map(flat, linearized, residuals, is_transposed)
     return flat.out_tree.unflatten(results[:count]), derivative, flat.aux(results[count:])
 
 
@@ -258,12 +259,24 @@ def linearized_graph(flat: Flat, leaves: Sequence[Any]) -> Linearized:
 
 
 def linear_map(
-    flat: Flat, linearized: Linearized, residuals: Sequence[Any], is_transposed: bool
-) -> LinearMap:
-    """The linear function with the values of its residuals."""
+    flat: Flat, linearized: Linearized, leaves: Sequence[Any], is_transposed: bool
+) -> tuple[list[Any], LinearMap]:
+    """The results, and the linear function with the values of its residuals. Outside of traces the
+    lengths that have been found on the way are numbers in it."""
     active = tuple(is_inexact(kind) for kind in flat.in_types)
     moving = tuple(linearized.active[: flat.out_tree.num_leaves])
-    return LinearMap(flat, linearized.linear, active, moving, tuple(residuals), is_transposed)
+    forward, linear = linearized.forward, linearized.linear
+    counts = {} if current_trace() is not None else counts_of(forward.graph.equations)
+    if counts:
+        outputs = *counts.values(), *forward.graph.outputs
+        forward = Closed(replace(forward.graph, outputs=outputs), forward.captured)
+    values = flat.run(forward, leaves)
+    if counts:
+        found = dict(zip(counts, map(int, values), strict=False))
+        closed = Closed(with_lengths(flat.closed.graph, found), flat.closed.captured)
+        flat, linear = replace(flat, closed=closed), with_lengths(linear, found)
+    results, residuals = linearized.split(values[len(counts) :])
+    return results, LinearMap(flat, linear, active, moving, tuple(residuals), is_transposed)
 
 
 @api_boundary

@@ -205,7 +205,7 @@ def _sizes_among(trace: Trace, atom: Atom) -> Iterator[Dim]:
             yield from _sizes_among(trace, part)
 
 
-# Operations whose results have the elements of their operands, and no others.
+# Operations whose results have all elements of their operands, and no others.
 _ARRANGING = (primitives.broadcast_in_dim, primitives.concatenate, primitives.reshape)
 
 # Operations behind each other that are followed from a number to the sizes that it is made of.
