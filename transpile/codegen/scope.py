@@ -192,6 +192,9 @@ class Scope:
 
     def negated(self, expr: Expr) -> str:
         """The negation of a condition."""
+        match expr:
+            case Apply(op="logical_not", args=(inner,)):
+                return self.printer.print(inner)
         return self.printer.print(Apply("logical_not", (expr,), BOOL))
 
     def assigned(self, expr: Expr) -> str:

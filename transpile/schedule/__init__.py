@@ -25,6 +25,7 @@ from transpile.schedule.cleanup.choices.invariant_choices import hoist_choices
 from transpile.schedule.cleanup.choices.late_operands import compare_late_operands_last
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
 from transpile.schedule.cleanup.early_exits import branch_on_exits
+from transpile.schedule.cleanup.exit_tests import end_at_tests
 from transpile.schedule.cleanup.kept_rows import skip_kept_rows
 from transpile.schedule.cleanup.licm import hoist_invariants
 from transpile.schedule.cleanup.local_cse import local_cse
@@ -298,6 +299,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     ),
     (version_trig_loops, "multiversioning: ordinary angles skip the reduction that huge ones need"),
     (share_places, "a number that several subscripts are has one place"),
+    (end_at_tests, "a loop that runs until a flag is set ends where the test stands that sets it"),
     (
         move_arrays_off_stack,
         "large local arrays become slices of the workspace, one for each thread",

@@ -9,9 +9,21 @@ from thorough import tries
 
 import transpile
 from transpile import lax
-from transpile.ir.loop_ir import Apply, Declare, For, Literal, Program, Ref, Update
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import (
+    Apply,
+    Declare,
+    For,
+    If,
+    IndexValue,
+    Literal,
+    Program,
+    Ref,
+    Store,
+    Update,
+)
 from transpile.ir.loop_ir import Kernel as LoopKernel
-from transpile.ir.loop_rewrite import parts, walk
+from transpile.ir.loop_rewrite import parts, subexpressions, walk
 from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.options import Options
 from transpile.schedule.cleanup.subscripts.predicted_subscripts import predict_subscripts
@@ -120,3 +132,80 @@ def test_a_place_that_is_not_negative_waits_for_no_choice():
             expected = expected * 0.5 + x[min(at, 9)]
             at -= 2
         assert transpile.jit(f)(x, start) == expected
+
+
+def find_roots(parent, starts):
+    """Path halving: an element is read and replaced at the same place."""
+    found = np.zeros(len(starts), np.int64)
+    for k in range(len(starts)):
+        i = starts[k]
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        found[k] = i
+    return found
+
+
+def test_whether_a_place_was_one_is_asked_of_its_number():
+    """The store is done where the number has a place, from either end."""
+    parent = np.array([0, 0, 1, 2, -3, 4, 5, -8, 8, 8])
+    starts = np.array([9, 7, 6, 5, -1, -2, 0])
+    program = transpile.jit(find_roots).lower(parent, starts)._lowering.program()
+    branches = list(statements_of(program, If))
+    asked = [p for s in branches for p in subexpressions(s.condition) if isinstance(p, Apply)]
+    assert any(p.op == "checked_subscript" for p in asked)
+    assert not any(p.op == "equal" for p in asked)
+    expected_parent = parent.copy()
+    expected = find_roots(expected_parent, starts)
+    compiled = transpile.jit(find_roots)(parent, starts)
+    assert compiled.tolist() == expected.tolist()
+    assert parent.tolist() == expected_parent.tolist()
+
+
+def test_a_store_outside_is_left_out_where_a_read_is_clamped():
+    """What has no place is not stored; the read that goes before it takes the nearest element."""
+
+    def f(x, at):
+        for k in range(len(at)):
+            i = at[k]
+            while x[i] > 0:
+                x[i] = x[i] - 1
+                i = i + 7
+        return x
+
+    # The read of x[i] is that of the last element where i is behind it: the loop ends there.
+    x = np.array([2, 0, 1, 3, 1, 0, 1, 0, 2, 0])
+    at = np.array([0, -1, -10, 3, 8])
+    expected, compiled = x.copy(), x.copy()
+    for i in at.tolist():
+        while expected[min(i, 9)] > 0:
+            if i < 10:
+                expected[i] -= 1
+            i += 7
+    transpile.jit(f)(compiled, at)
+    assert compiled.tolist() == expected.tolist()
+
+
+def test_a_number_that_has_changed_since_is_asked_as_it_was():
+    i, zero, five = Ref("i", INT64), Literal(np.int64(0), INT64), Literal(np.int64(5), INT64)
+    raised = Apply("add", (i, five), INT64)
+    choice = Apply("select", (Apply("less", (i, zero), BOOL), raised, i), INT64)
+    symbol = Symbol("at", 0, 5)
+    low = Apply("maximum", (Ref("place", INT64), zero), INT64)
+    last = Literal(np.int64(4), INT64)
+    begin = Declare("i", zero, constant=False)
+    place = Declare("place", choice)
+    at = Declare("at", Apply("minimum", (low, last), INT64), symbol=symbol)
+    test = Apply("equal", (IndexValue(Dim.of(symbol)), Ref("place", INT64)), BOOL)
+    branch = If(test, (Store("x", (Dim.of(symbol),), zero),))
+    change = Update(i, "add", five)
+
+    def condition(*body):
+        (kernel,) = predict_subscripts(program_of(*body), Options()).kernels
+        found = kernel.body[-1]
+        assert isinstance(found, If)
+        return found.condition
+
+    asked = Apply("checked_subscript", (i, five), INT64)
+    assert condition(begin, place, at, branch) == Apply("greater_equal", (asked, zero), BOOL)
+    assert condition(begin, place, at, change, branch) == test

@@ -3,37 +3,49 @@
     at = min(max(i < 0 ? i + n : i, 0), n - 1)   ->   at = subscript(i, n)
     at = min(i, n - 1), where i is not negative  ->   at = subscript(i, n)
     at = max(i < 0 ? i + n : i, 0), where i < n  ->   at = subscript(i, n)
+    if (at == (i < 0 ? i + n : i)) x[at] = y     ->   if (checked_subscript(i, n) >= 0) x[at] = y
 
 The choices on the left are three dependent instructions, for which the load of the element waits:
 as long as the load itself takes where the next subscript depends on the element, as in a walk
 through a linked list. Nearly all subscripts are places already, which a branch tells the processor
 in advance (`runtime_c/arithmetic/subscript.h`). Subscripts that are tested wait for one branch, too
-(`checked_subscripts.py`). Vector loops keep the choices, which are masks.
+(`checked_subscripts.py`), and so does the test that a clamped place was one: it asks nothing of the
+place. Vector loops keep the choices, which are masks.
 Runs after `vectorize_loops`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from functools import partial
 
 import numpy as np
 
 from transpile.analysis.integer_ranges import Facts
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import LANES_BOUND
+from transpile.ir.dims import sole_symbol
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
     Expr,
     For,
+    If,
     IndexValue,
     Literal,
     Program,
     Ref,
     Statement,
 )
-from transpile.ir.loop_rewrite import map_bodies, names_read, subexpressions, walk, with_bodies
-from transpile.ir.types import INT64
+from transpile.ir.loop_rewrite import (
+    map_bodies,
+    map_expr,
+    names_read,
+    subexpressions,
+    walk,
+    with_bodies,
+)
+from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
 from transpile.schedule.cleanup.ranges.settled_comparisons import watch
 from transpile.schedule.cleanup.subscripts.checked_subscripts import (
@@ -99,8 +111,12 @@ def _body(body: Body, settled: Set[int]) -> Body:
 
 def _statements(body: Body, settled: Set[int]) -> list[Statement]:
     chosen: dict[str, Expr] = {}  # constants that count from the end, which have not changed since
+    places: dict[str, Apply] = {}  # the subscripts that constants are, where their numbers have not
     result: list[Statement] = []
     for statement in body:
+        if isinstance(statement, If):
+            test = map_expr(statement.condition, partial(_asked, places=places, chosen=chosen))
+            statement = changed(statement, condition=test)
         if isinstance(statement, Declare) and statement.dtype == INT64:
             found = _subscript(statement.value, chosen)
             if found is None and id(statement) in settled and statement.symbol is not None:
@@ -108,10 +124,14 @@ def _statements(body: Body, settled: Set[int]) -> list[Statement]:
             statement = changed(statement, value=found or statement.value)
             if statement.constant and counted_from_the_end(statement.value) is not None:
                 chosen[statement.name] = statement.value
+            place = _place(statement.value, places)
+            if statement.symbol is not None and place is not None:
+                places[statement.name] = place
         elif not (isinstance(statement, For) and statement.simd):
             statement = with_bodies(statement, lambda inner: _body(inner, settled))
         for name in updated(statement):
             chosen = {n: v for n, v in chosen.items() if name not in names_read(Declare(n, v))}
+            places = {n: v for n, v in places.items() if name not in names_read(Declare(n, v))}
         result.append(statement)
     return result
 
@@ -147,6 +167,31 @@ def _raised(value: Expr) -> Expr | None:
         case Apply(op="maximum", args=(place, Literal(value=0))):
             found = counted_from_the_end(place)
             return None if found is None else Apply("subscript", found, INT64)
+    return None
+
+
+def _asked(test: Expr, places: Mapping[str, Apply], chosen: Mapping[str, Expr]) -> Expr:
+    """The test whether the place of a number is in range for the test that it was not clamped;
+    other expressions as they are."""
+    match test:
+        case Apply(op="equal", args=(IndexValue() as index, unclamped)):
+            place = _place(index, places)
+            if place is not None and _from_the_end(unclamped, chosen) == place.args:
+                found = Apply("checked_subscript", place.args, INT64)
+                return Apply("greater_equal", (found, Literal(np.int64(0), INT64)), BOOL)
+    return test
+
+
+def _place(value: Expr, places: Mapping[str, Apply]) -> Apply | None:
+    """The subscript that a number is, which may have a name; None for other numbers."""
+    match value:
+        case Apply(op="subscript"):
+            return value
+        case Ref(name=name):
+            return places.get(name)
+        case IndexValue(index=index):
+            symbol = sole_symbol(index)
+            return None if symbol is None else places.get(symbol.name)
     return None
 
 
