@@ -9,7 +9,7 @@ from thorough import each
 
 import transpile
 from transpile import lax
-from transpile.ir.loop_ir import Alloc, Apply, For
+from transpile.ir.loop_ir import Alloc, Apply, For, Update
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.ir.loop_verifier import check
 from transpile.machine import Machine
@@ -173,6 +173,67 @@ def test_functions_have_loops_of_their_own(f):
 def test_other_loops_stay(f):
     before = lowered(f, *arguments(f))
     assert fission_functions(before, SMALL) == before
+
+
+def sum_of(term):
+    return lambda x: lax.fori_loop(0, N, lambda i, s: s + term(i, s, x), 0.0)
+
+
+def by_parity(i, s, x):
+    return np.where(i % 2 == 1, 4.0, 2.0) * np.exp(-x[i])
+
+
+def of_two_functions(i, s, x):
+    return x[i] * np.sin(x[i]) * np.exp(x[i])
+
+
+def divided(i, s, x):
+    return 1.0 / (np.exp(x[i]) - x[i])
+
+
+def of_the_sum(i, s, x):
+    return s * np.exp(x[i])
+
+
+def of_an_element_elsewhere(i, s, x):
+    return x[N - 1 - i] * np.exp(x[i])
+
+
+@pytest.mark.parametrize(
+    ("term", "left"),
+    [
+        (by_parity, ["add"]),
+        (of_two_functions, ["add"]),
+        (divided, ["add", "divide"]),
+        (of_the_sum, ["add", "multiply"]),
+        (of_an_element_elsewhere, ["add", "multiply"]),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_lanes_compute_the_terms_of_a_sum(term, left):
+    """But for what waits for the sum, divisions, which are computed beside its additions, and what
+    lanes would gather."""
+    before = lowered(sum_of(term), X)
+    after = fission_functions(before, SMALL)
+    assert_same_results(run(after, (X,)), run(before, (X,)))
+    (last,) = [s for s in loops_of(after) if any(isinstance(t, Update) for t in s.body)]
+    operations = {p.op for s in last.body for p in parts(s) if isinstance(p, Apply)}
+    assert sorted(operations | {s.op for s in last.body if isinstance(s, Update)}) == left
+
+
+def test_a_function_of_several_statements_is_computed_once():
+    def f(x):
+        def step(i, carry):
+            s, t = carry
+            y = np.exp(x[i])
+            return s + 2.0 * y, t * 0.5 + 3.0 * y
+
+        return lax.fori_loop(0, N, step, (0.0, 0.0))
+
+    before = lowered(f, X)
+    after = fission_functions(before, SMALL)
+    assert_same_results(run(after, (X,)), run(before, (X,)))
+    assert sum(len(functions_in(s)) for s in loops_of(after) if not s.ordered) == 1
 
 
 def test_sums_that_compilers_put_side_by_side_stay():

@@ -10,8 +10,8 @@ Additions of floats keep their order, and a recurrence waits for itself; a funct
 operands need not. This is loop distribution (Kennedy and Allen, Optimizing Compilers for Modern
 Architectures, 2001, 5.4) with scalar expansion. *Early* statements are those that the operands of a
 function depend on, through scalars of earlier iterations too; they write no array. Where they are
-constants alone, they stand in the loop of the functions, and in the last one. The last loop has all
-other statements.
+constants alone, they stand in the loop of the functions, and in the last one, and lanes compute the
+whole term of a sum, of which the function is a part. The last loop has all other statements.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TypeGuard
 
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED, SUBEXPRESSIONS_SHARED
-from transpile.ir.dims import Dim, Index, Symbol, bounds, symbols_of, terms_of
+from transpile.ir.dims import Dim, Index, Symbol, bounds, substitute, symbols_of, terms_of
 from transpile.ir.indices.row_major import blocks_of
 from transpile.ir.loop_ir import (
     Alloc,
@@ -31,6 +31,8 @@ from transpile.ir.loop_ir import (
     Expr,
     For,
     If,
+    IndexValue,
+    Literal,
     Load,
     Program,
     Ref,
@@ -280,6 +282,8 @@ class _Fission:
             slices = kept
             early = set[int]().union(*(own for _, own in slices.values()))
         functions = {f: number for f, (number, _) in slices.items()}
+        if all(map(known.is_constant, early)):
+            functions, early = _widened(loop, known, functions, early)
         fission = cls(loop, known, functions, early, names, machine.function_block)
         return fission if slices and fission.is_possible() else None
 
@@ -371,6 +375,64 @@ class _Fission:
             if isinstance(p, Ref) and p.name in names
         )
         return {scalar: self._kept(scalar.name, scalar, body) for scalar in scalars}
+
+
+def _widened(
+    loop: For, known: _Dependences, functions: Mapping[Apply, int], early: set[int]
+) -> tuple[dict[Apply, int], set[int]]:
+    """The largest expressions around functions that do not wait for the iteration before either,
+    and all early statements: lanes compute what a sum adds, and the last loop only adds."""
+    found: dict[Apply, int] = {}
+    early = set(early)
+    for function, number in functions.items():
+        wide, needed = function, set[int]()
+        everywhere = (p for s in walk(loop.body) for p in parts(s))
+        if sum(part == function for part in everywhere) == 1:
+            for expr in _around(loop.body[number], function):
+                own = known.of(expr, number)
+                if own is None or number in own or not all(map(known.is_constant, own)):
+                    continue
+                if _is_in_lanes(expr, function, loop.symbol):
+                    wide, needed = expr, own
+                    break
+        found[wide] = number
+        early |= needed
+    return found, early
+
+
+def _around(statement: Statement, function: Apply) -> list[Apply]:
+    """The expressions that a function stands in, the largest one first."""
+    inside = {p: list(subexpressions(p)) for p in parts(statement) if isinstance(p, Apply)}
+    around = [p for p, own in inside.items() if p != function and function in own]
+    return sorted(around, key=lambda p: -len(inside[p]))
+
+
+def _is_in_lanes(expr: Apply, function: Apply, symbol: Symbol) -> bool:
+    """True if lanes compute what stands around a function as well as the function itself."""
+    if expr.dtype != function.dtype:
+        return False
+    return all(
+        _is_function(part) or _is_cheap_in_lanes(part, symbol)
+        for part in subexpressions(expr)
+        if part not in set(subexpressions(function))
+    )
+
+
+def _is_cheap_in_lanes(part: Expr, symbol: Symbol) -> bool:
+    """True for numbers, counters, neighbouring elements, and what takes as long as an addition: a
+    division is computed while a sum waits for its last addition."""
+    match part:
+        case Literal() | Ref():
+            return True
+        case IndexValue(index=index):
+            return all(isinstance(a, Symbol) for m, _ in terms_of(index) for a in m)
+        case Load(index=index):
+            following = {symbol: Dim.of(symbol) + 1}
+            steps = [substitute(i, following) - i for i in index]
+            return not any(steps[:-1]) and steps[-1:] in ([], [0], [1])
+        case Apply(primitive=primitive):
+            return not primitive.transcendental and primitive.weight <= 1
+    return False
 
 
 def _is_function(expr: Expr) -> TypeGuard[Apply]:
