@@ -217,6 +217,7 @@ NUMBERS = {
     ("schedule/memory_plan", "ALIGNMENT"): "the contract of a program with its caller",
     ("schedule/stack", "STACK"): "the contract of a program with its caller",
     ("schedule/stack", "HELPERS"): "what the functions of runtime_c need",
+    ("schedule/team_guards", "_PARTS_OF_FUNCTION"): LENGTH,
 }
 
 LONGEST_FILE = 500

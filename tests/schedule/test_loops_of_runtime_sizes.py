@@ -294,6 +294,23 @@ def test_a_short_loop_around_teams_has_a_version_without_any():
     assert not any(isinstance(s, For) and s.parallel for s in walk(branch.orelse))
 
 
+def test_a_loop_around_teams_with_many_functions_is_written_once():
+    """Each stands in both versions, where a compiler takes most of its time for it."""
+
+    def waves(x):
+        def step(k, x):
+            y = np.exp(x) + np.exp2(x) * x[k] + np.log(x) * np.tanh(x)
+            return y + np.exp(-x) * np.arctan(x) + np.cbrt(x) + np.sinh(x) + np.cosh(x)
+
+        return lax.fori_loop(0, len(x), step, x)
+
+    program = scheduled(waves, struct("n"))
+    (kernel,) = program.kernels
+    assert not any(isinstance(s, If) and _is_around(s.body) for s in kernel.body)
+    (loop,) = (s for s in kernel.body if isinstance(s, For) and _is_around((s,)))
+    assert any(isinstance(s, If) for s in loop.body)
+
+
 def _is_around(body):
     """True of a sequential loop with a team inside."""
     (loop,) = body

@@ -13,7 +13,8 @@ What a branch may leave out, such as the way of huge angles, is written once.
 Of a loop that is a few lines long and has such loops inside, there are two versions, too, one for
 sizes for which no team is used anywhere: in it nothing is tested in each iteration, and gcc keeps
 in registers what the regions of the other version read from memory. A guard that depends on the
-loops around it as well stands in the pragma, behind that test.
+loops around it as well stands in the pragma, behind that test. Elementary functions count as the
+lines that they become there: gcc takes most of its time for these.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from transpile.ir.types import BOOL
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.util.frozen_records import dataclass, replace
+
+_PARTS_OF_FUNCTION = 40  # numbers and operations of the C of an elementary function
 
 
 @contract()
@@ -82,7 +85,10 @@ class _Guards:
         # What depends on this loop, too, is largest in one of its iterations.
         largest = [largest_of(slack, self.sizes) for slack in slacks]
         known = [slack for slack in largest if symbols_of(slack) <= self.sizes]
-        if not slacks or len(known) < len(teams) or not self._is_small(loop):
+        functions = sum(_functions_in(s) for s in walk((loop,)))
+        if not self._is_small(loop, functions * _PARTS_OF_FUNCTION):
+            return guarded
+        if not slacks or len(known) < len(teams):
             return guarded
         if any(isinstance(slack, int) and slack >= 0 for slack in known):
             return guarded
@@ -106,13 +112,19 @@ class _Guards:
         slack = work - self.machine.least_parallel_work
         return slack if isinstance(slack, Dim) and (bounds(slack)[0] or -1) < 0 else None
 
-    def _is_small(self, loop: For | While) -> bool:
-        """True if a loop is a few lines of C, which may stand there twice, and calls no routine,
-        beside which the region is short."""
+    def _is_small(self, loop: For | While, further: int = 0) -> bool:
+        """True if a loop is a few lines of C, which may stand there twice, with so many further
+        parts, and calls no routine, beside which the region is short."""
         every = list(walk((loop,)))
         if any(isinstance(s, Call) for s in every):
             return False
-        return sum(len(parts(s)) for s in every) <= self.machine.most_repeated_parts
+        size = sum(len(parts(s)) for s in every) + further
+        return size <= self.machine.most_repeated_parts
+
+
+def _functions_in(statement: Statement) -> int:
+    """How many elementary functions a statement computes itself."""
+    return sum(isinstance(p, Apply) and p.primitive.transcendental for p in parts(statement))
 
 
 def _is_enough(slack: Index) -> Expr:
