@@ -136,13 +136,14 @@ static uint64_t *argsort_real_U(int64_t format, int64_t n, const char *x, int64_
         pairs[i] = (uint64_t)(U)(keys[i] - least) >> lower << 32 | (uint64_t)i;
     }
     uint64_t *sorted = pairs;
-    if (width <= SORT_DIGIT && n > SORT_FEW) {
-        sorted = sort_digits_u64(n, pairs, other, 32, 32 + width);
+    if ((width <= SORT_DIGIT && n > SORT_FEW) || (!SORT_IN_VECTORS && n >= SORT_MANY)) {
+        sorted = sort_digits_u64(n, pairs, other, 32, 32 + width - lower);
     } else {
-        sort_unstable_u64(n, pairs, other);
+        sort_unstable_u64(SORT_UNSIGNED, n, pairs, other);
     }
     if (lower > 0) {
-        argsort_runs_U(format, 1, 0, n, x, stride, least, lower, sorted, other);
+        argsort_runs_U(format, 1, 0, n, x, stride, least, lower, sorted,
+                       sorted == pairs ? other : pairs);
     }
     return sorted;
 }

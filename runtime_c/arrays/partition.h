@@ -1,19 +1,26 @@
 /* numpy.partition(x, kth, axis) and numpy.argpartition of real numbers, for rows along any axis.
 
    Method: keys are those of sort.h, and the halves of quicksort.h that have no rank in them stay as
-   they are (select.h). Positions of 32-bit keys are the lower halves of 64-bit words. For wider keys
-   the key at each rank is found first; then positions are told apart by their keys: those of less
-   ones to the front, of greater ones to scratch memory, and of equal ones, which are few, to its
-   end. */
+   they are (select.h). Positions of 32-bit keys are the lower halves of 64-bit words. For wider
+   keys the key at each rank is found first; then positions are told apart by their keys: those of
+   less ones to the front, of greater ones to scratch memory, and of equal ones, which are few, to
+   its end. */
 
-/* Moves the keys of one row that sorting puts to ranks[count], which ascend, to their places, with
-   no greater one before them and no smaller one behind; `out` may be x. */
+/* Moves the elements of one row that sorting puts to ranks[count], which ascend, to their places,
+   with no greater one before them and no smaller one behind; `out` may be x. They are moved where
+   `out` is, or in scratch memory where they are not adjacent there. */
 static void partition_row_U(int64_t format, int64_t n, const char *x, int64_t stride, int64_t count,
                             const int64_t *ranks, char *out, U *scratch)
 {
-    sort_load_keys_U(format, n, x, stride, scratch);
-    const U *keys = select_places_U(n, scratch, count, ranks);
-    sort_store_keys_U(format, n, keys, out, stride);
+    sort_word_U *moved = stride == 1 ? (sort_word_U *)(void *)out : scratch;
+    const int odd = sort_copy_numbers_U(format, n, x, stride, moved);
+    if (odd & SORT_NAN) {
+        sort_number_nans_U(format, n, moved);
+    }
+    select_places_U(format, n, moved, stride == 1 ? scratch : scratch + n, count, ranks);
+    for (int64_t i = 0; i < n && stride != 1; i++) {
+        sort_store_U(out, i * stride, moved[i]);
+    }
 }
 
 /* numpy.partition(x, ranks, axis=1) of x[outer][n][inner]; the ranks ascend. `scratch` has room for
@@ -50,9 +57,9 @@ static void argpartition_row_u32(int64_t format, int64_t n, const char *x, int64
             scratch[i + j] = (uint64_t)keys[j] << 32 | (uint64_t)(i + j);
         }
     }
-    const uint64_t *pairs = select_places_u64(n, scratch, count, ranks);
+    select_places_u64(SORT_UNSIGNED, n, scratch, scratch + n, count, ranks);
     for (int64_t i = 0; i < n; i++) {
-        order[i * stride] = (int64_t)(uint32_t)pairs[i];
+        order[i * stride] = (int64_t)(uint32_t)scratch[i];
     }
 }
 
@@ -129,9 +136,9 @@ static void argpartition_row_u64(int64_t format, int64_t n, const char *x, int64
 {
     uint64_t pivots[8];
     sort_load_keys_u64(format, n, x, stride, scratch);
-    const uint64_t *keys = select_places_u64(n, scratch, count, ranks);
+    select_places_u64(SORT_UNSIGNED, n, scratch, scratch + n, count, ranks);
     for (int64_t k = 0; k < count && k < 8; k++) {
-        pivots[k] = keys[ranks[k]];
+        pivots[k] = scratch[ranks[k]];
     }
     uint64_t *positions = stride == 1 ? (uint64_t *)order : scratch, *other = scratch + n;
     int64_t start = 0;

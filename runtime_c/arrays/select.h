@@ -61,20 +61,25 @@ static void select_keys_U(int64_t n, U *x, U *other, int width, int64_t before, 
     }
 }
 
-/* Moves the keys of x[n] that sorting puts to ranks[count], which ascend, to their places; those at
-   ranks below `before` are elsewhere. Scratch memory and `partitions` are those of sort_quick. */
-static void select_quick_U(int64_t n, U *x, U *other, int64_t before, int64_t count,
-                           const int64_t *ranks, int64_t partitions)
+/* So many elements are sorted rather than told apart for a rank: a quarter of the largest network
+   has them. */
+enum { SELECT_FEW_U = SORT_NETWORK_U / 4 };
+
+/* Moves the elements of x[n] that sorting puts to ranks[count], which ascend, to their places;
+   those at ranks below `before` are elsewhere. Elements, scratch memory and `partitions` are those
+   of sort_quick. */
+static void select_quick_U(int64_t format, int64_t n, sort_word_U *x, sort_word_U *other,
+                           int64_t before, int64_t count, const int64_t *ranks, int64_t partitions)
 {
-    while (count > 0 && n > SORT_NETWORK_U && partitions-- > 0) {
+    while (count > 0 && n > SELECT_FEW_U && partitions-- > 0) {
         bool is_done;
-        const int64_t low = sort_halves_U(n, x, other, &is_done);
+        const int64_t low = sort_halves_U(format, n, x, other, &is_done);
         int64_t first = 0;
         while (first < count && ranks[first] < before + low) {
             first++;
         }
         if (!is_done) {
-            select_quick_U(low, x, other, before, first, ranks, partitions);
+            select_quick_U(format, low, x, other, before, first, ranks, partitions);
         }
         x += low;
         n -= low;
@@ -83,19 +88,19 @@ static void select_quick_U(int64_t n, U *x, U *other, int64_t before, int64_t co
         count -= first;
     }
     if (count > 0) {
-        sort_quick_U(n, x, other, partitions > 0 ? partitions : 0);
+        sort_quick_U(format, n, x, other, partitions > 0 ? partitions : 0);
     }
 }
 
-/* The keys x[n], sorted as far as ranks[count] say; they are there or behind them, in scratch
-   memory of the same size. */
-static U *select_places_U(int64_t n, U *x, int64_t count, const int64_t *ranks)
+/* Sorts x[n] as far as ranks[count] say, with as much scratch memory. */
+static void select_places_U(int64_t format, int64_t n, sort_word_U *x, sort_word_U *other,
+                            int64_t count, const int64_t *ranks)
 {
     if (BITS_U < SORT_NARROWEST) {
-        return sort_row_keys_U(n, x);
+        sort_by_radix_U(format, n, x, other);
+        return;
     }
-    select_quick_U(n, x, x + n, 0, count, ranks, sort_most_partitions(n));
-    return x;
+    select_quick_U(format, n, x, other, 0, count, ranks, sort_most_partitions(n));
 }
 
 /* Writes keys x[n] at ranks to found[count], at most eight, as select_keys: from the least on. */
@@ -204,9 +209,9 @@ static void select_row_U(int64_t format, int64_t words, int64_t n, const char *x
     }
     if (words == 1 && is_inside && (BITS_U >= SORT_NARROWEST || count > 8)) {
         sort_load_keys_U(format, n, x, stride, scratch);
-        const U *keys = select_places_U(n, scratch, count, ranks);
+        select_places_U(SORT_UNSIGNED, n, scratch, scratch + n, count, ranks);
         for (int64_t k = 0; k < count; k++) {
-            sort_store_U(out, k * stride, sort_bits_U(format, keys[ranks[k]]));
+            sort_store_U(out, k * stride, sort_bits_U(format, scratch[ranks[k]]));
         }
         return;
     }

@@ -1,12 +1,12 @@
 /* numpy.sort(x, axis, kind="stable") of real numbers, for rows along any axis.
 
    Method: an order-preserving map of numbers to unsigned keys, then quicksort.h for those of 32 and
-   64 bits, and of 16 where vectors of them are compressed, and for others a radix sort, least
+   64 bits, and of 16 where vectors of them are told apart, and for others a radix sort, least
    significant digit first (D. E. Knuth, "The Art of Computer Programming", volume 3, section
    5.2.5); a digit that is the same in all keys costs no pass. Keys count from the least one; wide
    ones, of positions and their keys, are sorted by their upper digits, then only runs of equal ones
-   by the others. Few keys take an insertion sort. Short rows are sorted many at a time
-   (sort_lanes.h).
+   by the others. Few keys take an insertion sort. Zeros of both signs and NaNs, whose order is no
+   key's, are put into their places afterwards. Short rows are sorted many at a time (sort_lanes.h).
 
    The text is written once for the C type U of the keys; elements are read as their bits. `format`
    says how bits map to keys: SORT_UNSIGNED, SORT_SIGNED, or for floats the number of bits of their
@@ -17,8 +17,9 @@ enum { SORT_UNSIGNED = -2, SORT_SIGNED = -1 };
 /* Insertion sort up to SORT_FEW keys; SORT_LARGE_DIGIT bits a digit from SORT_MANY keys on. */
 enum { SORT_FEW = 48, SORT_MANY = 8192, SORT_DIGIT = 8, SORT_LARGE_DIGIT = 11 };
 
-/* So many elements are compared with their neighbours before it is asked whether one descends. */
-enum { SORT_CHECKED = 256 };
+/* So many elements are compared with their neighbours before it is asked whether one descends; the
+   first ones one by one. */
+enum { SORT_CHECKED = 256, SORT_CHECKED_FIRST = 8 };
 
 /* With up to this number of elements, one thread is faster than several. */
 enum { SORT_SHARED = 16384 };
@@ -62,7 +63,7 @@ static inline void sort_store_U(char *x, int64_t at, U bits)
 }
 
 /* Insertion sort of x[n] by the bits from `low` on, in place; stable. */
-static inline void sort_insert_U(int64_t n, U *x, int low)
+static inline void sort_insert_U(int64_t n, sort_word_U *x, int low)
 {
     for (int64_t i = 1; i < n; i++) {
         U moving = x[i], key = (U)(moving >> low);
@@ -76,7 +77,7 @@ static inline void sort_insert_U(int64_t n, U *x, int low)
 
 /* Radix sort of x[n] by the bits low .. high - 1; the bits from `high` on count where keys are few,
    and do not where they are many. The result is in x or in other[n], whichever is returned. */
-static U *sort_digits_U(int64_t n, U *x, U *other, int low, int high)
+static sort_word_U *sort_digits_U(int64_t n, sort_word_U *x, sort_word_U *other, int low, int high)
 {
     if (n <= SORT_FEW) {
         sort_insert_U(n, x, low);
@@ -102,7 +103,7 @@ static U *sort_digits_U(int64_t n, U *x, U *other, int low, int high)
         for (int64_t i = 0; i < n; i++) {
             other[next[(U)(x[i] >> bit) & mask]++] = x[i];
         }
-        U *sorted = other;
+        sort_word_U *sorted = other;
         other = x;
         x = sorted;
     }
@@ -120,19 +121,19 @@ static inline int sort_width_U(U x)
 }
 
 /* Sorts x[n], numbers of `width` bits; the result is in x or in other[n], whichever is returned. */
-static U *sort_keys_U(int64_t n, U *x, U *other, int width)
+static sort_word_U *sort_keys_U(int64_t n, sort_word_U *x, sort_word_U *other, int width)
 {
     const int upper = n < SORT_MANY ? 3 * SORT_DIGIT : 3 * SORT_LARGE_DIGIT;
     if (width <= upper || n <= SORT_FEW) {
         return sort_digits_U(n, x, other, 0, width);
     }
     const int low = width - upper;
-    U *sorted = sort_digits_U(n, x, other, low, width);
+    sort_word_U *sorted = sort_digits_U(n, x, other, low, width);
     other = sorted == x ? other : x;
     for (int64_t start = 0, end; start < n; start = end) {
         for (end = start + 1; end < n && sorted[end] >> low == sorted[start] >> low; end++) {
         }
-        U *run = sort_digits_U(end - start, sorted + start, other + start, 0, low);
+        sort_word_U *run = sort_digits_U(end - start, sorted + start, other + start, 0, low);
         if (run != sorted + start) {
             memcpy(sorted + start, run, (size_t)(end - start) * sizeof(U));
         }
@@ -154,27 +155,25 @@ static inline int64_t sort_pick_U(int64_t format, int64_t n, const char *x, int6
     return count;
 }
 
-/* Sorts the keys of a row, scratch[n], with as much memory behind them; gives where they are. They
-   need no stable sort: equal ones are the same. */
-static inline U *sort_row_keys_U(int64_t n, U *scratch)
+/* Sorts x[n], none of which is NaN but the largest one, with as much scratch memory; equal ones are
+   the same. */
+__attribute__((noinline))
+static void sort_by_radix_U(int64_t format, int64_t n, sort_word_U *x, sort_word_U *other)
 {
-    if (BITS_U >= SORT_NARROWEST) {
-        sort_unstable_U(n, scratch, scratch + n);
-        return scratch;
-    }
     U least = MAX_U, most = 0;
     for (int64_t i = 0; i < n; i++) {
-        least = scratch[i] < least ? scratch[i] : least;
-        most = scratch[i] > most ? scratch[i] : most;
+        const U key = sort_word_key_U(format, x[i]);
+        least = key < least ? key : least;
+        most = key > most ? key : most;
+        x[i] = key;
     }
     for (int64_t i = 0; i < n; i++) {
-        scratch[i] = (U)(scratch[i] - least);
+        x[i] = (U)(x[i] - least);
     }
-    U *keys = sort_keys_U(n, scratch, scratch + n, sort_width_U((U)(most - least)));
+    const sort_word_U *keys = sort_keys_U(n, x, other, sort_width_U((U)(most - least)));
     for (int64_t i = 0; i < n; i++) {
-        keys[i] = (U)(keys[i] + least);
+        x[i] = sort_bits_U(format, (U)(keys[i] + least));
     }
-    return keys;
 }
 
 /* Copies a row as long as it ascends; true if all of it does. */
@@ -217,6 +216,12 @@ static inline bool sort_copy_ascending_as_U(int64_t format, int64_t n, const cha
 static inline bool sort_copy_ascending_U(int64_t format, int64_t n, const char *x, int64_t stride,
                                          char *out)
 {
+    for (int64_t i = 0; i < n - 1 && i < SORT_CHECKED_FIRST; i++) {
+        if (sort_key_U(format, sort_load_U(x, (i + 1) * stride))
+            < sort_key_U(format, sort_load_U(x, i * stride))) {
+            return false;
+        }
+    }
     if (format == SORT_UNSIGNED) {
         return sort_copy_ascending_as_U(SORT_UNSIGNED, n, x, stride, out);
     }
@@ -247,43 +252,91 @@ static inline void sort_load_keys_U(int64_t format, int64_t n, const char *x, in
     }
 }
 
-/* Stores the elements of keys, none of which is NaN's. Adjacent elements have loops of their own,
-   which vector registers can run. */
-static inline void sort_store_keys_U(int64_t format, int64_t n, const U *keys, char *out,
-                                     int64_t stride)
+/* What a row has besides numbers whose bits say their order: -0.0, which equals 0.0, and NaN. */
+enum { SORT_ZERO = 1, SORT_NAN = 2 };
+
+/* Copies the elements of a row to `out` and gives what the row has; `out` may be the row. */
+__attribute__((noinline))
+static int sort_copy_numbers_U(int64_t format, int64_t n, const char *x, int64_t stride,
+                               sort_word_U *out)
 {
-    const U sign = (U)((U)1 << (BITS_U - 1)), flip = format == SORT_UNSIGNED ? 0 : sign;
-    if (stride == 1 && format < 0) {
-        for (int64_t i = 0; i < n; i++) {
-            sort_store_U(out, i, (U)(keys[i] ^ flip));
+    const sort_word_U *from = (const sort_word_U *)(const void *)x;
+    for (int64_t i = 0; i < n && stride != 1; i++) {
+        out[i] = from[i * stride];
+    }
+    if (format < 0) {
+        if (stride == 1 && out != from) {
+            memcpy(out, x, (size_t)n * sizeof *out);
         }
-    } else if (stride == 1) {
-        for (int64_t i = 0; i < n; i++) {
-            const U below = (U)((U)(keys[i] >> (BITS_U - 1)) - 1);
-            sort_store_U(out, i, (U)(keys[i] ^ (U)(below | sign)));
-        }
-    } else {
-        for (int64_t i = 0; i < n; i++) {
-            sort_store_U(out, i * stride, sort_bits_U(format, keys[i]));
-        }
+        return 0;
+    }
+    from = stride == 1 ? from : out;
+    const U sign = (U)((U)1 << (BITS_U - 1)), size = (U)(sign - 1);
+    const U infinity = (U)((U)(size >> format) << format);
+    sort_wide_U to_zero = (sort_wide_U){0} - 1, to_nan = to_zero; /* the least distances */
+    int64_t i = 0;
+    for (; i + SORT_WIDE_U <= n; i += SORT_WIDE_U) {
+        const sort_wide_U bits = *(const sort_wide_U *)(from + i);
+        *(sort_wide_U *)(out + i) = bits;
+        to_zero = sort_smaller_U(to_zero, bits ^ sign);
+        to_nan = sort_smaller_U(to_nan, ~bits & size);
+    }
+    U zero = MAX_U, nan = MAX_U;
+    for (int64_t lane = 0; lane < SORT_WIDE_U; lane++) {
+        zero = to_zero[lane] < zero ? to_zero[lane] : zero;
+        nan = to_nan[lane] < nan ? to_nan[lane] : nan;
+    }
+    for (; i < n; i++) {
+        const U bits = from[i], from_zero = (U)(bits ^ sign), from_nan = (U)(~bits & size);
+        out[i] = bits;
+        zero = from_zero < zero ? from_zero : zero;
+        nan = from_nan < nan ? from_nan : nan;
+    }
+    return (zero == 0 ? SORT_ZERO : 0) | (nan < (U)(~infinity & size) ? SORT_NAN : 0);
+}
+
+/* Makes every NaN of x[n] the one of the largest key. */
+static inline void sort_number_nans_U(int64_t format, int64_t n, sort_word_U *x)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const U bits = x[i];
+        x[i] = sort_key_U(format, bits) == MAX_U ? sort_fraction_U(format) : bits;
     }
 }
 
-/* The position of the first of these keys, which ascend, that equals `key`; n if none does. */
-static inline int64_t sort_first_U(int64_t n, const U *keys, U key)
+/* The number of elements of a sorted row that are less than zero. */
+static inline int64_t sort_negatives_U(int64_t format, int64_t n, const char *x, int64_t stride)
 {
+    const U negative_zero = (U)(((U)1 << (BITS_U - 1)) - 1);
     int64_t first = 0;
-    for (int64_t count = n; count > 0;) { /* it is among so many from the first on, or behind them */
+    for (int64_t count = n; count > 0;) { /* the end is among so many from the first on */
         const int64_t half = count / 2;
-        const bool is_less = keys[first + half] < key;
+        const U bits = sort_load_U(x, (first + half) * stride);
+        const bool is_less = sort_key_U(format, bits) < negative_zero;
         first += is_less ? half + 1 : 0;
         count = is_less ? count - half - 1 : half;
     }
-    return first < n && keys[first] == key ? first : n;
+    return first;
+}
+
+/* Copies zeros of both signs, if some are -0.0, and NaNs to kept[n], in order, and gives their
+   numbers. */
+__attribute__((noinline))
+static void sort_keep_odd_U(int64_t format, int odd, int64_t n, const char *x,
+                                   int64_t stride, U *kept, int64_t *zeros, int64_t *nans)
+{
+    const U zero = (U)((U)1 << (BITS_U - 1)), negative_zero = (U)(zero - 1);
+    if (odd & SORT_ZERO) {
+        *zeros = sort_pick_U(format, n, x, stride, negative_zero, zero, kept);
+    }
+    if (odd & SORT_NAN) {
+        *nans = sort_pick_U(format, n, x, stride, MAX_U, MAX_U, kept + *zeros);
+    }
 }
 
 /* Sorts one row of n elements, `stride` apart; `out` may be x. Elements that compare equal with
-   different bits (zeros of both signs, NaNs) keep their order. */
+   different bits (zeros of both signs, NaNs) keep their order. The elements are sorted where `out`
+   is, or in scratch memory where they are not adjacent there. */
 __attribute__((noinline))
 static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride, char *out,
                        U *scratch)
@@ -291,21 +344,28 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
     if (sort_copy_ascending_U(format, n, x, stride, out)) {
         return;
     }
-    sort_load_keys_U(format, n, x, stride, scratch);
-    const U *keys = sort_row_keys_U(n, scratch);
-    U *kept = keys == scratch ? scratch + n : scratch;
-    int64_t low = n, zeros = 0, nans = 0;
-    if (format >= 0) {
-        const U zero = (U)((U)1 << (BITS_U - 1)), negative_zero = (U)(zero - 1);
-        low = sort_first_U(n, keys, negative_zero);
-        if (low + 1 < n && keys[n - 1] >= zero) {
-            zeros = sort_pick_U(format, n, x, stride, negative_zero, zero, kept);
-        }
-        if (keys[n - 1] == MAX_U) {
-            nans = sort_pick_U(format, n, x, stride, MAX_U, MAX_U, kept + zeros);
+    sort_word_U *sorted = stride == 1 ? (sort_word_U *)(void *)out : scratch;
+    const int odd = sort_copy_numbers_U(format, n, x, stride, sorted);
+    U *kept = scratch + n;
+    int64_t zeros = 0, nans = 0;
+    if (stride == 1) {
+        sort_keep_odd_U(format, odd, n, x, stride, kept, &zeros, &nans);
+    }
+    if (odd & SORT_NAN) {
+        sort_number_nans_U(format, n, sorted);
+    }
+    if (BITS_U >= SORT_NARROWEST) {
+        sort_unstable_U(format, n, sorted, stride == 1 ? scratch : scratch + n);
+    } else {
+        sort_by_radix_U(format, n, sorted, stride == 1 ? scratch : scratch + n);
+    }
+    if (stride != 1) {
+        sort_keep_odd_U(format, odd, n, x, stride, kept, &zeros, &nans);
+        for (int64_t i = 0; i < n; i++) {
+            sort_store_U(out, i * stride, sorted[i]);
         }
     }
-    sort_store_keys_U(format, n, keys, out, stride);
+    const int64_t low = zeros > 0 ? sort_negatives_U(format, n, out, stride) : 0;
     for (int64_t i = 0; i < zeros; i++) {
         sort_store_U(out, (low + i) * stride, kept[i]);
     }

@@ -1,7 +1,7 @@
-/* Sorts of few keys in vector registers, by a network of comparisons; not stable, as equal keys are
-   the same.
+/* Sorts of few elements in vector registers, by a network of comparisons of their keys; not stable,
+   as equal keys are the same.
 
-   Method: up to 32 vectors of keys are rows of a matrix. First the column of keys in each lane is
+   Method: up to 128 vectors of keys are rows of a matrix. First the column of keys in each lane is
    sorted, then bitonic merges make one ascending sequence of two columns, four, ... Source: M.
    Blacher, J. Giesen, P. Sanders, J. Wassenberg, "Vectorized and performance-portable Quicksort",
    2022. */
@@ -15,17 +15,47 @@ enum { SORT_WIDE_BYTES = 16 };
 #endif
 
 /* The vectors of keys that a network sorts. */
-enum { SORT_ROWS = 32 };
+enum { SORT_ROWS = 128 };
 
 enum { SORT_WIDE_U = SORT_WIDE_BYTES / sizeof(U), SORT_NETWORK_U = SORT_ROWS * SORT_WIDE_U };
 
+/* Elements are of another type: these accesses alias them. */
+typedef U sort_word_U __attribute__((may_alias));
+
 typedef U sort_wide_U __attribute__((vector_size(SORT_WIDE_BYTES), aligned(sizeof(U)), may_alias));
+
+typedef S sort_signed_U __attribute__((vector_size(SORT_WIDE_BYTES)));
 
 typedef int16_t sort_wide_i16 __attribute__((vector_size(SORT_WIDE_BYTES)));
 
 typedef int32_t sort_wide_i32 __attribute__((vector_size(SORT_WIDE_BYTES)));
 
 typedef long long sort_wide_i64 __attribute__((vector_size(SORT_WIDE_BYTES)));
+
+/* The bits that a negative element changes in its key besides its sign, those of a float, and the
+   bits that all elements change: what sort_key of sort.h does, without its NaNs. */
+static inline U sort_fraction_U(int64_t format)
+{
+    return format < 0 ? 0 : (U)(MAX_U >> 1);
+}
+
+static inline U sort_flip_U(int64_t format)
+{
+    return format == SORT_UNSIGNED ? 0 : (U)((U)1 << (BITS_U - 1));
+}
+
+/* The keys of elements that are no NaN but the largest one, from their bits. */
+static inline sort_wide_U sort_wide_keys_U(int64_t format, sort_wide_U bits)
+{
+    const sort_wide_U signs = (sort_wide_U)((sort_signed_U)bits >> (BITS_U - 1));
+    return bits ^ (signs & sort_fraction_U(format)) ^ sort_flip_U(format);
+}
+
+/* The inverse. */
+static inline sort_wide_U sort_wide_bits_U(int64_t format, sort_wide_U keys)
+{
+    return sort_wide_keys_U(format, keys ^ sort_flip_U(format)) ^ sort_flip_U(format);
+}
 
 /* The number of each lane. */
 static inline sort_wide_U sort_lane_numbers_U(void)
@@ -148,9 +178,18 @@ static inline void sort_merge_8_rows_U(int64_t step, sort_wide_U *keys)
     }
 }
 
-/* The last stages of a bitonic merge: those that compare rows, in groups of `rows`. */
-static inline void sort_merge_rows_U(int64_t all, int64_t rows, sort_wide_U *keys)
+/* The last stages of a bitonic merge: those that compare rows, in groups of `rows`. Where these are
+   all, and three times a power of two, the first stage sorts three rows, a third of all apart. */
+__attribute__((noinline))
+static void sort_merge_rows_U(int64_t all, int64_t rows, sort_wide_U *keys)
 {
+    const int64_t third = rows % 3 == 0 ? rows / 3 : 0;
+    for (int64_t row = 0; row < third; row++) {
+        sort_exchange_rows_U(keys + row, keys + row + third);
+        sort_exchange_rows_U(keys + row + third, keys + row + 2 * third);
+        sort_exchange_rows_U(keys + row, keys + row + third);
+    }
+    rows = third > 0 ? third : rows;
     for (; rows >= 8; rows /= 8) {
         for (int64_t start = 0; start < all; start += rows) {
             for (int64_t row = start; row < start + rows / 8; row++) {
@@ -188,19 +227,23 @@ static inline void sort_columns_of_8_U(sort_wide_U *keys)
     }
 }
 
-/* Sorts each column of `rows` keys, a power of two. */
+/* Sorts each column of `rows` keys, a power of two, or three quarters of one as if the last quarter
+   were the largest keys. */
 static inline void sort_columns_U(int64_t rows, sort_wide_U *keys)
 {
     for (int64_t row = 0; row < rows && rows >= 8; row += 8) {
         sort_columns_of_8_U(keys + row);
     }
-    for (int64_t size = rows >= 8 ? 16 : 2; size <= rows; size *= 2) {
-        for (int64_t start = 0; start < rows; start += size) {
-            for (int64_t row = 0; row < size / 2; row++) {
+    for (int64_t size = rows >= 8 ? 16 : 2; size / 2 < rows; size *= 2) {
+        for (int64_t start = 0; start + size / 2 < rows; start += size) {
+            const int64_t missing = start + size > rows ? start + size - rows : 0;
+            for (int64_t row = missing; row < size / 2; row++) {
                 sort_exchange_rows_U(keys + start + row, keys + start + size - 1 - row);
             }
         }
-        sort_merge_rows_U(rows, size / 2, keys);
+        const int64_t whole = rows - rows % (size / 2);
+        sort_merge_rows_U(whole, size / 2, keys);
+        sort_merge_rows_U(rows - whole, rows - whole, keys + whole);
     }
 }
 
@@ -233,24 +276,58 @@ static inline void sort_merge_columns_U(int64_t rows, int columns, sort_wide_U *
     sort_merge_rows_U(rows, rows, keys);
 }
 
-/* Sorts x[n] for n <= SORT_NETWORK_U. */
+/* Stores rows of keys that are sorted column by column as n elements. */
+static inline void sort_store_columns_U(int64_t rows, int64_t n, const sort_wide_U *keys,
+                                        sort_word_U *x)
+{
+    const sort_word_U *words = (const sort_word_U *)(const void *)keys;
+    for (int64_t column = 0; column < SORT_WIDE_U && column * rows < n;) {
+        sort_word_U block[TRANSPOSE_LANES_U * SORT_ROWS];
+        const int64_t start = column * rows, end = start + TRANSPOSE_LANES_U * rows;
+        sort_word_U *out = end <= n ? x + start : block;
+        if (rows % TRANSPOSE_LANES_U == 0) {
+            for (int64_t row = 0; row < rows; row += TRANSPOSE_LANES_U) {
+                transpose_block_U(words + row * SORT_WIDE_U + column, SORT_WIDE_U, out + row, rows);
+            }
+        } else {
+            for (int64_t row = 0; row < rows; row++) {
+                for (int64_t k = 0; k < TRANSPOSE_LANES_U; k++) {
+                    out[k * rows + row] = words[row * SORT_WIDE_U + column + k];
+                }
+            }
+        }
+        if (end > n) {
+            memcpy(x + start, block, (size_t)(n - start) * sizeof *x);
+        }
+        column += TRANSPOSE_LANES_U;
+    }
+}
+
+/* Sorts the elements x[n] for n <= SORT_NETWORK_U. */
 __attribute__((noinline))
-static void sort_network_U(int64_t n, U *x)
+static void sort_network_U(int64_t format, int64_t n, sort_word_U *x)
 {
     sort_wide_U keys[SORT_ROWS];
-    U sorted[SORT_NETWORK_U];
     int64_t rows = 2;
     while (rows * SORT_WIDE_U < n) {
         rows *= 2;
+    }
+    const int64_t fewer = rows / 4 * 3;
+    if (rows >= 32 && fewer % TRANSPOSE_LANES_U == 0 && n <= fewer * SORT_WIDE_U) {
+        rows = fewer;
     }
     const int64_t full = n / SORT_WIDE_U;
     for (int64_t row = 0; row < full; row++) {
         keys[row] = ((const sort_wide_U *)x)[row];
     }
+    const sort_wide_U largest = sort_wide_bits_U(format, (sort_wide_U){0} - 1);
     for (int64_t row = full; row < rows; row++) {
-        keys[row] = (sort_wide_U){0} - 1;
+        keys[row] = largest;
     }
     memcpy(keys + full, x + full * SORT_WIDE_U, (size_t)(n % SORT_WIDE_U) * sizeof *x);
+    for (int64_t row = 0; row < rows && format != SORT_UNSIGNED; row++) {
+        keys[row] = sort_wide_keys_U(format, keys[row]);
+    }
     sort_columns_U(rows, keys);
     sort_merge_columns_U(rows, 2, keys);
     sort_merge_columns_U(rows, 4, keys);
@@ -258,18 +335,8 @@ static void sort_network_U(int64_t n, U *x)
     sort_merge_columns_U(rows, 16, keys);
     sort_merge_columns_U(rows, 32, keys);
     sort_merge_columns_U(rows, 64, keys);
-    const U *words = (const U *)(const void *)keys;
-    const int64_t whole = rows - rows % TRANSPOSE_LANES_U;
-    for (int64_t row = 0; row < whole; row += TRANSPOSE_LANES_U) {
-        for (int64_t column = 0; column < SORT_WIDE_U; column += TRANSPOSE_LANES_U) {
-            transpose_block_U(words + row * SORT_WIDE_U + column, SORT_WIDE_U,
-                              sorted + column * rows + row, rows);
-        }
+    for (int64_t row = 0; row < rows && format != SORT_UNSIGNED; row++) {
+        keys[row] = sort_wide_bits_U(format, keys[row]);
     }
-    for (int64_t row = whole; row < rows; row++) {
-        for (int64_t column = 0; column < SORT_WIDE_U; column++) {
-            sorted[column * rows + row] = words[row * SORT_WIDE_U + column];
-        }
-    }
-    memcpy(x, sorted, (size_t)n * sizeof *x);
+    sort_store_columns_U(rows, n, keys, x);
 }

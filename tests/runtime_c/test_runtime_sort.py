@@ -267,8 +267,12 @@ def quicksorts(tmp_path_factory):
     sorts = [f"sort_{name}_u{b}" for name in ("quick", "unstable") for b in bits]
     parts = [f"argpartition_u{b}" for b in (32, 64)]
     texts = c_helpers.collect([*sorts, *parts])
-    kinds = [("quick", f"int64_t, uint{b}_t *, uint{b}_t *, int64_t", b) for b in bits]
-    kinds += [("unstable", f"int64_t, uint{b}_t *, uint{b}_t *", b) for b in bits]
+    kinds = [
+        ("quick", f"int64_t, int64_t, sort_word_u{b} *, sort_word_u{b} *, int64_t", b) for b in bits
+    ]
+    kinds += [
+        ("unstable", f"int64_t, int64_t, sort_word_u{b} *, sort_word_u{b} *", b) for b in bits
+    ]
     texts += [f"void (*const of_{n}_u{b})({takes}) = sort_{n}_u{b};" for n, takes, b in kinds]
     sizes = "int64_t, " * 5
     rest = "const void *, int64_t, const int64_t *, int64_t *, int64_t, void *"
@@ -284,12 +288,14 @@ def quicksorted(library, x, *partitions):
     """The keys sorted; the radix sort takes over after so many partitions."""
     name = "quick" if partitions else "unstable"
     address = ctypes.c_void_p.in_dll(library, f"of_{name}_u{8 * x.itemsize}").value
-    kinds = [ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * len(partitions)]
+    sizes = [ctypes.c_int64] * 2
+    kinds = [*sizes, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * len(partitions)]
     room = 16  # what is behind the arrays stays as it is
     keys, other = np.full(x.size + room, 77, x.dtype), np.full(x.size + room, 77, x.dtype)
     keys[: x.size] = x
+    layout = {"u": -2, "i": -1}.get(x.dtype.kind, FRACTIONS.get(x.dtype.str[1:]))
     ctypes.CFUNCTYPE(None, *kinds)(address)(
-        x.size, keys.ctypes.data, other.ctypes.data, *partitions
+        layout, x.size, keys.ctypes.data, other.ctypes.data, *partitions
     )
     assert np.all(keys[x.size :] == 77)
     assert np.all(other[x.size :] == 77)
@@ -318,10 +324,26 @@ def test_keys_in_every_order_are_sorted(quicksorts, order, dtype):
             np.testing.assert_array_equal(quicksorted(library, x), np.sort(x))
 
 
+@pytest.mark.parametrize("dtype", ["i2", "f2", "i4", "f4", "i8", "f8"])
+def test_elements_are_sorted_by_their_keys_where_they_lie(quicksorts, dtype):
+    """Every number of them that a network has, which few rows of vectors or many take."""
+    for n in [*range(1, 130), *range(130, 1100, 13), *range(1100, 4200, 97)]:
+        x = any_bits(dtype, n, n, 5000)
+        x = np.where(np.isnan(x), x.dtype.type(1), x) if dtype[0] == "f" else x
+        for library in quicksorts:
+            np.testing.assert_array_equal(quicksorted(library, x), np.sort(x))
+
+
 @pytest.mark.parametrize("partitions", [0, 1, 3])
 def test_after_bad_pivots_the_radix_sort_takes_over(quicksorts, partitions):
     x = np.random.default_rng(1).integers(0, 1 << 63, 30000, np.uint64)
-    for keys in (x, (x >> 32).astype("u4"), (x >> 47).astype("u2")):
+    for keys in (
+        x,
+        (x >> 32).astype("u4"),
+        (x >> 47).astype("u2"),
+        x.astype("i8") - (1 << 62),
+        x - 4e18,
+    ):
         for library in quicksorts:
             np.testing.assert_array_equal(quicksorted(library, keys, partitions), np.sort(keys))
 
