@@ -318,15 +318,16 @@ static void sort_network_U(int64_t format, int64_t n, sort_word_U *x)
     }
     const int64_t full = n / SORT_WIDE_U;
     for (int64_t row = 0; row < full; row++) {
-        keys[row] = ((const sort_wide_U *)x)[row];
+        const sort_wide_U bits = ((const sort_wide_U *)x)[row];
+        keys[row] = format == SORT_UNSIGNED ? bits : sort_wide_keys_U(format, bits);
     }
-    const sort_wide_U largest = sort_wide_bits_U(format, (sort_wide_U){0} - 1);
     for (int64_t row = full; row < rows; row++) {
-        keys[row] = largest;
+        keys[row] = (sort_wide_U){0} - 1;
     }
-    memcpy(keys + full, x + full * SORT_WIDE_U, (size_t)(n % SORT_WIDE_U) * sizeof *x);
-    for (int64_t row = 0; row < rows && format != SORT_UNSIGNED; row++) {
-        keys[row] = sort_wide_keys_U(format, keys[row]);
+    if (n % SORT_WIDE_U != 0) {
+        sort_wide_U bits = sort_wide_bits_U(format, (sort_wide_U){0} - 1);
+        memcpy(&bits, x + full * SORT_WIDE_U, (size_t)(n % SORT_WIDE_U) * sizeof *x);
+        keys[full] = sort_wide_keys_U(format, bits);
     }
     sort_columns_U(rows, keys);
     sort_merge_columns_U(rows, 2, keys);
