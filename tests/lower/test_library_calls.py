@@ -1,6 +1,7 @@
 """Calls of libraries: one for what it does itself, in loops over the rest, with its scratch."""
 
 import numpy as np
+import pytest
 from graphs import lowered, statements_of
 from helpers import ordinary
 
@@ -24,6 +25,20 @@ def test_a_product_reads_a_transposed_operand_where_it_lies():
     assert isinstance(call, Matmul)
     assert call.a.strides == (1, 40) and call.b.strides == (50, 1)
     assert [b.dtype.name for b in program.temporaries] == ["uint8"]  # scratch only
+
+
+@pytest.mark.parametrize(
+    ("rows", "terms", "columns", "is_call"),
+    [
+        *[(2, 64, 64, True), (3, 16, 50, True), (2, 64, 31, False), (2, 15, 80, False)],
+        *[(1, 64, 64, False), (64, 64, 2, False), (64, 2, 64, False)],
+    ],
+)
+def test_two_rows_are_a_call_where_loops_would_read_much_for_each(rows, terms, columns, is_call):
+    a, b = ordinary("f8", (rows, terms)), ordinary("f8", (terms, columns))
+    _, calls = calls_of(np.matmul, a, b)
+    assert [isinstance(call, Matmul) for call in calls] == [True] * is_call
+    np.testing.assert_allclose(jit(np.matmul)(a, b), a @ b, rtol=1e-12, atol=1e-12)
 
 
 def test_a_product_of_many_large_matrices_is_in_a_loop_over_them():

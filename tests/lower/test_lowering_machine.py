@@ -121,6 +121,16 @@ CASES = {
         np.matmul,
         (integers(16, 16), integers(16, 16)),
     ),
+    "fewest_product_rows": (
+        {"fewest_product_rows": 4},
+        np.matmul,
+        (integers(3, 40), integers(40, 40)),
+    ),
+    "widest_looped_product": (
+        {"widest_looped_product": 41},
+        np.matmul,
+        (integers(3, 40), integers(40, 40)),
+    ),
     "least_product_terms": (
         {"least_product_terms": 1},
         np.matmul,

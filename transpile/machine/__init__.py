@@ -106,10 +106,10 @@ class Machine:
         """Parts that are made at a time, with scratch memory of their own: one for each core."""
         return self.cores
 
-    # Products: the shortest side and the multiplications of one that is a call, rather than a loop;
-    # of the largest that shares a call with others of a stack, and of all in the smallest stack.
-    shortest_product_side: int = 4
-    least_product_terms: int = 2048
+    # Products that are calls: the shortest side, or the fewest rows of so many columns, and half as
+    # many terms; multiplications, of the largest in a stack of several, and of the smallest stack.
+    shortest_product_side, fewest_product_rows, widest_looped_product = 4, 2, 32
+    least_product_terms: int = 1 << 11
     most_stacked_terms: int = 1 << 22
     least_stack_terms: int = 1 << 19
     # 1 where products of halves, whose sums are float32, have units of their own: tensor cores.

@@ -268,6 +268,20 @@ def test_few_rows_of_a_large_product_are_left_to_the_threads_of_the_product():
     assert not any(loop.parallel for loop in loops_of(short))
 
 
+@pytest.mark.parametrize(("rows", "of_a_block"), [(100, 0), (256, 64), (512, 64)])
+def test_blocks_that_read_a_large_right_operand_anew_have_many_rows(rows, of_a_block):
+    def f(x, w):
+        return np.abs(x @ w)
+
+    program = lowered(f, integers(rows, 512), integers(512, 512))
+    options = Options(machine=Machine(l2_bytes=1 << 21))
+    after = fuse_products(program, options)
+    (call,) = (s for s in walk(after.kernels[0].body) if isinstance(s, Call) and hasattr(s, "m"))
+    assert (call.m if len(after.kernels) == 1 else 0) == of_a_block
+    of_a_larger_cache = fuse_products(program, Options(machine=Machine(l2_bytes=1 << 22)))
+    assert len(of_a_larger_cache.kernels) == 1
+
+
 def test_products_of_a_scan_stay_in_order():
     def f(x, w):
         return lax.scan(lambda carry, row: (carry @ w, carry), x, None, length=8)

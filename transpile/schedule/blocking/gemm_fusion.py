@@ -71,6 +71,7 @@ from transpile.ir.types import INT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.blocking.panels import (
+    fills_cache,
     is_local,
     needs_panels,
     panels_of,
@@ -257,11 +258,13 @@ class _Group:
         blocks = machine.fewest_blocks // around if isinstance(around, int) else 1
         share = extent // max(blocks, 1)
         most = min(machine.most_block_rows, max(machine.usual_block_rows, share))
+        fewest = machine.product_tile_rows
+        if any(fills_cache(p, machine) for p in self.products):
+            most, fewest = machine.most_block_rows, machine.most_block_rows // 2
         if size := sum(self._row_bytes(name) for name in self.local if name not in self.homes):
             most = min(most, machine.block_bytes // size)
         divisors = [d for d in range(1, min(most, extent) + 1) if extent % d == 0]
-        fewest = min(machine.product_tile_rows, extent)
-        return divisors[-1] if divisors and divisors[-1] >= fewest else 0
+        return divisors[-1] if divisors and divisors[-1] >= min(fewest, extent) else 0
 
     def _rows_of_any(self) -> int:
         """The most rows of a block of a runtime size, of which the last block may have fewer."""

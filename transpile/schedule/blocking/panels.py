@@ -71,3 +71,10 @@ def is_local(part: RowProduct, panels: Buffer, machine: Machine) -> bool:
     """True if panels are on the stack of a thread, which packs them for its part of a batch."""
     size = product(panels.shape) * panels.dtype.itemsize
     return part.stack > 0 and isinstance(size, int) and size <= machine.block_bytes
+
+
+def fills_cache(part: RowProduct, machine: Machine) -> bool:
+    """True if a right operand is as large as a core's cache, so that each block reads it from the
+    one behind that: as long as the products of about 32 rows take."""
+    size = part.call.n * part.call.k * part.call.c.dtype.itemsize
+    return isinstance(size, int) and size >= machine.l2_bytes
