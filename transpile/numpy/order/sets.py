@@ -284,10 +284,10 @@ def union1d(ar1: Array, ar2: Array, *, size: Any = None, fill_value: Any = None)
     return unique(concatenate_along(_pair(ar1, ar2), 0), size=size, fill_value=fill_value)
 
 
-def _known_distinct(x: Any, assume_unique: bool) -> tuple[Any, Any]:
+def _known_distinct(x: Any, assume_unique: bool, need_order: bool = False) -> tuple[Any, Any]:
     """The elements in order with the mask of those that are the first of their kind, and where
-    they stood."""
-    groups = _Groups(reshape_to(x, (x.size, 1)), True, True)
+    they stood, if that is needed."""
+    groups = _Groups(reshape_to(x, (x.size, 1)), True, need_order)
     mask = fill(True, (x.size,), BOOL) if assume_unique else groups.is_first
     return reshape_to(groups.sorted, (x.size,)), (mask, groups.order)
 
@@ -311,12 +311,12 @@ def intersect1d(
     """
     length = length_of(size)
     x, y = _pair(ar1, ar2)
-    left, (mask, order) = _known_distinct(x, assume_unique)
+    left, (mask, order) = _known_distinct(x, assume_unique, return_indices)
     if not x.size or not y.size:
         empty = fill(0 if fill_value is None else fill_value, (length or 0,), x.dtype)
         nowhere = [fill(v.size, (length or 0,), INT64) for v in (x, y)]
         return (empty, *nowhere) if return_indices else empty
-    right, (_, other_order) = _known_distinct(y, assume_unique)
+    right, (_, other_order) = _known_distinct(y, assume_unique, return_indices)
     position = count_before(right, left, inclusive=False)
     inside = np.where(position < y.size, position, y.size - 1)
     is_common = (position < y.size) & (take_or_zeros(right, inside) == left)
@@ -374,6 +374,8 @@ def setxor1d(
     x, y = _pair(ar1, ar2)
     if not x.size + y.size:
         return fill(0 if fill_value is None else fill_value, (length or 0,), x.dtype)
+    if length is None:
+        return _alone(*(v if assume_unique else unique(v) for v in (x, y)))
     pairs = []
     for mine, other in ((x, y), (y, x)):
         values, (mask, _) = _known_distinct(mine, assume_unique)
@@ -382,6 +384,16 @@ def setxor1d(
     mask = concatenate_along([m for _, m in pairs], 0)
     order = argsort_along(0, values)
     return chosen(take(values, order), take(mask, order), length, fill_value)
+
+
+def _alone(x: Any, y: Any) -> Any:
+    """The elements of two arrays, in ascending order, that equal none of their neighbours."""
+    values = sort_along(concatenate_along([x, y], 0), 0)
+    (count,) = values.shape
+    place, last = iota((count,), 0), as_operand(count) - 1
+    is_first = (place == 0) | (values != take(values, np.maximum(place - 1, 0)))
+    is_last = (place == last) | (values != take(values, np.minimum(place + 1, last)))
+    return chosen(values, is_first & is_last, None, None)
 
 
 # ------------------------------------------------------------------------------------- membership
