@@ -61,6 +61,22 @@ def test_four_rows_have_accumulators_of_their_own(name, rows):
     assert all(len({n for _, n in s.reductions}) == len(s.reductions) for s in jammed)
 
 
+@pytest.mark.parametrize(("columns", "chains"), [(2, 8), (3, 3)])
+def test_few_columns_of_a_product_are_jammed_with_its_rows(columns, chains):
+    """Four rows by two columns fill the registers for sums; three columns are alone."""
+    x, w = np.round(ordinary("f8", (51, 40))), np.round(ordinary("f8", (columns, 40)))
+    after = assert_steps_agree(of_rows(lambda x, w: x @ w.T, x, w), [x, w], jam_rows)
+    assert max(len(s.reductions) for s in loops(after)) == chains
+    np.testing.assert_array_equal(transpile.jit(lambda x, w: x @ w.T)(x, w), x @ w.T)
+
+
+def test_few_sums_of_each_row_are_jammed():
+    x = np.round(ordinary("f8", (48, 3, 40)))
+    after = assert_steps_agree(of_rows(lambda x: x.sum(axis=2), x), [x], jam_rows)
+    assert max(len(s.reductions) for s in loops(after)) >= 3
+    np.testing.assert_array_equal(transpile.jit(lambda x: x.sum(axis=2))(x), x.sum(axis=2))
+
+
 def test_rows_that_are_left_come_last():
     x = ordinary("f4", (50, 19))
     text = transpile.jit(lambda x: x.sum(axis=1)).lower(x).as_text()

@@ -56,9 +56,12 @@ def _body(
     for statement in body:
         left = shared
         if isinstance(statement, For):
-            if shared == 0 and statement.collapse == 1 and _may_jam(statement, machine):
-                yield from _jammed(statement, names, machine)
-                continue
+            if shared == 0 and statement.collapse == 1:
+                scope = names.inner()
+                statement = _with_few_unrolled(statement, scope, machine)
+                if _may_jam(statement, machine):
+                    yield from _jammed(statement, scope, machine)
+                    continue
             left = max(shared, statement.collapse) - 1
         yield with_bodies(statement, partial(_inside, names=names, machine=machine, shared=left))
 
@@ -69,9 +72,32 @@ def _inside(
     return tuple(_body(body, names, machine, shared))
 
 
+def _with_few_unrolled(loop: For, names: Names, machine: Machine) -> For:
+    """The loop with one over two or three rows, as the columns of a narrow product are, unrolled
+    and jammed."""
+    match loop.body:
+        case (For(extent=int(count)) as few,):
+            if 1 < count < machine.jammed_rows and not few.parallel and _reduces(few, machine):
+                own = sorted(declared_names(few.body))
+                copies = [
+                    Copy(few.symbol, few.start + k, own, names, is_first=k == 0)
+                    for k in range(count)
+                ]
+                body = tuple(s for statement in few.body for s in _statement(statement, copies))
+                return replace(loop, body=body)
+        case _:
+            pass
+    return loop
+
+
 def _may_jam(rows: For, machine: Machine) -> bool:
+    """True if a loop over independent rows reduces each of them, by little work, and is long."""
+    return trips(rows) >= machine.fewest_jammed_rows and _reduces(rows, machine)
+
+
+def _reduces(rows: For, machine: Machine) -> bool:
     """True if a loop over independent rows reduces each of them, by little work."""
-    if rows.simd or rows.limit is not None or trips(rows) < machine.fewest_jammed_rows:
+    if rows.simd or rows.limit is not None:
         return False
     if any(isinstance(s, Declare) and s.symbol is not None for s in rows.body):
         return False
