@@ -26,6 +26,12 @@ def added_at(x, indices):
     return x
 
 
+def put_along(x, indices):
+    x = x.copy()
+    np.put_along_axis(x, indices, 9.0, 0)
+    return x
+
+
 INDICES = {
     "index": lambda x: x[len(x) - 5],
     "list": lambda x: x[[len(x) - 5]],
@@ -37,6 +43,8 @@ INDICES = {
     "take some": lambda x: np.take(x, [len(x) // 2 - 3, 1]),
     "take, clip": lambda x: np.take(x, [len(x) // 2 - 3, 1], mode="clip"),
     "take, wrap": lambda x: np.take(x, [len(x) - 9, 1], mode="wrap"),
+    "take along an axis": lambda x: np.take_along_axis(x, np.array([len(x) - 5, 0]), 0),
+    "put along an axis": lambda x: put_along(x, np.array([len(x) - 5, 0])),
     "put": lambda x: put(x, len(x) - 5),
     "put some": lambda x: put(x, [len(x) - 5, 0]),
     "assigned": lambda x: assigned(x, [len(x) - 5, 0]),

@@ -23,6 +23,7 @@ from transpile.functional.flatten_fun import (
     value_type,
     zero,
 )
+from transpile.ir.dims import Index, Symbol
 from transpile.ir.graph import Graph
 from transpile.ir.graph_rewrite import counts_of, with_lengths
 from transpile.ir.source_info import user_source
@@ -272,7 +273,7 @@ def linear_map(
         forward = Closed(replace(forward.graph, outputs=outputs), forward.captured)
     values = flat.run(forward, leaves)
     if counts:
-        found = dict(zip(counts, map(int, values), strict=False))
+        found: dict[Symbol, Index] = dict(zip(counts, map(int, values), strict=False))
         closed = Closed(with_lengths(flat.closed.graph, found), flat.closed.captured)
         flat, linear = replace(flat, closed=closed), with_lengths(linear, found)
     results, residuals = linearized.split(values[len(counts) :])

@@ -285,7 +285,7 @@ def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan
             remaining += not entry.is_number
     known = all(b or not isinstance(i, Tracer) for i, b in zip(indices, inside, strict=True))
     checked = tuple(
-        i if b else _in_range(i, a, size, mode, common)
+        i if b else in_range(i, a, size, mode, common)
         for (a, size), i, b in zip(sizes, indices, inside, strict=True)
     )
     default = FILL if writes else CLIP
@@ -345,7 +345,7 @@ def _common(values: list[Any]) -> Shape:
         ) from None
 
 
-def _in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape) -> Any:
+def in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape) -> Any:
     """An index counted from the beginning; a known one that is out of range is an error, unless a
     mode says what it means."""
     if isinstance(index, Dim):

@@ -39,7 +39,7 @@ from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.joins import stack
 from transpile.numpy.manipulation.shapes import ravel, shape_argument
 from transpile.numpy.order.sets import length_of, numbered
-from transpile.numpy.subscripts.advanced import from_start, positions_of
+from transpile.numpy.subscripts.advanced import in_range, positions_of
 from transpile.numpy.subscripts.basic import get_item
 from transpile.primitives import axes as primitives
 from transpile.primitives.elementwise import copy
@@ -165,9 +165,7 @@ def along(
             f"{with_commas} ",
         )
     shape = tuple(sides)
-    if x.shape[number] == 0 and 0 not in shape:
-        raise located(IndexError, f"index 0 is out of bounds for axis {number} with size 0")
-    own = from_start(traced(convert(indices, INT64)), x.shape[number])
+    own = traced(in_range(convert(indices, INT64), number, x.shape[number], None, shape))
     grid = [
         broadcast_to(own, shape)
         if d == number
@@ -184,7 +182,8 @@ def take_along_axis(arr: Array, indices: Array, axis: Any = -1) -> Any:
     """The elements at indices along one axis, which broadcast with the array along the others; the
     inverse of `argsort`.
 
-    A traced index out of range reads the nearest element.
+    A known index out of range, or one that is made of sizes, raises IndexError; another traced one
+    reads the nearest element.
     """
     x, grid = along(traced(arr), as_array(indices), axis)
     return bind(gather, x, *grid, axes=tuple(range(x.ndim)), mode=CLIP)
