@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -65,8 +66,61 @@ def test_empty_ones_raise():
         min(())
     with pytest.raises(ValueError, match=f"^{re.escape(str(wanted.value))}"):
         transpile.jit(lambda x, n: min(x[i] for i in range(n)))(A, 0)
-    with pytest.raises(errors.TracerBoolConversionError):
-        transpile.jit(lambda x: min(v for v in x if v > 2))(A)
+    with pytest.raises(ValueError, match=f"^{re.escape(str(wanted.value))}"):
+        transpile.jit(lambda x: min(v for v in x if v > 2))(A - 99)
+
+
+def chosen_ones(x, y, n):
+    first, second = max(((a, b) for a, b in zip(x, y) if a < 5), key=lambda pair: pair[1])
+    return (
+        min((i for i in range(len(x)) if x[i] > -9), key=lambda i: abs(y[i])),
+        max((v for v in x if v < 5), key=lambda v: v * v),
+        min((v for v in x[:n] if v > 0), default=-1.0),
+        max((i for i in range(n) if x[i] > 0), key=lambda i: -y[i], default=-1),
+        min(filter(lambda v: v > -4, x)),
+        max(itertools.takewhile(lambda v: v < 4, x), default=0.0),
+        min((abs(b), a) for a, b in zip(x, y) if a < 5),
+        first - second,
+        sorted(v for v in x if v > 0),
+        sorted((v for v in x[:n] if v < 5), key=lambda v: -v),
+        sorted(filter(lambda v: v < 5, x), reverse=True),
+        sorted((a, b) for a, b in zip(x, y) if a < 5),
+        sorted(2 * v for v in x),
+        len(sorted(name for name in ("b", "a"))),
+    )
+
+
+def test_extremes_and_orders_of_items_that_values_choose():
+    compiled = transpile.jit(chosen_ones)
+    for x, n in ((A, 0), (A, 1), (A, 8), (-A, 5), (A[::-1].copy(), 3)):
+        case = x, A[::-1] * 0.5, n
+        found, wanted = (transpile.tree.leaves(f(*case)) for f in (compiled, chosen_ones))
+        assert len(found) == len(wanted)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def nearest_unvisited(points):
+    """A tour: the next place is the nearest of those that are left."""
+    n = len(points)
+    left = np.ones(n, np.bool_)
+    left[0] = False
+    order = np.zeros(n, np.int64)
+    at = 0
+    for k in range(1, n):
+        at = min(
+            (j for j in range(n) if left[j]),
+            key=lambda j: (points[j, 0] - points[at, 0]) ** 2 + (points[j, 1] - points[at, 1]) ** 2,
+        )
+        left[at] = False
+        order[k] = at
+    return order
+
+
+def test_the_best_of_those_that_are_left():
+    for n in (1, 2, 20):
+        points = np.random.default_rng(n).normal(size=(n, 2))
+        wanted = nearest_unvisited(points)
+        assert transpile.jit(nearest_unvisited)(points).tolist() == wanted.tolist()
 
 
 def nested(m, n):

@@ -363,6 +363,20 @@ def sorted_by_keys(x):
     return sorted(a), kept, sorted(a, key=lambda t: t[0], reverse=True), largest
 
 
+def sorted_first_ones(x, n):
+    """Whose room is none where n is 0: no key is asked of an element."""
+    a = []
+    for v in x[:n]:
+        if v < 5:
+            a.append(v)
+    a.sort(key=lambda v: -v)
+    return len(a), sum(a)
+
+
+def test_lists_of_no_elements_are_sorted_by_keys():
+    check(sorted_first_ones, *[(np.array([3.0, 7.0, -1.0]), n) for n in (0, 1, 3)])
+
+
 def divisors(n):
     out = []
     for i in range(1, n + 1):

@@ -124,21 +124,6 @@ def counts(v):
     return s + step(v[0]) + step(v[1]), n
 
 
-def counts_in_a_loop(v):
-    n = 0
-
-    def step(x):
-        nonlocal n
-        n += 1
-        return x * n
-
-    s = 0.0
-    for x in v:
-        if x > 0:
-            s += step(x)
-    return s
-
-
 def counts_in_the_module(v):
     def step():
         global COUNT
@@ -210,7 +195,6 @@ def counts_by_a_closure(v):
 @pytest.mark.parametrize(
     ("f", "name"),
     [
-        (counts_in_a_loop, "n"),
         (counts_in_the_module, "COUNT"),
         (counts_by_a_helper, "COUNT"),
         (counts_by_a_closure, "count"),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from transpile.ir.source_info import user_source
+from transpile.python.objects.attributes import Variables
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.conditions import not_
 from transpile.python.semantics.exceptions import raise_
@@ -43,6 +44,16 @@ def bound(value: Any) -> Any:
     name = value.name
     if_(not_(value.is_bound), lambda: _raised(name), lambda: (), (), ())
     return value.value
+
+
+class Shared(Variables):
+    """The variables of these names of a function that functions inside it assign to, too."""
+
+    def __init__(self, *names: str) -> None:
+        vars(self).update({name: Unbound(name) for name in names})
+
+    def __getattribute__(self, name: str) -> Any:
+        return bound(super().__getattribute__(name))
 
 
 def bound_if(is_bound: Any, value: Any, name: str) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from transpile.python.checked_values import assert_, bound, bound_if
+from transpile.python.checked_values import Shared, assert_, bound, bound_if
 from transpile.python.fresh_values import fresh
 from transpile.python.none_values import (
     equals,
@@ -49,6 +49,7 @@ from transpile.python.semantics.values import (
 
 __all__ = [
     "Generated",
+    "Shared",
     "Unbound",
     "and_",
     "assert_",

@@ -27,6 +27,7 @@ from transpile.python.growing.growth import Change
 from transpile.python.growing.kept import keep
 from transpile.python.semantics.iterables import Items
 from transpile.python.semantics.loops import for_
+from transpile.python.semantics.regions import Region
 from transpile.pytree.registry import register_as
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.trace import bind
@@ -303,10 +304,17 @@ class GrowingList(GrowingArrays):
 
     def _ranks(self, key: Callable[[Any], Any]) -> list[Any]:
         """The numbers in the keys of the elements, an array for each."""
-        leaves = leaves_of(key(self.at(0)))
-        if elements_of([tuple(leaves)]) is None:
+        region = Region("key", [ArrayType((), INT64, weak=True)], ["k"])  # there may be no element
+
+        def dtypes() -> list[Any] | None:
+            leaves = leaves_of(key(self.at(region.parameters[0])))
+            is_numbers = elements_of([tuple(leaves)]) is not None
+            return [np.result_type(x) for x in leaves] if is_numbers else None
+
+        kinds = region.run(dtypes)
+        if kinds is None:
             raise self._refused("sorts by keys that are no numbers")
-        ranks = [zeros(self.room, ArrayType((), np.result_type(x))) for x in leaves]
+        ranks = [zeros(self.room, ArrayType((), kind)) for kind in kinds]
 
         def note(place: Any) -> tuple[()]:
             for rank, leaf in zip(ranks, leaves_of(key(self.at(place))), strict=True):

@@ -16,6 +16,7 @@ from transpile.python.growing.elements import elements_of, leaves_of
 from transpile.python.growing.lists import GrowingList
 from transpile.python.objects.list_functions import numbers_in, sorted_numbers
 from transpile.python.semantics.builtins import len_
+from transpile.python.semantics.generators import collected, is_chosen
 from transpile.python.semantics.iterables import Chosen, is_stackable
 from transpile.python.semantics.loops import while_
 from transpile.python.semantics.numbers import any_unknown, as_integer
@@ -31,6 +32,8 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """`sorted`, by numbers or tuples of them: a list of as many values, in which equal ones stay in
     their order."""
     key = None if key is None else resolved(key)
+    if is_chosen(iterable):
+        iterable = collected(iterable)
     if isinstance(iterable, GrowingArrays) and not iterable.is_plain:
         if iterable.items is None:
             return iterable.as_list().ordered(key, reverse)

@@ -30,6 +30,10 @@ _NOT_USERS = ("transpile", "numpy", "builtins")
 _DEPTH = 2  # of objects in the attributes of others, and in containers
 
 
+class Variables:
+    """An object whose attributes are variables of a function: they may have no value."""
+
+
 class Attribute:
     """An attribute of an object, and how messages call it: `self.count`."""
 
@@ -45,13 +49,15 @@ class Attribute:
 
     def set(self, value: Any) -> None:
         """Give it a value, or none. Raises UnsupportedError where only the program knows whether
-        it has one."""
-        if type(value) is Maybe:
+        it has one, but for variables."""
+        if isinstance(self.owner, Variables):
+            vars(self.owner)[self.field] = value
+        elif type(value) is Maybe:
             raise errors.UnsupportedError(
                 f"{user_source()}: traced values decide whether {self.label} has a value behind "
                 f"`{user_source().text}`. Give it one before."
             )
-        if type(value) is Unbound:
+        elif type(value) is Unbound:
             vars(self.owner).pop(self.field, None)
         else:
             vars(self.owner)[self.field] = value
@@ -92,7 +98,8 @@ class Attributes:
                 if is_container:
                     changed.append(Element(owner, field, f"{name}[{field!r}]"))
                 else:
-                    changed.append(Attribute(owner, field, f"{name}.{field}"))
+                    label = field if isinstance(owner, Variables) else f"{name}.{field}"
+                    changed.append(Attribute(owner, field, label))
         return changed
 
     def copied(self, values: Iterable[Any]) -> list[Any]:
@@ -230,7 +237,8 @@ def _held(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
             for key, held in list(items):
                 yield from _held(f"{name}[{key!r}]", held, depth - 1)
         return
-    if type(value).__module__.partition(".")[0] in _NOT_USERS or not hasattr(value, "__dict__"):
+    is_foreign = type(value).__module__.partition(".")[0] in _NOT_USERS
+    if (is_foreign and not isinstance(value, Variables)) or not hasattr(value, "__dict__"):
         return
     yield name, value
     if depth:

@@ -42,7 +42,9 @@ from transpile.python.semantics.generators import (
     Generated,
     Generating,
     TakenWhile,
+    collected,
     filter_,
+    is_chosen,
     list_of,
     next_,
     takewhile,
@@ -110,6 +112,8 @@ def _extreme(original: Function, better: Function, reduction: Function) -> Funct
         if len(args) > 1:
             return _best(args, key, better)
         (iterable,) = args
+        if is_chosen(iterable):
+            iterable = collected(iterable)
         if key is None and _is_row(iterable):
             return _of_some(name, iterable, reduction, default)
         if key is None and numbers_in(iterable):

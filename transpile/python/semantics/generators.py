@@ -260,13 +260,15 @@ def collected(items: Any) -> Any:
     return made if made.items is None else made.items
 
 
+def is_chosen(iterable: Any) -> bool:
+    """True for the items that traced values choose."""
+    is_filtered = isinstance(iterable, Generated) and iterable.chooses()
+    return isinstance(iterable, TakenWhile) or is_filtered
+
+
 def list_of(*values: Any) -> Any:
     """`list`."""
-    if len(values) == 1 and isinstance(values[0], TakenWhile):
-        return collected(values[0])
-    if len(values) == 1 and isinstance(values[0], Generated) and values[0].chooses():
-        return collected(values[0])
-    return list_(*values)
+    return collected(values[0]) if len(values) == 1 and is_chosen(values[0]) else list_(*values)
 
 
 def filter_(function: Any, iterable: Any, /) -> Any:

@@ -19,6 +19,7 @@ from transpile.python.syntax.generators import Consumed
 from transpile.python.syntax.matches import Matches
 from transpile.python.syntax.names import copied, free_name
 from transpile.python.syntax.nones import with_nones
+from transpile.python.syntax.scopes.shared_variables import with_shared_variables
 from transpile.python.syntax.statements import Statements, defined, roles_of
 from transpile.python.syntax.writing import written
 from transpile.util.frozen_records import dataclass
@@ -91,8 +92,10 @@ def conversion(
     taken |= {*code.co_freevars, *code.co_varnames, *code.co_cellvars, *code.co_names}
     ops = free_name(_OPS, taken)
     taken.add(ops)
-    if has_nones and isinstance(node, ast.FunctionDef):
-        with_nones(node, ops, taken)
+    if isinstance(node, ast.FunctionDef):
+        with_shared_variables(node, ops, taken)
+        if has_nones:
+            with_nones(node, ops, taken)
     if own_lines:
         node = Comparisons(ops, own_lines).visit(node)
     consumed = None if consumer is None else Consumed(node, consumer.names, consumer.stops, taken)

@@ -26,7 +26,7 @@ _OPERATORS = {
 # Those that look at the elements of tuples and lists.
 _OF_TUPLES = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 # What takes a generator, and can be a loop over its items.
-_REDUCTIONS = ("sum", "min", "max", "any", "all", "next", "list")
+_REDUCTIONS = ("sum", "min", "max", "any", "all", "next", "list", "sorted")
 # The functions of NumPy for which a list is an array, by their names.
 _OF_LISTS = "array asarray sum mean prod max min std var median cumsum cumprod sort argmax argmin"
 

@@ -1,0 +1,1 @@
+"""Rewrite variables that several functions of a tree have."""
