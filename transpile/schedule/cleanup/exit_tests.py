@@ -75,12 +75,14 @@ def _body(body: Body, after: Set[str], names: Names) -> Body:
         kept.append(with_bodies(statement, partial(_body, after=live, names=names)))
     number = 0
     while number < len(kept):
-        begin, loop = _flag_of(kept[:number], kept[number]), kept[number]
-        if begin is not None and isinstance(loop, While):
-            flag = Ref(kept[begin].name, BOOL)
+        loop = kept[number]
+        known = _flag_of(kept[:number], loop)
+        if known is not None and isinstance(loop, While):
+            begin, flag = known
             without = _without_flag(loop.body, flag, names)
             if without is not None:
-                is_read = flag.name in after.union(*map(names_read, kept[number + 1 :]))
+                is_read = any(flag.name in names_read(s) for s in kept[number + 1 :])
+                is_read = is_read or flag.name in after
                 note = (Update(flag, "set", _TRUE),) if is_read else ()
                 kept[number : number + 1] = (*without, *note)
                 if not is_read:
@@ -90,9 +92,9 @@ def _body(body: Body, after: Set[str], names: Names) -> Body:
     return same(body, tuple(kept))
 
 
-def _flag_of(before: Sequence[Statement], loop: Statement) -> int | None:
-    """Which of the statements before a loop declares the flag until which it runs, as one that is
-    not set; None if there is none, or another statement reads or sets it before the loop."""
+def _flag_of(before: Sequence[Statement], loop: Statement) -> tuple[int, Ref] | None:
+    """The flag until which a loop runs, and which of the statements before declares it as one that
+    is not set; None if there is none, or another statement reads or sets it before the loop."""
     match loop:
         case While(condition=Apply(op="logical_not", args=(Ref(name=name),)), test=()):
             for number in reversed(range(len(before))):
@@ -100,7 +102,7 @@ def _flag_of(before: Sequence[Statement], loop: Statement) -> int | None:
                     case Declare(name=declared, constant=False, value=Literal(value=value)) if (
                         declared == name
                     ):
-                        return None if value else number
+                        return None if value else (number, Ref(name, BOOL))
                 if name in names_read(before[number]) or name in updated(before[number]):
                     return None
     return None
