@@ -41,6 +41,12 @@ def test_two_rows_are_a_call_where_loops_would_read_much_for_each(rows, terms, c
     np.testing.assert_allclose(jit(np.matmul)(a, b), a @ b, rtol=1e-12, atol=1e-12)
 
 
+def test_two_complex_rows_are_loops():
+    a, b = ordinary("c16", (2, 64)), ordinary("c16", (64, 64))
+    _, calls = calls_of(np.matmul, a, b)
+    assert not calls
+
+
 def test_a_product_of_many_large_matrices_is_in_a_loop_over_them():
     a = ordinary("f8", (3, 200, 200))
     program, (call,) = calls_of(lambda a: a @ a, a)

@@ -67,9 +67,9 @@ def is_product_of_matrices(equation: Equation, machine: Machine) -> bool:
         return False  # the scratch memory of complex products grows with the sizes
     m, n, k = map(estimate, sizes)
     is_wide = min(m, n, k) >= machine.shortest_product_side
-    # Of so few rows loops read the right operand for each anew.
+    # Of so few rows loops read the right operand for each anew; complex ones are packed in parts.
     is_low = m >= machine.fewest_product_rows and min(n, 2 * k) >= machine.widest_looped_product
-    return (is_wide or is_low) and m * n * k >= machine.least_product_terms
+    return (is_wide or (is_low and kind == "f")) and m * n * k >= machine.least_product_terms
 
 
 def _dot_general_type(
