@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Dim
+from transpile.ir.graph import Const
 from transpile.ir.indices.requirements import is_at_most, require
 from transpile.ir.types import BOOL, INT64
+from transpile.numpy.core import elementwise
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
@@ -29,6 +31,7 @@ from transpile.numpy.core.runtime_sizes import exact, larger_of, offset_of, smal
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.manipulation.shapes import ravel
 from transpile.primitives.elementwise.bits import bitwise_count, count_leading_zeros
+from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer, add_method
 
@@ -41,6 +44,11 @@ def _shifts(bitorder: str) -> Any:
     if bitorder not in _ORDERS:
         raise located(ValueError, "'order' must be either 'little' or 'big'")
     return _ORDERS[bitorder]
+
+
+def _masks(shifts: Any, behind: int) -> Any:
+    """The bits of a byte along an axis, with so many axes behind it."""
+    return broadcast_in_dim(np.left_shift(np.uint8(1), shifts), (8, *[1] * behind), (0,))
 
 
 @implements(np.packbits)
@@ -64,13 +72,14 @@ def packbits(a: Array, /, axis: Any = None, bitorder: str = "big") -> Any:
     if number == x.ndim - 1 and isinstance(size, int) and size % 8 == 0:
         x, number = ravel(x), 0  # rows of whole bytes are one long row
         size, count = x.shape[0], x.shape[0] // 8
-    bits = convert(convert(x, BOOL), UINT8)
+    bits = convert(x, BOOL)
     if 8 * count != size:
         rest = (*x.shape[:number], 8 * count - size, *x.shape[number + 1 :])
-        bits = concatenate_along([bits, fill(0, rest, UINT8)], number)
+        bits = concatenate_along([bits, fill(False, rest, BOOL)], number)
     bits = reshape_to(bits, (*x.shape[:number], count, 8, *x.shape[number + 1 :]))
-    shifts = broadcast_in_dim(shifts, (8, *[1] * (x.ndim - number - 1)), (0,))
-    packed = sum(call(np.left_shift, bits, shifts), number + 1, UINT8)
+    packed = sum(
+        elementwise.where(bits, _masks(shifts, x.ndim - number - 1), np.uint8(0)), number + 1, UINT8
+    )
     return packed if x.ndim == len(shape) else reshape_to(packed, (*shape[:-1], shape[-1] // 8))
 
 
@@ -92,12 +101,7 @@ def unpackbits(a: Array, /, axis: Any = None, count: Any = None, bitorder: str =
     number = axis_of(exact(axis), x.ndim)
     before, after = x.shape[:number], x.shape[number + 1 :]
     size = x.shape[number]
-    wide = broadcast_in_dim(
-        x, (*before, size, 1, *after), [k for k in range(x.ndim + 1) if k != number + 1]
-    )
-    # Known bits are compared: compilers have vectors of eight bytes for that, and none for shifts.
-    masks = broadcast_in_dim(np.left_shift(np.uint8(1), shifts), (8, *[1] * len(after)), (0,))
-    bits = convert(call(np.not_equal, call(np.bitwise_and, wide, masks), np.uint8(0)), UINT8)
+    bits = _bits_in_columns(x, number, shifts) if after else _bits_in_rows(x, bitorder)
     bits = reshape_to(bits, (*before, 8 * size, *after))
     if count is None:
         return bits
@@ -113,6 +117,22 @@ def unpackbits(a: Array, /, axis: Any = None, count: Any = None, bitorder: str =
     if wanted <= 8 * size:
         return slice_axis(bits, number, 0, wanted)
     return concatenate_along([bits, fill(0, (*before, wanted - 8 * size, *after), UINT8)], number)
+
+
+def _bits_in_rows(x: Any, bitorder: Any) -> Any:
+    """The bits of bytes as rows of eight, from a table: one load takes a row, where compilers have
+    several operations for vectors of eight bytes."""
+    table = np.unpackbits(np.arange(256, dtype=UINT8), bitorder=bitorder).reshape(256, 8)
+    return bind(gather, Const(table), convert(x, INT64), axes=(0,), mode=PROMISED)
+
+
+def _bits_in_columns(x: Any, axis: int, shifts: Any) -> Any:
+    """The bits of bytes along an axis behind that of the bytes, with further axes behind it."""
+    before, after = x.shape[: axis + 1], x.shape[axis + 1 :]
+    axes = [k for k in range(x.ndim + 1) if k != axis + 1]
+    wide = broadcast_in_dim(x, (*before, 1, *after), axes)
+    bits = call(np.bitwise_and, wide, _masks(shifts, len(after)))
+    return convert(call(np.not_equal, bits, np.uint8(0)), UINT8)
 
 
 def _first(bits: Any, axis: int, count: Any) -> Any:
