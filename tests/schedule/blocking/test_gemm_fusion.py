@@ -344,6 +344,24 @@ def test_blocks_of_a_runtime_number_of_rows_are_long_where_there_are_many():
         np.testing.assert_array_equal(run(program, [x, w])[0], np.abs(x @ w))
 
 
+@pytest.mark.parametrize(("cache", "few"), [(1 << 21, 64), (1 << 22, 32)])
+def test_few_rows_of_a_runtime_number_read_a_large_right_operand_twice(cache, few):
+    (n,) = dims("n", "n >= 1")
+    types = ShapeDtypeStruct((n, 512), np.float64), ShapeDtypeStruct((512, 512), np.float64)
+    options = Options(machine=Machine(l2_bytes=cache))
+    text = str(fuse_products(lowered(lambda x, w: np.abs(x @ w), *types), options))
+    assert f"minimum((4*((n + 7) // 8)), {few})" in text, text
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64, 100, 129])
+def test_rows_of_a_large_right_operand_in_c_are_numpys(rows):
+    (n,) = dims("n", "n >= 1")
+    types = ShapeDtypeStruct((n, 512), np.float64), ShapeDtypeStruct((512, 512), np.float64)
+    x, w = integers(rows, 512), integers(512, 512)
+    compiled = jit(lambda x, w: np.abs(x @ w)).lower(*types).compile()
+    np.testing.assert_array_equal(compiled(x, w), np.abs(x @ w))
+
+
 def test_a_batch_of_a_runtime_size_may_have_nothing():
     """The number of blocks is a quotient, which a loop over batch and blocks finds first."""
     lead = dims("batch, n", "batch >= 0", "n >= 1")

@@ -375,7 +375,9 @@ class _Fusion:
         body = tuple(_parallel(s) for s in body) if options.threaded else body
         if self.block_rows is not None:
             machine = self.group.machine
-            body = (declared_rows(self.block_rows, self.group.lead, self.rows, machine), *body)
+            large = any(fills_cache(p, machine) for p in self.group.products)
+            few = machine.most_block_rows if large else 2 * machine.usual_block_rows
+            body = (declared_rows(self.block_rows, self.group.lead, self.rows, few, machine), *body)
         kernels = [part.kernel for part in self.group.parts]
         source = next((k.source for k in kernels if k.source.line), kernels[0].source)
         comment = tuple(dict.fromkeys(line for k in kernels for line in k.comment))

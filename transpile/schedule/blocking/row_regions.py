@@ -253,15 +253,17 @@ def rows_of_blocks(lead: Lead, rows: int, names: Names) -> Symbol | None:
     return Symbol(names.new("block_rows"), 1, rows + 1)
 
 
-def declared_rows(block_rows: Symbol, lead: Lead, rows: int, machine: Machine) -> Declare:
+def declared_rows(
+    block_rows: Symbol, lead: Lead, rows: int, few_rows: int, machine: Machine
+) -> Declare:
     """As many rows in a block of at most `rows` as leave enough blocks, in whole tiles. Few rows
-    are two blocks, as a processor alone takes twice the time of two."""
+    are two blocks of at most `few_rows`, as a processor alone takes twice the time of two."""
     tile, count = machine.product_tile_rows, product(lead)
     enough = max(machine.fewest_blocks, 1)
     share = IndexValue(floor_divide(count, enough * tile) * tile)
     half = IndexValue(floor_divide(count + (tile - 1), tile) * (tile // 2))
     half_of_a_tile = IndexValue(floor_divide(count + 1, 2) + floor_divide(count, tile + 1) * rows)
-    few: Expr = Apply("minimum", (half, Literal(2 * machine.usual_block_rows, INT64)), INT64)
+    few: Expr = Apply("minimum", (half, Literal(few_rows, INT64)), INT64)
     value: Expr = Apply("maximum", (share, few), INT64)
     for most in (half_of_a_tile, Literal(rows, INT64)):
         value = Apply("minimum", (value, most), INT64)
