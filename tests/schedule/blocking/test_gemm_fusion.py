@@ -268,7 +268,7 @@ def test_few_rows_of_a_large_product_are_left_to_the_threads_of_the_product():
     assert not any(loop.parallel for loop in loops_of(short))
 
 
-@pytest.mark.parametrize(("rows", "of_a_block"), [(100, 0), (256, 64), (512, 64)])
+@pytest.mark.parametrize(("rows", "of_a_block"), [(100, 0), (256, 0), (512, 64)])
 def test_blocks_that_read_a_large_right_operand_anew_have_many_rows(rows, of_a_block):
     def f(x, w):
         return np.abs(x @ w)

@@ -84,6 +84,7 @@ from transpile.schedule.blocking.row_regions import (
     as_nest,
     declared_rows,
     has_rows,
+    in_parallel,
     long_axes,
     product_in_rows,
     row_shape,
@@ -164,6 +165,7 @@ class _Group:
             for numbers in self._numbers(self.parts.pop()):
                 numbers.pop()
         self.products = [p for p in self.parts if isinstance(p, RowProduct)]
+        self.is_large = any(fills_cache(p, self.machine) for p in self.products)
 
     def _numbers(self, part: Part) -> Iterator[list[int]]:
         """The lists of `uses` and `changes` that a part belongs to."""
@@ -259,7 +261,7 @@ class _Group:
         share = extent // max(blocks, 1)
         most = min(machine.most_block_rows, max(machine.usual_block_rows, share))
         fewest = machine.product_tile_rows
-        if any(fills_cache(p, machine) for p in self.products):
+        if self.is_large:
             most, fewest = machine.most_block_rows, machine.most_block_rows // 2
         if size := sum(self._row_bytes(name) for name in self.local if name not in self.homes):
             most = min(most, machine.block_bytes // size)
@@ -323,7 +325,10 @@ def _fusion_of(group: _Group) -> _Fusion | None:
     if any(p.call.n * p.call.k * p.call.c.dtype.itemsize > largest for p in products):
         return None
     rows = group.rows()
-    fewest = machine.fewest_shared_blocks
+    is_known = isinstance(group.lead[-1], int)
+    fewest = max(
+        machine.fewest_shared_blocks, machine.fewest_blocks * (group.is_large and is_known)
+    )
     if rows == 0 or (group.blocks(rows) < fewest and flops > machine.most_flops_alone):
         return None
     return _Fusion(group, rows)
@@ -372,12 +377,11 @@ class _Fusion:
             if depth:
                 symbol = self.loops[depth - 1]
                 body = (For(symbol, symbol.extent or 0, body),)
-        body = tuple(_parallel(s) for s in body) if options.threaded else body
+        body = tuple(map(in_parallel, body)) if options.threaded else body
         if self.block_rows is not None:
             machine = self.group.machine
-            large = any(fills_cache(p, machine) for p in self.group.products)
-            few = machine.most_block_rows if large else 2 * machine.usual_block_rows
-            body = (declared_rows(self.block_rows, self.group.lead, self.rows, few, machine), *body)
+            sizes = self.group.lead, self.rows, self.group.is_large
+            body = (declared_rows(self.block_rows, *sizes, machine), *body)
         kernels = [part.kernel for part in self.group.parts]
         source = next((k.source for k in kernels if k.source.line), kernels[0].source)
         comment = tuple(dict.fromkeys(line for k in kernels for line in k.comment))
@@ -488,13 +492,3 @@ class _Fusion:
 
 def _start(buffer: Buffer) -> Load:
     return Load(buffer.name, (0,) * len(buffer.shape), buffer.dtype)
-
-
-def _parallel(statement: Statement) -> Statement:
-    """The outermost loop around products as a parallel one, collapsed with the next one in a
-    perfect nest."""
-    if not isinstance(statement, For) or not any(isinstance(s, Call) for s in walk((statement,))):
-        return statement
-    inner = statement.body[0]
-    together = len(statement.body) == 1 and isinstance(inner, For)
-    return replace(statement, parallel=True, collapse=2 if together else 1)

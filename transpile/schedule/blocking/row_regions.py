@@ -254,15 +254,17 @@ def rows_of_blocks(lead: Lead, rows: int, names: Names) -> Symbol | None:
 
 
 def declared_rows(
-    block_rows: Symbol, lead: Lead, rows: int, few_rows: int, machine: Machine
+    block_rows: Symbol, lead: Lead, rows: int, is_large: bool, machine: Machine
 ) -> Declare:
     """As many rows in a block of at most `rows` as leave enough blocks, in whole tiles. Few rows
-    are two blocks of at most `few_rows`, as a processor alone takes twice the time of two."""
+    are two blocks, as a processor alone takes twice the time of two: up to more rows where a right
+    operand `is_large`, which each block reads anew."""
     tile, count = machine.product_tile_rows, product(lead)
     enough = max(machine.fewest_blocks, 1)
     share = IndexValue(floor_divide(count, enough * tile) * tile)
     half = IndexValue(floor_divide(count + (tile - 1), tile) * (tile // 2))
     half_of_a_tile = IndexValue(floor_divide(count + 1, 2) + floor_divide(count, tile + 1) * rows)
+    few_rows = machine.most_block_rows if is_large else 2 * machine.usual_block_rows
     few: Expr = Apply("minimum", (half, Literal(few_rows, INT64)), INT64)
     value: Expr = Apply("maximum", (share, few), INT64)
     for most in (half_of_a_tile, Literal(rows, INT64)):
@@ -270,3 +272,13 @@ def declared_rows(
     if may_be_0(count):  # the number of blocks is a quotient by this
         value = Apply("maximum", (value, Literal(1, INT64)), INT64)
     return Declare(block_rows.name, value, symbol=block_rows)
+
+
+def in_parallel(statement: Statement) -> Statement:
+    """The outermost loop around products as a parallel one, collapsed with the next one in a
+    perfect nest."""
+    if not isinstance(statement, For) or not any(isinstance(s, Call) for s in walk((statement,))):
+        return statement
+    inner = statement.body[0]
+    together = len(statement.body) == 1 and isinstance(inner, For)
+    return replace(statement, parallel=True, collapse=2 if together else 1)
