@@ -31,7 +31,7 @@ from transpile.ir.loop_rewrite import accesses, is_independent, walk
 from transpile.ir.types import INT64
 from transpile.machine import Machine
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import dataclass, replace
 
 Lead = Shape
 Buffers = Mapping[str, Buffer]
