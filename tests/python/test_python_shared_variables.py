@@ -341,3 +341,98 @@ def test_what_something_else_binds_stays_a_variable():
         return n + s if x[0] > 0 else s
 
     assert transpile.jit(elsewhere)(X) == elsewhere(X)
+
+
+N = 1000
+
+
+def of_a_global(x):
+    """A function that reads the global of the same name."""
+    N = 0
+
+    def grow():
+        nonlocal N
+        N += 1
+
+    def outermost():
+        global N
+
+        def deep():
+            return N
+
+        return N + deep()
+
+    for v in x:
+        if v > 0:
+            grow()
+    return N, outermost()
+
+
+def test_a_global_of_the_same_name_stays_one():
+    for x in (X, -X):
+        assert transpile.jit(of_a_global)(x) == of_a_global(x)
+
+
+REDUCTIONS = {
+    "chosen": lambda f, x: sum([f(v) for v in x if v > 0]),
+    "summed": lambda f, x: sum(f(v) for v in x if v > 0),
+    "least": lambda f, x: min(f(v) for v in x if v > 0),
+    "sorted": lambda f, x: sum(sorted(f(v) for v in x if v > 0)),
+    "any": lambda f, x: any(f(v) > 4 for v in x),
+    "all": lambda f, x: all(f(v) < 4 for v in x),
+    "any, chosen": lambda f, x: any(f(v) > 4 for v in x if f(v) > 1),
+    "condition": lambda f, x: len([v for v in x if f(v) > 0]),
+    "next": lambda f, x: next((v for v in x if f(v) > 5), 0.5),
+    "filter": lambda f, x: sum(filter(lambda v: f(v) > 0, x)),
+}
+
+
+@pytest.mark.parametrize("reduced", REDUCTIONS.values(), ids=REDUCTIONS)
+@pytest.mark.parametrize("dynamic_shapes", [False, True])
+def test_items_of_generators_change_variables_as_often_as_python_has_them(reduced, dynamic_shapes):
+    class Counter:
+        count = 0
+
+    def of_a_variable(x):
+        count = 0
+
+        def f(v):
+            nonlocal count
+            count += 1
+            return v * count
+
+        result = reduced(f, x)
+        return count, result
+
+    def of_an_attribute(x):
+        counter = Counter()
+        counter.count = 0
+
+        def f(v):
+            counter.count += 1
+            return v * counter.count
+
+        result = reduced(f, x)
+        return counter.count, result
+
+    for function in (of_a_variable, of_an_attribute):
+        compiled = transpile.jit(function, dynamic_shapes=dynamic_shapes)
+        for x in (X, -X):
+            np.testing.assert_allclose(compiled(x), function(x))
+
+
+def test_arrays_of_runtime_lengths_of_items_that_change_variables_are_refused():
+    def f(x):
+        count = 0
+
+        def next_of(v):
+            nonlocal count
+            count += 1
+            return v * count
+
+        return np.array([next_of(v) for v in x]), count
+
+    for result, wanted in zip(transpile.jit(f)(X), f(X), strict=True):
+        np.testing.assert_allclose(result, wanted)
+    with pytest.raises(errors.TracerIntegerConversionError, match="for"):
+        transpile.jit(f, dynamic_shapes=True)(X)

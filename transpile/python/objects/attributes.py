@@ -83,6 +83,11 @@ class Attributes:
         self._objects = {id(owner): (owner, name) for name, owner in _objects(functions)}
         self._before = {key: _fields(owner) for key, (owner, _) in self._objects.items()}
 
+    @property
+    def are_none(self) -> bool:
+        """True where functions see no objects."""
+        return not self._objects
+
     def changed(self) -> list[Attribute]:
         """Those that have another value by now. Raises CarryError where a container has other
         elements."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -153,6 +153,10 @@ def _parts(value: Any) -> list[Any]:
     return list(held.values())[:_MOST] if type(held) is dict else []
 
 
+class Calling:
+    """An object of ours whose attributes are functions of the user's, which its methods call."""
+
+
 class Handed(partial[Any]):
     """A function with its arguments: the variables that a statement binds, and may change before
     (`x += y` of lists)."""
@@ -191,6 +195,11 @@ def seen(functions: Iterable[Any]) -> Iterator[tuple[str, Any]]:
         while isinstance(function, partial):
             pending += function.args
             function = function.func
+        if isinstance(function, MethodType) and isinstance(function.__self__, Calling):
+            function = function.__self__
+        if isinstance(function, Calling) and id(function) not in met:
+            met.add(id(function))
+            pending += vars(function).values()
         if type(function) in (list, tuple) and id(function) not in lists:
             lists.add(id(function))  # one may be an item of itself
             pending += function

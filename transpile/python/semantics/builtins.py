@@ -230,8 +230,10 @@ def _quantified(ends: bool, combine: Function, reduction: Function) -> Function:
         if _is_row(iterable):
             return as_bool(reduction(iterable != 0))
         items = _unknown_items(iterable)
-        is_long = isinstance(iterable, Generated) and not _is_short(iterable)
-        if items is not None or is_long or isinstance(iterable, Generating):
+        is_loop = isinstance(iterable, Generated) and (
+            not _is_short(iterable) or iterable.changes()
+        )
+        if items is not None or is_loop or isinstance(iterable, Generating):
             return as_bool(_until(iterable, ends))
         traced = []
         for item in iterable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -17,6 +18,7 @@ from transpile.numpy.core.runtime_sizes import length_of
 from transpile.primitives import axes
 from transpile.python.growing.growth import fitted
 from transpile.python.growing.lists import GrowingList
+from transpile.python.objects.attributes import Attributes
 from transpile.python.objects.list_functions import list_
 from transpile.python.rolling import MOST_UNROLLED
 from transpile.python.semantics.branches import if_
@@ -24,7 +26,7 @@ from transpile.python.semantics.exceptions import raise_
 from transpile.python.semantics.iterables import Items, Iterator, behind_endless, items_of
 from transpile.python.semantics.loops import for_
 from transpile.python.semantics.regions import Region
-from transpile.python.semantics.values import Maybe, Unbound, is_array, record, truth
+from transpile.python.semantics.values import EndedError, Maybe, Unbound, is_array, record, truth
 from transpile.trace.bytecode.call_resolution import resolved
 from transpile.trace.lengths import own_lengths, with_outer_lengths
 from transpile.trace.trace import bind
@@ -72,7 +74,23 @@ class Generated(Iterator):
             items.prepare()
             return any(isinstance(truth(holds(items.item(k))), Tracer) for k in range(count))
 
-        return bool(Region("conditions").run(asked))
+        attributes = Attributes([holds])
+        try:
+            return bool(Region("conditions").run(asked))
+        finally:
+            attributes.restore()
+
+    def changes(self) -> bool:
+        """True where items, which can be computed more than once, change attributes."""
+        attributes = Attributes([self])
+        if self.is_begun or attributes.are_none or items_of(self._iterable) is None:
+            return False
+        try:
+            with suppress(EndedError):
+                Region("items").run(lambda: list(self._natively()))
+            return bool(attributes.changed())
+        finally:
+            attributes.restore()
 
     def consumed(
         self, body: Function, stops: tuple[int, ...], names: tuple[str, ...], values: Any
@@ -123,8 +141,13 @@ class Generated(Iterator):
         region.trace.counters[region.trace.inputs[0]] = items.length
         number = region.parameters[0]
         kept_of = partial(region.run, lambda: self._kept(items.item(number)))
-        value, kept = fitted(kept_of)
-        if not is_array(value) or region.assigned():
+        attributes = Attributes([self])
+        try:
+            value, kept = fitted(kept_of)
+            changes = bool(attributes.changed())
+        finally:
+            attributes.restore()
+        if not is_array(value) or region.assigned() or changes:
             return None
         outputs = [region.atom(value)] + ([] if kept is None else [region.atom(kept)])
         region.settle_views(())

@@ -23,6 +23,7 @@ from transpile.numpy.subscripts.assignment import share
 from transpile.primitives import elementwise
 from transpile.python.growing.arrays import GrowingArrays
 from transpile.python.objects.containers import Lent
+from transpile.python.objects.known_arrays import Calling
 from transpile.python.objects.number_lists import NumberList
 from transpile.python.semantics.branches import if_
 from transpile.python.semantics.exceptions import raise_
@@ -112,7 +113,7 @@ class Range:
         return iter(range(*map(operator.index, (self.start, self.stop, self.step))))
 
 
-class Iterator:
+class Iterator(Calling):
     """An iterator of Python's, whose items are known by their number as long as none is taken."""
 
     def __init__(self, items: Items | None, begin: Callable[[], Any]) -> None:

@@ -146,7 +146,7 @@ class _Attributes(ast.NodeTransformer):
         first = node.body[0]
         node.decorator_list = [self.visit(x) for x in node.decorator_list]
         node.args = self.visit(node.args)
-        inside = self._but(_own(node))
+        inside = self._but(_own(node) | _declared(node.body, ast.Global))
         node.body = inside.block(node.body) or [placed(ast.Pass(), first)]
         return node
 
