@@ -283,6 +283,13 @@ def test_flags_that_are_asked_elsewhere():
     assert after(begin, loop_to(flag, negated)) == (While(near, (change,)), change)
     noted = Update(flag, "bitwise_or", near)
     assert after(begin, loop_to(flag, change, noted)) == (While(go_on, (), (change,)),)
+    both = Apply("logical_or", (Apply("logical_or", (near, flag), BOOL), flag), BOOL)
+    assert after(begin, loop_to(flag, change, Update(flag, "set", both))) == (
+        While(go_on, (), (change,)),
+    )
+    known = Update(flag, "set", Apply("not_equal", (flag, near), BOOL))
+    unlike = Apply("logical_not", (Apply("not_equal", (no, near), BOOL),), BOOL)
+    assert after(begin, loop_to(flag, change, known)) == (While(unlike, (), (change,)),)
     changes_test = Update(near, "set", one)
     for kept in (
         (begin, read, loop_to(flag, branch)),
@@ -312,3 +319,22 @@ def test_arms_that_leave_their_scope_have_names_of_their_own():
     # The arm in which the loop ends reads a constant of the iteration: it stays where that is.
     last = program_of(begin, loop_to(flag, before, If(near, (change, setting), ())))
     assert end_at_tests(last, Options()) == last
+
+
+def of_two_tests(x, s):
+    """The second test sets the flag, or leaves it as it is."""
+    c = 0
+    while True:
+        c += 1
+        if c > 40:
+            break
+        if c > 7 or max(s, x[0]) < 1.25:
+            break
+    return c
+
+
+def test_a_flag_that_is_kept_where_it_is_set_is_not_read():
+    compiled = transpile.jit(of_two_tests)
+    x = np.array([0.5])
+    for s in (2.0, -2.0, 0.0):
+        assert compiled(x, s) == of_two_tests(x, s)

@@ -41,6 +41,7 @@ from transpile.ir.loop_rewrite import (
     changed_by,
     declared_names,
     map_bodies,
+    map_expr,
     names_in,
     names_read,
     parts,
@@ -57,6 +58,7 @@ from transpile.util.frozen_records import dataclass, same
 
 Body = tuple[Statement, ...]
 _TRUE = Literal(np.bool_(True), BOOL)
+_FALSE = Literal(np.bool_(False), BOOL)
 
 
 @contract(requires=(LANES_BOUND,))
@@ -152,7 +154,7 @@ class _Exit:
         inside, or not only by a test."""
         match statement:
             case Update(op=op, value=value) if op == "set" or TABLE[op].absorbing(BOOL):
-                return cls(value, True, (), ())
+                return cls(_until_set(value, flag), True, (), ())
             case If(condition=test, body=body, orelse=orelse):
                 for holds, leaving, staying in ((True, body, orelse), (False, orelse, body)):
                     if Update(flag, "set", _TRUE) in leaving:
@@ -167,6 +169,18 @@ class _Exit:
             case Apply(op="logical_not", args=(inner,)) if self.holds:
                 return inner
         return Apply("logical_not", (self.test,), BOOL) if self.holds else self.test
+
+
+def _until_set(value: Expr, flag: Ref) -> Expr:
+    """A value that may read the flag, as long as that is not set."""
+
+    def known(part: Expr) -> Expr:
+        match part:
+            case Apply(op="logical_or", args=(one, other)) if _FALSE in (one, other):
+                return one if other == _FALSE else other
+        return _FALSE if part == flag else part
+
+    return map_expr(value, known)
 
 
 def _sets(statement: Statement, flag: Ref) -> bool:
