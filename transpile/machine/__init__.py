@@ -332,10 +332,9 @@ class Machine:
     fewest_window_rows, most_window_rows = 4, 16
     most_jammed_flops: int = 24
     most_jammed_accumulators: int = 6
-    # Rows that are reduced: the elements, as longer ones wait for memory and not for a chain unless
-    # all of them are in the second cache; the operations on each, the accumulators of a group, and
-    # the statements of a row around its loops, each of which stands in the text once a row.
-    longest_jammed_row, most_jammed_row_flops = 256, 6
+    # Rows that are reduced: the operations on each element, the accumulators of a group, and the
+    # statements of a row around its loops, each of which stands in the text once a row.
+    most_jammed_row_flops: int = 6
     most_jammed_chains, most_jammed_statements = 8, 6
     # Extremes in parts: chains and operations of an iteration, multiples of elements, the fewest.
     most_chains_of_parts, most_flops_of_parts, part_multiple, shortest_in_parts = 12, 12, 64, 512

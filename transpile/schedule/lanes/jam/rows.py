@@ -108,6 +108,7 @@ def _reduces(rows: For, machine: Machine) -> bool:
         and len(others) <= machine.most_jammed_statements
         and all(isinstance(s, Declare | Store) for s in others)
         and all(_is_reduction(loop, rows, machine) for loop in loops)
+        and not _leaves_cache(loops, rows, machine)
         and is_independent(rows)
     )
 
@@ -117,8 +118,6 @@ def _is_reduction(loop: For, rows: For, machine: Machine) -> bool:
     lie side by side, or one of the user's, whose additions wait for one another anyway."""
     is_chain = not loop.simd and not loop.independent
     if rows.symbol in symbols_of(loop.start) | symbols_of(loop.stop):
-        return False
-    if loop.simd and _waits_for_memory(loop, rows, machine):
         return False
     strides = [
         last_axis_stride(load.index, loop.symbol)
@@ -154,13 +153,17 @@ def is_cheap_chain(loop: For, machine: Machine) -> bool:
     return is_cheap and not any(c.transcendentals for c in costs)
 
 
-def _waits_for_memory(loop: For, rows: For, machine: Machine) -> bool:
-    """True for long rows that do not fit into the second cache together; not for complex numbers,
-    whose parts are sorted into lanes for longer than they take to arrive."""
+def _leaves_cache(loops: list[For], rows: For, machine: Machine) -> bool:
+    """True if several loops read the rows of a group, which the second cache does not hold: one row
+    is there when it is read again."""
+    read = [_row_bytes(loop, rows) for loop in loops]
+    return len(loops) > 1 and machine.jammed_rows * max(read) > machine.l2_bytes
+
+
+def _row_bytes(loop: For, rows: For) -> int:
+    """The bytes of a row that a loop reads."""
     own = {load for s in loop.body for load in loads(s) if rows.symbol in _symbols(load.index)}
-    read = trips(rows) * trips(loop) * sum(load.dtype.itemsize for load in own)
-    is_long = trips(loop) > machine.longest_jammed_row and read > machine.l2_bytes
-    return is_long and not any(load.dtype.kind == "c" for load in own)
+    return trips(loop) * sum(load.dtype.itemsize for load in own)
 
 
 def _symbols(index: Shape) -> set[Symbol]:
